@@ -73,7 +73,7 @@ UNIQUE_KEY = Rule(
 )
 GROUP = Rule(
     "as long as tasks can join it, members are open, and its id is documented to stay taken",
-    "test_a_group_lives_on_while_tasks_join",
+    "test_each_task_that_joins_a_group_renews_its_expiry",
 )
 GROUP_MEMBER = Rule(
     "without limit while the task is open; otherwise until its group, which can be open while it is kept, is complete",
@@ -134,12 +134,12 @@ WATCH_CONNECTION = Rule(
 
 API_KEY = Rule(
     "the end of the time for which it can be seen after its end; it is refused then with or without its item",
-    "test_a_key_is_listed_for_some_time_after_its_end",
+    "test_the_item_of_a_revoked_or_expired_key_expires_30_days_later",
 )
 
 LINK = Rule(
     "the end of the time for which it can be seen after its expiry; it is refused then with or without its item",
-    "test_a_link_is_kept_for_longer_than_it_is_valid",
+    "test_the_item_of_a_link_expires_after_the_link",
 )
 
 WRITERS: dict[str, Rule] = {

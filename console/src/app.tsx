@@ -82,7 +82,7 @@ const LIVE_TITLES = {
   offline: "No live updates: the page refreshes every 30 seconds",
 };
 
-/** Whether the page is live; the age of its content while the API does not respond. */
+/** Whether the page is live, or how old its content is while the API does not respond. */
 function Freshness() {
   const since = unreachableSince.value;
   if (since !== null) {

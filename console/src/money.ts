@@ -1,7 +1,7 @@
-/** Formats amounts, from millionths of a dollar for a task to many dollars for a day. */
+/** Formats amounts from millionths of a dollar per task to many dollars per day. */
 const MICRO = 1e6;
 
-/** `$12.30`, `$0.0042`, `4.2 µ$`: an estimate, with two significant digits below a cent. */
+/** An estimate such as `$12.30`, `$0.0042` or `4.2 µ$`, with two significant digits below a cent. */
 export function dollars(amount: number): string {
   if (amount === 0) return "$0";
   if (amount >= 0.995) return `$${amount.toFixed(2)}`;

@@ -1,12 +1,12 @@
-/** The pages by groups, in the order of the navigation. Pages other than the task list are loaded on first use. */
+/** The pages in groups, in the navigation's order. Pages other than the task list are loaded on first use. */
 import type { ComponentType } from "preact";
 
 export interface Page {
   name: string;
   title: string;
-  /** Pages of single objects, in no group of the navigation, are "Detail". */
+  /** Pages for single objects, which are in no navigation group, are "Detail". */
   group: "" | "Work" | "Control" | "System" | "Detail";
-  /** Where its entry in the navigation leads, if not to the page itself. */
+  /** The target of the page's navigation entry, if it is not the page itself. */
   entry?: string;
   load: (segments: readonly string[]) => Promise<ComponentType<{ subject: string }>>;
 }

@@ -1,4 +1,4 @@
-/** Routing: the fragment contains the whole view state, so that links and the back button restore it. */
+/** Routing, in which the fragment contains the complete view state, so that links and the back button restore it. */
 import { computed, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
@@ -20,7 +20,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The address for one page; while the next page loads, the old one keeps its address. */
+/** The address for one page; while the next page loads, the old page keeps its address. */
 export function usePlace(page: string, subject?: string): typeof place.value {
   const own = useRef(place.value);
   const { segments } = place.value;
@@ -51,7 +51,7 @@ export function setQuery(changes: Record<string, string>, replace = false): void
   navigate(href(place.value.segments, Object.fromEntries(query)), replace);
 }
 
-/** The history entry that is shown, and how far each was scrolled: Back returns to the same place. */
+/** The current history entry, and the scroll position of each entry, so that Back returns to the same place. */
 let entry = Date.now();
 let restoring = 0;
 const scrolled = new Map<number, number>();

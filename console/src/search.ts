@@ -1,4 +1,5 @@
-/** The search of the task list: `state:failed type:report tag:team:docs due:>now-1h`, as parameters of the API. */
+/** The search of the task list, such as `state:failed type:report tag:team:docs due:>now-1h`, as parameters of the API.
+ * */
 import { isoWithOffset, serverNow, typedTime } from "./time";
 import type { WatchedTask } from "./api/live";
 import type { TaskState } from "./api/types";
@@ -23,7 +24,7 @@ export const ENDED: readonly TaskState[] = ["succeeded", "failed", "cancelled", 
 export const QUALIFIERS: Record<string, string> = {
   state: "a state; several are allowed",
   type: "the type of the task",
-  name: "its whole name; words without a qualifier are one",
+  name: "its full name; words without a qualifier are a name",
   contains: "a part of its name; examines tasks one by one",
   tag: "a tag, as key:value; several are allowed",
   schedule: "runs of a schedule",
@@ -45,7 +46,7 @@ export const SCHEDULE_QUALIFIERS: Record<string, string> = {
   state: "active, paused or ended",
   type: "the type of its tasks",
   tag: "a tag of its tasks, as key:value; several are allowed",
-  name: "a part of its name; words without a qualifier are one",
+  name: "a part of its name; words without a qualifier are a part of a name",
 };
 const SCHEDULE_STATES = ["active", "paused", "ended"];
 
@@ -58,7 +59,7 @@ const WORDS = /(?:[^\s"]|"[^"]*"?)+/g;
 const REPEATED = new Set(["state", "tag", "due", "created", "finished"]);
 
 /** Split a search into terms; values with spaces are in double quotes. Words without a qualifier are the name.
- * `qualifiers`: those of the list. */
+ * `qualifiers` are the list's qualifiers. */
 export function parseSearch(text: string, qualifiers: Record<string, string> = QUALIFIERS): Search {
   const search: Search = { terms: [], faults: [] };
   const bare: string[] = [];

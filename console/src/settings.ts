@@ -25,7 +25,7 @@ export type Theme = "system" | "light" | "dark";
 export const theme = kept<Theme>("theme", "system");
 /** `local`, `UTC`, or the name of an IANA zone. */
 export const zone = kept<string>("zone", "local");
-/** Saved views of the task list, by name: the query of the address, with search and order. */
+/** Saved views of the task list by name, each with the address's query for search and order. */
 export const savedViews = kept<Record<string, string>>("views", {});
 /** The owner to act for; empty for the caller itself. */
 export const actsFor = kept<string>("owner", "");

@@ -7,7 +7,7 @@ let offset = 0;
 let clockIsKnown: () => void;
 const LONGEST_WAIT_MS = 3_000;
 
-/** Resolved once a response has given the server's time, or none comes: before that, this computer's clock may be
+/** Resolved once a response has given the server's time or no response comes. Before that, this computer's clock may be
  * wrong. */
 export const clockKnown = new Promise<void>((resolve) => {
   clockIsKnown = resolve;
@@ -49,7 +49,7 @@ function format(timeZone: string, options: Intl.DateTimeFormatOptions): Intl.Dat
 const DAY: Intl.DateTimeFormatOptions = { day: "2-digit", month: "short" };
 const TIME: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 
-/** `20:46:04` for today, else `22 Nov 20:46:04`, with the year if it differs. Without the zone. */
+/** `20:46:04` for today, otherwise `22 Nov 20:46:04`, with the year if it differs and without the zone. */
 export function shortTime(iso: string, timeZone = zoneName.value): string {
   const at = new Date(iso);
   const day = format(timeZone, { ...DAY, year: "numeric" });
@@ -60,7 +60,7 @@ export function shortTime(iso: string, timeZone = zoneName.value): string {
   return `${format(timeZone, year.format(at) === year.format(today) ? DAY : { ...DAY, year: "numeric" }).format(at)} ${time}`;
 }
 
-/** The day of an instant in the displayed zone: the same text throughout a day. */
+/** The day of an instant in the displayed zone, as a text that is the same throughout a day. */
 export const dayOf = (instant: number): string => format(zoneName.value, { ...DAY, year: "numeric" }).format(instant);
 
 /** The weekday and day of the month of an instant in the displayed zone: `Fri 27`. */
@@ -125,7 +125,8 @@ export function offsetOf(instant: number, timeZone = zoneName.value): number {
 
 const LOCAL = /^(?:(\d{4})-(\d\d)-(\d\d)(?:[T ](?=\d))?)?(?:(\d{1,2}):(\d\d)(?::(\d\d))?)?$/;
 
-/** A typed time without an offset, in the displayed zone: `2026-12-01T09:00`, `2026-12-01`, or `09:00` of today. Null for
+/** A typed time without an offset, in the displayed zone: `2026-12-01T09:00`, `2026-12-01`, or `09:00` of today. Null
+ * for
  * any other text. */
 export function typedTime(text: string, timeZone = zoneName.value): number | null {
   const found = LOCAL.exec(text);
@@ -134,7 +135,7 @@ export function typedTime(text: string, timeZone = zoneName.value): number | nul
   const [year, month, day, hour = 0, minute = 0, second = 0] = found.slice(1).map((part) => (part === undefined ? undefined : Number(part)));
   const local = Date.UTC(year ?? today.getUTCFullYear(), month === undefined ? today.getUTCMonth() : month - 1, day ?? today.getUTCDate(), hour, minute, second);
   if (hour > 23 || minute > 59 || (month ?? 1) > 12) return null;
-  // The offset of the result decides, where the clock changes in between.
+  // If the clock changes in between, the offset of the result decides.
   const first = local - offsetOf(local, timeZone);
   return local - offsetOf(first, timeZone);
 }
@@ -153,7 +154,7 @@ const STEP_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 const LOOKED_AHEAD = 400;
 
-/** When the clock of a zone changes next, within about a year; null if it does not, or the zone is unknown. */
+/** The time of a zone's next clock change within about a year; null if there is none, or the zone is unknown. */
 export function nextClockChange(timeZone: string): number | null {
   let from = Math.floor(now.peek() / MINUTE_MS) * MINUTE_MS;
   try {

@@ -56,6 +56,7 @@ _UNNOTICED = frozenset({
     "SHORTEST_WORKER_LEASE_SECONDS",
 })  # fmt: skip
 """Limits that no request can reach, and bounds of settings, which are on the settings page."""
+_COUNT = "Maximum number of "
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
 _REASON = re.compile(r"(?:\. |; |(?<!`overlap): |, (?:because|which) ).*$")
@@ -82,7 +83,7 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         (
             code(name),
             _value(getattr(module, name), is_time=name in times),
-            rest.sub(".", _SOURCE.sub("", _explained(name, text))),
+            _count(rest.sub(".", _SOURCE.sub("", _explained(name, text)))),
         )
         for module in modules
         for name, text in documented(module).items()
@@ -90,6 +91,12 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         if (module in _LIMITS and name not in _BOUNDS | _DESCRIBED | _UNNOTICED) or name in _NOTICED
     ]
     return bullets(rows)
+
+
+def _count(text: str) -> str:
+    """Return the text without "Maximum number of", which the name and the value on the page already say."""
+    counted = text.removeprefix(_COUNT)
+    return counted[:1].upper() + counted[1:]
 
 
 def _times() -> frozenset[str]:

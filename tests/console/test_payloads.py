@@ -132,7 +132,7 @@ def test_an_uploaded_payload_can_be_downloaded_long_after_its_page_was_opened(
     expect(page).to_have_url(re.compile(task_id))
     world.down = True
     shown.get_by_role("button", name="Download").click()
-    expect(shown.get_by_role("alert")).to_have_text("It could not be downloaded: The API cannot be reached.")
+    expect(shown.get_by_role("alert")).to_have_text("The payload could not be downloaded: The API cannot be reached.")
 
 
 def uploaded(world: World, content: bytes) -> tuple[str, bytes]:

@@ -78,7 +78,7 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
     page.get_by_role("button", name="Nodes", exact=True).click()
     expect(page.locator(NODE_ROWS)).to_have_count(7)
     page.get_by_role("button", name="alarm").click()
-    expect(panel.locator(".node-why")).to_have_text("Skipped: it only runs if a parent fails, and none did.")
+    expect(panel.locator(".node-why")).to_have_text("Skipped: it only runs if a parent fails, and no parent did.")
     page.get_by_role("button", name="large").click()
     expect(panel.locator(".node-why")).to_have_text("Skipped: its condition parents.left.result == 'large' was false.")
     page.get_by_role("button", name="report").first.click()

@@ -33,7 +33,7 @@ def subscribed(deployed: Stack) -> Iterator[str]:
     sqs.delete_queue(QueueUrl=url)
 
 
-def test_the_end_of_a_task_reaches_a_queue_over_a_rule(deployed: Stack, subscribed: str) -> None:
+def test_the_event_of_a_tasks_end_reaches_a_queue_through_a_rule(deployed: Stack, subscribed: str) -> None:
     """The event of a task's end reaches a queue through a rule, and contains the task, its owner, and its outcome."""
     sqs, found = deployed.emulator.client("sqs"), {}
     with Client(deployed.ready.api_url, owner="listener") as client:

@@ -25,7 +25,7 @@ def is_at(client: Client, task_id: str, name: str) -> bool:
     return gate is not None and gate.name == name
 
 
-def test_a_task_behind_a_lock_names_its_holder_and_later_how_long_it_waited(client: Client) -> None:
+def test_the_explanation_of_a_task_waiting_for_a_lock_names_the_holder(client: Client) -> None:
     """The explanation of a task that waits for a lock names the holder; after the wait, it contains the lock's gate."""
     lock: LockSpec = {"key": "explained"}
     with receiving() as endpoint:
@@ -48,7 +48,7 @@ def test_a_task_behind_a_lock_names_its_holder_and_later_how_long_it_waited(clie
     assert {"lock", "run"} <= {gate.name for gate in explanation.gates}
 
 
-def test_a_task_of_a_stopped_type_names_the_switch(client: Client) -> None:
+def test_the_explanation_of_a_stopped_types_task_names_the_switch(client: Client) -> None:
     """The explanation of a task of a stopped type names the switch and its reason before the task is due."""
     later = client.tasks.create("explained", delay_seconds=600, target={"kind": "http", "url": "https://example.org/"})
     client.switches.put("type", "explained", stopped=True, reason="a bad release")

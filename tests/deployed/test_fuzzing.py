@@ -31,7 +31,7 @@ pytestmark = pytest.mark.deployed
 
 
 @pytest.mark.slow
-def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
+def test_a_write_beside_a_refusal_is_detected(deployed: Stack) -> None:
     """A write beside a refusal is detected; otherwise, the fuzzer would never find such a write."""
     with fuzzed(deployed) as fuzzer:
         fuzzer.grounds.fresh_world()

@@ -59,7 +59,7 @@ def test_a_handler_of_a_package_uses_steps_progress_and_its_client(client: Clien
     assert child.parent_task_id == task.id
 
 
-def test_the_function_of_a_package_knows_no_table(deployed: Stack) -> None:
+def test_a_packages_function_has_no_variable_for_the_table(deployed: Stack) -> None:
     """The variables of a package's function name only the package and the function to which it reports."""
     functions: Any = deployed.emulator.client("lambda").list_functions()["Functions"]
     (package,) = [each for each in functions if each["Handler"] == "handlers.handler.handler"]

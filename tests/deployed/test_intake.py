@@ -33,7 +33,7 @@ def test_an_event_on_the_bus_becomes_a_task_that_runs(deployed: Stack, client: C
     assert until(lambda: [task.state for task in client.tasks.list(name=name)] == ["succeeded"])
 
 
-def test_what_can_become_no_task_lies_with_the_rejects(deployed: Stack) -> None:
+def test_an_invalid_message_is_moved_to_the_queue_of_rejects(deployed: Stack) -> None:
     """An invalid message on the intake queue is moved to the queue of rejects, with the reason."""
     sqs, outputs = deployed.emulator.client("sqs"), deployed.deployment.outputs
     body = json.dumps({"type": "echo", "mark": uuid4().hex})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 BROWSER = {"Accept": "text/html"}
 
 
-def test_a_link_decides_through_the_gateway(deployed: Stack, client: Client) -> None:
+def test_a_links_form_approves_a_task_through_the_gateway(deployed: Stack, client: Client) -> None:
     """A browser gets a page whose form approves the task; after that, the link is used up."""
     task = client.tasks.create("release", target={"kind": "approval"})
     link = client.task_links.create(task.id, ["approve", "reject"], message="Publish?")

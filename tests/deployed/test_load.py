@@ -37,7 +37,7 @@ def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
 
 
 @pytest.mark.slow
-def test_what_a_narrow_gateway_turns_away_is_not_there_and_the_rest_ends(deployed: Stack, client: Client) -> None:
+def test_a_request_beyond_the_stages_rate_creates_no_task(deployed: Stack, client: Client) -> None:
     """Beyond the stage's rate, the response is 429 and creates no task; every task with the response 201 runs."""
     with narrow_gateway(deployed, NEARLY_CLOSED, BURST):
         accepted, refused = send(deployed, 10)
@@ -46,7 +46,7 @@ def test_what_a_narrow_gateway_turns_away_is_not_there_and_the_rest_ends(deploye
 
 
 @pytest.mark.slow
-def test_the_client_waits_out_a_narrow_table(deployed: Stack) -> None:
+def test_the_client_waits_while_the_table_throttles_and_loses_no_task(deployed: Stack) -> None:
     """While the table throttles, each refusal contains a time to retry; the client waits and loses no task.
 
     The fast tests of this behavior are the previous test and `tests/client/test_retries.py`.
@@ -66,7 +66,7 @@ def test_the_client_waits_out_a_narrow_table(deployed: Stack) -> None:
         assert kept(client, ids).ended == len(ids) == CALLERS * EACH
 
 
-def test_a_load_is_sent_to_this_machine_only() -> None:
+def test_a_load_is_never_sent_to_another_machine() -> None:
     """A load is never sent to another machine."""
     with pytest.raises(NotThisMachine):
         made("https://api.example.org", Offer("Creator", 1))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime_local.stack import Stack
 
 
-def test_the_lines_of_an_attempt_are_found_by_its_task(
+def test_the_log_lines_of_an_attempt_are_found_by_task_id(
     deployed: Stack, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The traceback of a failed handler is stored with the attempt and in the worker's log, with the task's fields."""

@@ -113,7 +113,7 @@ def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> Non
 
 
 @pytest.mark.slow
-def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
+def test_a_task_moved_away_and_back_runs_once_at_its_due_time(client: Client, counter: Receiver) -> None:
     """After a due time was moved away and back, the task runs once, at its last due time."""
     task = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
     client.tasks.update(task.id, due_at=soon(3600))
@@ -128,7 +128,7 @@ def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Re
 
 
 @pytest.mark.slow
-def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counter: Receiver) -> None:
+def test_a_moved_task_does_not_run_at_its_first_due_time(client: Client, counter: Receiver) -> None:
     """The message that was sent for the first due time of a moved task is dropped."""
     moved = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
     client.tasks.update(moved.id, due_at=soon(3600))

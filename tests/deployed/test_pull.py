@@ -69,7 +69,7 @@ def ended(client: Client, task: Task) -> Task:
 
 
 @pytest.mark.slow
-def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its_lease(
+def test_another_worker_gets_a_killed_workers_task_soon_after_its_lease(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
     """After SIGKILL of a worker, another worker gets the task soon after the lease and the clock margin, never before.
@@ -99,7 +99,7 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
 
 
 @pytest.mark.slow
-def test_a_task_that_was_leased_to_nobody_is_done_in_its_first_attempt(
+def test_a_task_leased_to_a_disconnected_client_succeeds_in_its_first_attempt(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
     """If a client disconnects while it waits, the API still leases the task; the task succeeds in its first attempt."""

@@ -26,7 +26,9 @@ def fresh(context, payload):
 """
 
 
-def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: Client, tmp_path: Path) -> None:
+def test_the_next_attempt_uses_a_newly_published_layer_of_handlers(
+    deployed: Stack, client: Client, tmp_path: Path
+) -> None:
     """The next attempt uses a newly published layer of handlers, or the previous layer if it is published again."""
     versions = HandlerVersions(deployed.emulator, deployed.deployment, deployed.handlers)
     former = {HANDLERS: built()[HANDLERS]}

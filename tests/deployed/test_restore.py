@@ -60,7 +60,7 @@ def _use(running: Stack, replaced: str, table: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_deployed_stack_goes_on_with_a_restored_table() -> None:
+def test_a_deployed_stack_continues_with_a_restored_table() -> None:
     """A lease of the lost table is refused; leased tasks and later tasks run with fences of epoch 1."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         leased = client.tasks.create("pulled", payload={"first": 0}, target={"kind": "pull"})

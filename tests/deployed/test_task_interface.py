@@ -136,7 +136,7 @@ def assert_holds(document: Any, wanted: Any) -> None:  # noqa: ANN401 - any JSON
         assert document == wanted
 
 
-def test_the_page_of_the_task_interface_is_true(deployed: Stack) -> None:
+def test_each_example_of_the_task_interface_page_works_as_documented(deployed: Stack) -> None:
     """Each of the fourteen examples on the page, in order, has the documented effect and response."""
     text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r"^### \d+ (\w+)$", text, re.MULTILINE) == NAMES

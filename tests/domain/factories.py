@@ -1,4 +1,4 @@
-"""Tasks and messages for tests to start from."""
+"""Functions that create basic tasks and messages for tests."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TASK = Task(ID, "me", "report", State.SCHEDULED, NOW, NOW, NOW - 1000, PAYLOAD, 
 
 
 def task(**changes: Any) -> Task:  # noqa: ANN401 - any field of Task
-    """The task that is due at `NOW`, with changes."""
+    """A task that is due at `NOW`, with the given changes."""
     return replace(TASK, **changes)
 
 
 def message(**changes: Any) -> Message:  # noqa: ANN401 - any field of Message
-    """The message of that task's first turn, with changes."""
+    """The message for that task's first turn, with the given changes."""
     return replace(Message(ID, 0, NOW, Priority.NORMAL, "me"), **changes)

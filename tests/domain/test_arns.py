@@ -17,7 +17,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("service", "arn"), EXAMPLES.items())
 def test_an_arn_has_the_form_of_its_service_only(service: AwsService, arn: str) -> None:
-    """The resources of each service are recognized by their names."""
+    """The ARN forms of each service's resources are recognized."""
     assert service_of(arn) is service
     assert [each for each in AwsService if re.search(arn_pattern(each), arn)] == [service]
 
@@ -41,7 +41,7 @@ def test_an_arn_has_the_form_of_its_service_only(service: AwsService, arn: str) 
     ],
 )
 def test_what_is_no_callable_resource_has_no_form(arn: str) -> None:
-    """Other resources, patterns, and texts around an ARN have no form."""
+    """Other resources, patterns, and texts with additional characters around an ARN have no form."""
     assert not any(re.fullmatch(arn_pattern(each), arn) for each in AwsService)
 
 
@@ -61,6 +61,6 @@ def test_what_is_no_callable_resource_has_no_form(arn: str) -> None:
     ],
 )
 def test_a_pattern_allows_what_it_matches_as_a_whole(pattern: str, arn: str, *, is_allowed: bool) -> None:
-    """Wildcards match within their own segment; other characters match themselves."""
+    """Wildcards match within their own segment, and other characters match themselves."""
     assert ArnPatterns(("arn:aws:sns:eu-west-1:1:x", pattern)).allow(arn) is is_allowed
     assert not ArnPatterns().allow(arn)

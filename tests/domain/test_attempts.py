@@ -14,7 +14,7 @@ LINE = AttemptRecord(1, 1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)
 
 
 def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
-    """One write makes the task running, leased and fenced, and counts the attempt."""
+    """A claim is one write, which makes the task running, leased and fenced, and counts the attempt."""
     write = Claimant("w", NOW - 10, 30 * SECOND).claim(message(), "n")
     assert permits(write, task())
     after = applied(write, task())
@@ -29,7 +29,7 @@ def test_a_claim_before_the_due_time_is_refused() -> None:
 
 
 def test_a_claim_of_another_turn_is_refused() -> None:
-    """A message sent before the due time changed claims nothing, even if the task is due again."""
+    """A message sent before the due time changed cannot claim the task, even if it is due again."""
     claimant = Claimant("w", NOW, SECOND)
     assert permits(claimant.claim(message(generation=1), "n"), task(generation=1))
     assert not permits(claimant.claim(message(generation=0), "n"), task(generation=1))
@@ -37,7 +37,7 @@ def test_a_claim_of_another_turn_is_refused() -> None:
 
 
 def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
-    """As clocks may differ by five seconds, another worker waits that long after the lease."""
+    """Because clocks may differ by five seconds, another worker waits that long after the lease."""
     lost = task(state=State.RUNNING, lease_expires_at=NOW)
     early = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE - 1, SECOND).claim(message(), "n")
     late = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE, SECOND).claim(message(), "n")
@@ -46,7 +46,7 @@ def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
 
 
 def test_the_history_tells_of_attempts_that_were_lost() -> None:
-    """The next end of a run records an attempt whose worker vanished."""
+    """When a later attempt ends, an earlier attempt whose worker vanished is recorded."""
     run = Run(task(attempt=3, fence=3, attempt_history=(LINE,), lease_worker="c"), NOW + 7, NOW + 9)
     assert [(line.attempt, line.outcome.value) for line in run.attempt_history(AttemptOutcome.SUCCEEDED)] == [
         (1, "retried"),
@@ -57,7 +57,7 @@ def test_the_history_tells_of_attempts_that_were_lost() -> None:
 
 
 def test_an_end_begins_a_new_count_of_attempts() -> None:
-    """A task retried after a failure shows no lost attempts."""
+    """A task that is retried after a failure shows no lost attempts."""
     failed = AttemptRecord(3, 3, "a", NOW, 0, 5, AttemptOutcome.FAILED)
     again = Run(task(attempt=1, fence=5, attempt_history=(failed,)), NOW, NOW)
     assert again.history_before == (failed,)
@@ -67,14 +67,14 @@ def test_an_end_begins_a_new_count_of_attempts() -> None:
 
 
 def test_a_long_error_is_cut_and_says_so() -> None:
-    """The record keeps the beginning of a message, within its limit."""
+    """A record keeps the beginning of a long error message, within the limit, and says that it was cut."""
     error = failure("Boom", "x" * 10_000).error
     assert len(error.message) == MAX_ERROR_MESSAGE_LENGTH
     assert error.message.endswith("[cut]")
 
 
 def test_a_rollback_is_no_late_start() -> None:
-    """A rollback's heartbeat reports no late start; a first attempt's does."""
+    """The heartbeat of a rollback reports no late start, but a first attempt's heartbeat does."""
     late = NOW + LATE_EVENT_AFTER
     assert late_start(task(state=State.ROLLING_BACK, started_at=late), late) == {}
     assert late_start(task(state=State.RUNNING, started_at=late), late) == {"started_late": True}

@@ -7,7 +7,7 @@ from duetime.domain.errors import OperatorRequired, RoleRequired
 
 
 def test_a_role_includes_others() -> None:
-    """Operators write, writers read, administrators do everything; workers only work."""
+    """Operators can write, writers can read, administrators can do everything, and workers can only work."""
     assert Role.READER.included == {Role.READER}
     assert Role.WRITER.included == {Role.READER, Role.WRITER}
     assert Role.WORKER.included == {Role.WORKER}
@@ -16,7 +16,7 @@ def test_a_role_includes_others() -> None:
 
 
 def test_a_caller_without_the_role_is_refused() -> None:
-    """The error names the role, or says that all owners are affected; a caller without identity has no role."""
+    """The error names the missing role, or says that all owners are affected; an unknown caller has no role."""
     with pytest.raises(RoleRequired, match="'writer'"):
         Caller("ann", frozenset({Role.READER, Role.WORKER})).require(Role.WRITER)
     with pytest.raises(OperatorRequired):

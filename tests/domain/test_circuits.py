@@ -23,7 +23,7 @@ HOST = "example.org"
 
 
 def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
-    """The open time doubles from thirty seconds to ten minutes, and starts over after closing."""
+    """The open time doubles from thirty seconds up to ten minutes, and starts again after the circuit closes."""
     circuit, lengths, now = Circuit("ann", HOST), [], NOW
     for _ in range(7):
         circuit = circuit.opened("Http503", now)
@@ -35,7 +35,7 @@ def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
 
 
 def test_a_circuit_is_half_open_when_its_time_is_over() -> None:
-    """The circuit is open to the last millisecond; then one probe decides."""
+    """A circuit is open until its last millisecond, and then one probe decides whether it closes."""
     circuit = Circuit("ann", HOST).opened("Http503", NOW)
     assert Circuit("ann", HOST).state(NOW) is CircuitState.CLOSED
     assert circuit.state(circuit.open_until - 1) is CircuitState.OPEN
@@ -60,7 +60,7 @@ def test_a_circuit_is_half_open_when_its_time_is_over() -> None:
     ],
 )
 def test_a_circuit_is_of_a_host_and_its_port(url: str, host: str | None) -> None:
-    """Spelling and default ports make no difference; an invalid host has no circuit."""
+    """Spelling and default ports make no difference to a circuit's host, and an invalid host has no circuit."""
     assert host_of(HttpTarget(url)) == host
     assert host_of(HandlerTarget()) is None
 
@@ -87,7 +87,7 @@ ENDINGS: list[tuple[TargetEnding, Sign]] = [
 
 @pytest.mark.parametrize(("ending", "sign"), ENDINGS)
 def test_only_what_is_the_hosts_fault_counts(ending: TargetEnding, sign: Sign) -> None:
-    """Connection failures, timeouts and 5xx count; any other response shows that the host works."""
+    """Connection failures, timeouts and 5xx responses count; any other response shows that the host works."""
     assert sign_of(ending, given=MINUTE, usual=SECOND) is sign
 
 
@@ -102,6 +102,6 @@ def test_only_what_is_the_hosts_fault_counts(ending: TargetEnding, sign: Sign) -
     ],
 )
 def test_a_time_limit_that_was_too_short_is_not_the_hosts_fault(given: int, usual: int, sign: Sign) -> None:
-    """A timeout counts only after ten seconds and twice the host's usual response time."""
+    """A timeout counts only after ten seconds and after twice the host's usual response time."""
     assert sign_of(failure("Timeout", ""), given=given, usual=usual) is sign
     assert sign_of(failure("ConnectTimeoutError", ""), given=given, usual=usual) is Sign.ILL

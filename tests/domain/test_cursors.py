@@ -17,7 +17,7 @@ steps = st.lists(st.tuples(st.sampled_from(MINUTES), st.sampled_from(SHARDS), st
 
 
 def _read(moves: Moves, begin: Progress | None = None) -> Progress:
-    """The progress of a reader that has read shards of minutes up to these keys."""
+    """The progress of a reader that has read shards of minutes up to the given keys."""
     progress = begin or Progress(99)
     for minute, shard, key in moves:
         progress = progress.begun(minute, SHARDS).moved(minute, {shard: key})
@@ -25,7 +25,7 @@ def _read(moves: Moves, begin: Progress | None = None) -> Progress:
 
 
 def _done(progress: Progress) -> set[tuple[int, int, str]]:
-    """The processed items, with one of each key in each shard of each minute."""
+    """The items that this progress covers, out of one item per key in each shard of each minute."""
     return {
         (minute, shard, key)
         for minute in MINUTES
@@ -37,7 +37,7 @@ def _done(progress: Progress) -> set[tuple[int, int, str]]:
 
 @given(steps, steps)
 def test_what_either_reader_has_done_is_done(mine: Moves, others: Moves) -> None:
-    """Joined progress contains exactly what one of the two contained."""
+    """Joined progress covers exactly what either of the two readers had covered."""
     a, b = _read(mine), _read(others)
     assert _done(a.joined(b)) == _done(a) | _done(b)
     assert a.joined(b) == b.joined(a)
@@ -46,14 +46,14 @@ def test_what_either_reader_has_done_is_done(mine: Moves, others: Moves) -> None
 
 @given(steps, steps)
 def test_progress_never_moves_back(first: Moves, then: Moves) -> None:
-    """No report reduces progress, in any order."""
+    """No report reduces progress, in whatever order reports come."""
     before = _read(first)
     assert _done(before) <= _done(_read(then, before))
 
 
 @given(steps)
 def test_everything_up_to_the_floor_is_done(moves: Moves) -> None:
-    """Everything below the floor is processed."""
+    """All items below the floor are processed."""
     progress = _read(moves)
     assert all(progress.is_done(minute) for minute in range(90, progress.floor + 1))
 
@@ -67,7 +67,7 @@ def test_limited_progress_forgets_what_lies_beyond(moves: Moves, upto: int) -> N
 
 
 def test_a_queue_that_lags_holds_up_no_other() -> None:
-    """Other queues continue, and the lagging queue resumes where it stopped until it has caught up."""
+    """If one queue lags, the others continue, and that queue resumes from its own place until it has caught up."""
     cursors = Cursors.at((10, 8, 5, 1)).split(DISPATCH, "low").moved(DISPATCH, ALL, Progress(20))
     assert (cursors.progress(DISPATCH, "low").upto, cursors.progress(DISPATCH, "high").upto) == (10, 20)
     assert cursors.floors == (10, 8, 5, 1)
@@ -79,7 +79,7 @@ def test_a_queue_that_lags_holds_up_no_other() -> None:
 
 @given(st.integers(10, 14), st.integers(10, 14), st.integers(10, 14), st.integers(10, 14))
 def test_joined_cursors_are_joined_for_each_queue(main: int, low: int, other_main: int, other_low: int) -> None:
-    """For each queue, the joined cursor covers the progress of both."""
+    """For each queue, the joined cursor covers the progress of both readers."""
     here = Cursors.at((10,)).split(0, "low").moved(0, ALL, Progress(main)).moved(0, "low", Progress(low))
     there = Cursors.at((10,)).split(0, "low").moved(0, ALL, Progress(other_main)).moved(0, "low", Progress(other_low))
     joined = here.joined(there)
@@ -90,7 +90,7 @@ def test_joined_cursors_are_joined_for_each_queue(main: int, low: int, other_mai
 
 
 def test_the_first_reading_looks_ahead_and_scans_look_back() -> None:
-    """A scan reads only minutes that ended as long ago as its delay."""
+    """A scan reads only minutes that ended at least its delay ago."""
     ahead, *back = horizons(NOW, 180 * SECOND)
     assert ahead == minute_of(NOW + 3 * MINUTE)
     for minute, delay in zip(back, RECOVERY_SCAN_DELAYS, strict=True):
@@ -98,7 +98,7 @@ def test_the_first_reading_looks_ahead_and_scans_look_back() -> None:
 
 
 def test_the_cursors_of_a_new_group_begin_at_an_instant() -> None:
-    """No reading skips a task due after that instant."""
+    """If cursors begin at an instant, no reading skips a task that is due after the instant."""
     cursors = first_cursors(NOW)
     delays = (0, *RECOVERY_SCAN_DELAYS)
     assert all(start_of(minute + 1) <= NOW - delay for minute, delay in zip(cursors.floors, delays, strict=True))

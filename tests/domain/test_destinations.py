@@ -1,4 +1,4 @@
-"""The checks of a URL before its name is resolved."""
+"""The checks of a URL before its host name is resolved."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_leads_to_no_public_address_is_known(host: str) -> None:
     ],
 )
 def test_what_may_be_public_is_left_to_the_call(host: str) -> None:
-    """Public addresses and resolvable names are checked when they are called."""
+    """Public addresses and resolvable names are accepted, and checked when they are called."""
     assert refusal(f"https://{host}/hook", NOBODY) is None
 
 
@@ -88,12 +88,12 @@ def test_what_is_no_http_url_is_refused(url: str) -> None:
 
 
 def test_port_zero_is_refused() -> None:
-    """Port zero cannot be listened on, and is not the scheme's default."""
+    """Port zero is refused, because no server can listen on it, and is not taken for the scheme's default."""
     assert "port" in (refusal("https://example.org:0/", NOBODY) or "")
 
 
 def test_an_allowed_host_may_be_private() -> None:
-    """The setting allows exactly the named host."""
+    """The setting for allowed hosts allows exactly the named host."""
     allowed = frozenset({"127.0.0.1", "localhost"})
     assert refusal("http://127.0.0.1:8080/", allowed) is None
     assert refusal("http://localhost:8080/", allowed) is None
@@ -106,7 +106,7 @@ def test_an_allowed_host_may_be_private() -> None:
     [("1.2.3.4", "1.2.3.4"), ("1.2", "1.0.0.2"), ("1.2.3", "1.2.0.3"), ("0x01020304", "1.2.3.4"), ("010.1", "8.0.0.1")],
 )
 def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> None:
-    """One to four numbers may be decimal, octal or hexadecimal; the last fills the remaining bytes."""
+    """An address with one to four decimal, octal or hexadecimal numbers is read as in a resolver."""
     assert literal_address(host) == address
 
 
@@ -114,5 +114,5 @@ def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> N
     "host", ["1.2.3.4.5", "256.1.1.1", "1.2.3.256", "4294967296", "08.1", "0x", "1..2", "a.b", "-1"]
 )
 def test_what_is_no_address_is_a_name(host: str) -> None:
-    """Numbers out of range, invalid digits and words are names."""
+    """Numbers out of range, invalid digits and words are read as host names."""
     assert literal_address(host) is None

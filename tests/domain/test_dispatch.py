@@ -43,7 +43,7 @@ instants = st.integers(NOW - DAY, NOW + DAY)
 
 @given(instants, instants, st.sampled_from([Precision.NORMAL, Precision.EXACT]))
 def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Precision) -> None:
-    """The whole-second delay leaves the worker at least the headroom, and at most a second more."""
+    """A message's delay in whole seconds leaves the worker at least the headroom, and at most a second more."""
     delay = delay_seconds(due, now, precision)
     assert 0 <= delay <= 900
     if delay:
@@ -55,7 +55,7 @@ def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Pr
 
 @given(instants, instants)
 def test_a_relaxed_message_needs_no_hold(due: int, now: int) -> None:
-    """Rounded up, the message never arrives before its due time, nor a second after."""
+    """A relaxed message's delay is rounded up, so it arrives within a second after the due time."""
     delay = delay_seconds(due, now, Precision.RELAXED)
     if now < due <= now + 900 * SECOND:
         assert due <= now + delay * SECOND < due + SECOND
@@ -75,13 +75,13 @@ def _check_covered(home: int, at: int, now: int) -> None:
 
 @given(instants, instants, instants)
 def test_a_check_is_always_covered(home: int, at: int, now: int) -> None:
-    """The record or its timer is in the check's minute, or a later recovery scan covers it."""
+    """A check is covered by the record or its timer in the check's minute, or by a later recovery scan."""
     _check_covered(home, max(at, now), now)
 
 
 @pytest.mark.parametrize("into_its_minute", [0, 1, 30 * SECOND, MINUTE - 1])
 def test_a_check_around_the_records_minute_is_always_covered(into_its_minute: int) -> None:
-    """This holds for each second from two minutes before its minute to five after it, at any time."""
+    """A check is covered at each second from two minutes before the record's minute to five minutes after it."""
     home = start_of(minute_of(NOW)) + into_its_minute
     for at in range(home - 2 * MINUTE, home + 5 * MINUTE, SECOND):
         for wait in range(0, 6 * MINUTE, 15 * SECOND):
@@ -97,32 +97,32 @@ def test_what_the_trigger_may_have_read_is_sent_directly(now: int, slowness: int
 
 
 def test_what_is_far_ahead_is_left_to_the_trigger() -> None:
-    """A task due in twenty minutes needs no message yet, and in its own minute no timer."""
+    """A task that is due in twenty minutes needs no message yet, and no timer if its record is in its minute."""
     at = NOW + 20 * MINUTE
     plan = enqueue_plan(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, False)
 
 
 def test_a_retry_in_seconds_costs_no_timer() -> None:
-    """The first scan of the record's minute replaces the timer of a quick retry, which is sent directly."""
+    """The first scan of the record's minute replaces the timer for a quick retry, which is sent directly."""
     plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, True)
 
 
 def test_a_far_retry_gets_a_timer() -> None:
-    """A retry ten minutes from now is found by the trigger in its own minute."""
+    """A retry ten minutes from now has a timer in its minute, where the trigger finds it."""
     plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 10 * MINUTE, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (True, False)
 
 
 def test_a_change_to_an_earlier_minute_gets_a_timer() -> None:
-    """A task moved from tomorrow to now has no record in the current minute."""
+    """A task that is moved from tomorrow to now needs a timer, because its record is in another minute."""
     plan = enqueue_plan(TaskId.of(NOW + DAY, 0, 0), NOW, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (True, True)
 
 
 def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
-    """A waiting record in its own minute is sent for its own due time."""
+    """For a waiting record in its own minute, a message with the due time is sent."""
     message = at_first_reading(ENTRY, minute_of(NOW))
     assert message is not None
     assert (message.task_id, message.generation, message.due) == (ENTRY.task_id, 0, NOW)
@@ -137,17 +137,17 @@ def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
     ],
 )
 def test_the_first_reading_leaves_alone_what_is_not_its(entry: Entry) -> None:
-    """Tasks already sent, moved to another minute, or not waiting get no message."""
+    """Tasks that were already sent, moved to another minute, or do not wait get no message."""
     assert at_first_reading(entry, minute_of(NOW)) is None
 
 
 def test_the_first_reading_sends_a_rollback_that_nobody_has_taken_up() -> None:
-    """A task that waits for its rollback holds no lease."""
+    """A task that waits for its rollback, and therefore holds no lease, gets a message."""
     assert at_first_reading(replace(ENTRY, state=State.ROLLING_BACK), minute_of(NOW)) is not None
 
 
 def test_the_first_reading_sends_a_timers_message_for_its_generation() -> None:
-    """A timer is sent for its generation, unless its creator has sent it."""
+    """For a timer, a message with the timer's generation is sent, unless the timer's creator has sent it."""
     timer = Timer(ENTRY.task_id, 4, NOW, Priority.HIGH, "me")
     message = at_first_reading(timer, minute_of(NOW))
     assert message is not None
@@ -157,13 +157,13 @@ def test_the_first_reading_sends_a_timers_message_for_its_generation() -> None:
 
 @pytest.mark.parametrize("state", list(State))
 def test_a_recovery_scan_sends_what_nobody_is_working_on(state: State) -> None:
-    """Tasks that are overdue, have an ended lease or an unfinished outcome are sent; paused or blocked ones are not."""
+    """A scan sends overdue tasks, ended leases and unfinished outcomes, but no paused or blocked tasks."""
     entry = replace(ENTRY, state=state, leased_until=NOW - MAX_CLOCK_DIFFERENCE, next_at=NOW)
     assert is_left_behind(entry, NOW) == (state in STARTABLE | LEASED | TERMINAL)
 
 
 def test_a_recovery_scan_leaves_the_living_alone() -> None:
-    """Finished tasks, and tasks with a future check or a possibly valid lease, are not sent."""
+    """A scan does not send finished tasks, or tasks with a future check or a lease that may be valid."""
     assert not is_left_behind(replace(ENTRY, next_at=NOW + 1), NOW)
     leased = replace(ENTRY, state=State.RUNNING, leased_until=NOW - MAX_CLOCK_DIFFERENCE + 1)
     assert not is_left_behind(leased, NOW)
@@ -171,14 +171,14 @@ def test_a_recovery_scan_leaves_the_living_alone() -> None:
 
 
 def test_the_last_recovery_scan_keeps_the_running_in_sight() -> None:
-    """A task that runs for days gets a timer for another day; a waiting one with a future check does not."""
+    """A task that runs for days gets a timer for another day; a waiting task with a future check does not."""
     assert is_open_past_due(replace(ENTRY, state=State.RUNNING, leased_until=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, next_at=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, state=State.PAUSED), NOW)
 
 
 def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
-    """Pulled attempts wait for pull workers; work before and after them belongs to worker functions."""
+    """Pulled attempts wait for pull workers, but the work before and after them is for worker functions."""
     pulled = task(target=PullTarget(), type="resize")
     for state in State:
         is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
@@ -192,7 +192,7 @@ def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
 
 
 def test_whatever_is_sent_for_a_task_is_in_the_part_of_its_fair_key() -> None:
-    """Record, entry and timers give the same fair key share; without a key there is none."""
+    """A record, an entry and timers give the same share of a fair key, and no share without a key."""
     keyed = task(fair_key="customer-17", fair_weight=3)
     entry = Entry.of(keyed)
     rescan = rescan_timer(replace(entry, state=State.RUNNING, leased_until=NOW), NOW)
@@ -206,7 +206,7 @@ def test_whatever_is_sent_for_a_task_is_in_the_part_of_its_fair_key() -> None:
 
 
 def test_a_change_of_the_fair_key_needs_another_message() -> None:
-    """A due task keeps its message, which may have been received; other tasks need a new one."""
+    """If its fair key changes, a due task keeps its message, which may have been received; others need a new one."""
     keyed = task(fair_key="customer-17", next_at=NOW + HOUR)
     assert is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-17"})
     assert not is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-18"})
@@ -215,7 +215,7 @@ def test_a_change_of_the_fair_key_needs_another_message() -> None:
 
 
 def test_an_open_task_is_met_again_soon_after_its_lease() -> None:
-    """It is found by the first scan of a minute at least a minute from now, and never by a past scan."""
+    """An open task is found by the first scan of a later minute, at least a minute from now."""
     for offset in range(0, 120, 7):
         now = NOW + offset * SECOND
         for left in (-60, 0, 30, 300, 900):
@@ -230,7 +230,7 @@ def test_an_open_task_is_met_again_soon_after_its_lease() -> None:
 
 
 def test_what_waits_for_long_or_for_somebody_else_is_not_met_again() -> None:
-    """Tasks that cannot start, and asynchronous attempts with a timer at their deadline, get no other timer."""
+    """A task that cannot start, or an asynchronous attempt with a timer at its deadline, gets no other timer."""
     waiting = replace(ENTRY, state=State.WAITING, next_at=NOW)
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE) is not None
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE + 1) is None

@@ -7,7 +7,7 @@ from duetime.domain.times import MINUTE, start_of
 
 
 def test_the_group_that_is_furthest_behind_counts_and_so_does_a_queue_that_lags() -> None:
-    """If one group's queue has reached only minute 97, tasks due from 98 on may be unsent."""
+    """If one group's queue has reached only minute 97, tasks that are due from minute 98 on may be unsent."""
     lagging = Cursors(Cursors.at([103, 100, 40, 0]).readings, {(DISPATCH, "low"): Progress(97)})
     groups = [Cursors.at([103, 100, 40, 0]), Cursors.at([102, 99, 40, 0]), lagging]
     found = dispatch_status(groups, 40, 3 * MINUTE, [])
@@ -15,13 +15,13 @@ def test_the_group_that_is_furthest_behind_counts_and_so_does_a_queue_that_lags(
 
 
 def test_without_a_reading_of_every_group_nothing_is_told() -> None:
-    """If a group was never read, both times are unknown, as it may have work."""
+    """If a group has never been read, both times are unknown, because the group may have work."""
     found = dispatch_status([Cursors.at([103, 100, 40, 0]), None], 32, 3 * MINUTE, [])
     assert (found.last_tick_at, found.dispatched_until) == (None, None)
 
 
 def test_each_group_has_its_shards_its_reader_and_its_progress() -> None:
-    """The last group may have fewer shards; a group that was never read has no reader."""
+    """The last group can have fewer shards, and a group that has never been read has no reader."""
     read = replace(Cursors.at([103, 100, 40, 0], epoch=7), holder="tick-1")
     found = dispatch_status([read, None], 20, 3 * MINUTE, [])
     assert found.groups == [

@@ -1,4 +1,4 @@
-"""Event patterns: matches and rejections, with moto's matcher as an independent check."""
+"""Tests matches and rejections of event patterns, with moto's matcher as an independent check."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ OTHERS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("pattern", MATCHING, ids=json.dumps)
 def test_each_operator_matches(pattern: dict[str, Any]) -> None:
-    """A valid pattern matches an event with an accepted value in each field, and so does moto's matcher."""
+    """A valid pattern matches an event with an accepted value in each field, also in moto's matcher."""
     reject_pattern(pattern)
     assert matches(pattern, EVENT)
     assert EventPattern(None, pattern).matches_event(EVENT)  # type: ignore[arg-type]  # any event
@@ -86,7 +86,7 @@ def test_each_operator_matches(pattern: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("pattern", OTHERS, ids=json.dumps)
 def test_a_pattern_matches_nothing_else(pattern: dict[str, Any]) -> None:
-    """A field without an accepted value prevents the match, in moto's matcher, too."""
+    """An event with a field without an accepted value does not match, also in moto's matcher."""
     reject_pattern(pattern)
     assert not matches(pattern, EVENT)
     assert not EventPattern(None, pattern).matches_event(EVENT)  # type: ignore[arg-type]  # any event
@@ -105,7 +105,7 @@ def test_a_pattern_matches_nothing_else(pattern: dict[str, Any]) -> None:
     ids=str,
 )
 def test_objects_in_lists_match_by_element(pattern: dict[str, Any], is_match: bool) -> None:  # noqa: FBT001 - expected
-    """All fields of a pattern must match one list element; true is not a number; `exists` applies only to values."""
+    """All fields of a pattern must match the same list element, true is not a number, and `exists` needs a value."""
     reject_pattern(pattern)
     assert matches(pattern, EVENT) is is_match
 
@@ -138,7 +138,7 @@ def test_objects_in_lists_match_by_element(pattern: dict[str, Any], is_match: bo
     ids=str,
 )
 def test_an_invalid_pattern_is_refused(pattern: object, place: str) -> None:
-    """The error names the field and the allowed values."""
+    """The error for an invalid pattern names the field and the allowed values."""
     with pytest.raises(PatternInvalid) as refused:
         reject_pattern(pattern)
     assert ".".join(refused.value.place) == place
@@ -146,7 +146,7 @@ def test_an_invalid_pattern_is_refused(pattern: object, place: str) -> None:
 
 
 def test_a_pattern_has_a_limit_of_size() -> None:
-    """A pattern may be as long as in an EventBridge rule, and no longer."""
+    """A pattern can be as long as in an EventBridge rule, but not longer."""
     around = len('{"a": [""]}')
     reject_pattern({"a": ["x" * (MAX_EVENT_PATTERN_LENGTH - around)]})
     with pytest.raises(PatternInvalid, match="4096"):
@@ -154,14 +154,14 @@ def test_a_pattern_has_a_limit_of_size() -> None:
 
 
 def test_a_large_event_is_refused_rather_than_compared_for_long() -> None:
-    """Lists multiply comparisons, so their total number is limited."""
+    """Because lists multiply comparisons, the total number of comparisons is limited."""
     pattern = {"a": {"b": [str(each) for each in range(500)]}}
     with pytest.raises(EventTooLarge):
         matches(pattern, {"a": [{"b": "x"}] * STEPS})
 
 
 def test_a_wildcard_takes_no_longer_for_a_hostile_text() -> None:
-    """Each part is searched for once, from the end of the previous part."""
+    """Each part of a pattern with wildcards is searched for once, from the end of the previous part."""
     assert not matches({"a": [{"wildcard": "*a" * 1_000 + "b"}]}, {"a": "a" * 100_000})
 
 
@@ -180,7 +180,7 @@ _PATTERNS = st.recursive(
 
 @given(_PATTERNS, st.dictionaries(_NAMES, _JSON, max_size=3))
 def test_any_pattern_is_refused_or_can_be_compared(pattern: Any, event: dict[str, Any]) -> None:  # noqa: ANN401 - any JSON
-    """No accepted pattern fails when it is compared with an event."""
+    """A pattern that is accepted can be compared with any event without an error."""
     try:
         reject_pattern(pattern)
     except PatternInvalid:

@@ -40,7 +40,7 @@ class Named:
 
 @frozen
 class Labeled(Point):
-    """A class with the fields of another one."""
+    """A class that inherits the fields of another class and adds fields."""
 
     label: str = "none"
 
@@ -91,13 +91,13 @@ def test_methods_of_the_class_are_kept() -> None:
 
 @pytest.mark.parametrize("arguments", [(), (1, 2, [], "", 3)])
 def test_missing_and_unknown_arguments_are_refused(arguments: tuple[object, ...]) -> None:
-    """A field without a default needs an argument, and a field that is not an argument accepts none."""
+    """A class refuses a missing argument for a field without a default, and an argument for a field that takes none."""
     with pytest.raises(TypeError, match=r"Point\.__init__"):
         Point(*arguments)  # type: ignore[arg-type]  # that is the mistake
 
 
 def test_arguments_must_be_named_where_the_class_says_so() -> None:
-    """`kw_only` refuses positional arguments, and allows a field without a default after one with a default."""
+    """`kw_only` refuses positional arguments, and allows a field without a default after a field with a default."""
     assert Named(second=3).first == 1
     with pytest.raises(TypeError):
         Named(1, 3)  # type: ignore[call-arg]  # that is the mistake
@@ -126,7 +126,7 @@ def test_equality_is_that_of_the_compared_fields_of_one_class() -> None:
 
 
 def test_instances_are_ordered_where_the_class_says_so() -> None:
-    """With `order`, instances compare like tuples of their fields; without it they do not compare."""
+    """With `order`, instances compare like tuples of their fields; without `order`, they do not compare."""
     first, second = Version(1, "b"), Version(2, "a")
     assert sorted([second, first]) == [first, second]
     assert max(first, second) is second
@@ -138,7 +138,7 @@ def test_instances_are_ordered_where_the_class_says_so() -> None:
 
 
 def test_the_representation_names_the_fields() -> None:
-    """The representation is that of a dataclass."""
+    """The representation is the same as that of a dataclass."""
     assert repr(Named(second=3)) == "Named(first=1, second=3)"
     assert repr(Nothing()) == "Nothing()"
     assert repr(Point(1)) == "Point(x=1, y=2, tags=[], total=3, reads={}, kind='point')"
@@ -162,7 +162,7 @@ def _pickled(value: Labeled) -> Labeled:
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, _pickled])
 def test_it_is_copied_as_a_dataclass_is(copied: Callable[[Labeled], Labeled]) -> None:
-    """Copies have all fields, those of the base class as well, and are as frozen as the original."""
+    """Copies have all fields, including those of the base class, and are frozen like the original."""
     original = Labeled(1, tags=["a"], label="b")
     made = copied(original)
     assert (made, repr(made), made is original) == (original, repr(original), False)

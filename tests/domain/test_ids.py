@@ -20,21 +20,21 @@ years = st.integers(0, 4_102_444_800_000)
 @example(0, 0, 0)
 @example(LAST_INSTANT, MAX_SHARDS - 1, (1 << 64) - 1)
 def test_an_id_gives_back_what_it_was_made_of(home: int, shard: int, tail: int) -> None:
-    """The home millisecond and the shard can be read from the text alone."""
+    """The home millisecond and the shard of an id can be read from its text alone."""
     parsed = TaskId.parse(TaskId.of(home, shard, tail).text)
     assert (parsed.home, parsed.shard) == (home, shard)
 
 
 @given(homes, homes, shards, shards)
 def test_ids_sort_by_home_time(early: int, late: int, one: int, other: int) -> None:
-    """Whatever the shards are, the id of an earlier home sorts before that of a later one."""
+    """Whatever the shards are, an id with an earlier home time sorts before an id with a later home time."""
     if early < late:
         assert TaskId.of(early, one, 0) < TaskId.of(late, other, 0)
 
 
 @given(years, shards)
 def test_a_partition_names_the_minute_in_utc_and_the_shard(home: int, shard: int) -> None:
-    """Exactly the ids of one minute and shard share a partition."""
+    """Two ids share a partition exactly if they have the same minute and shard."""
     minute = home // 60_000
     here = TaskId.of(home, shard, 1).partition
     assert TaskId.of(minute * 60_000, shard, 2).partition == here
@@ -43,7 +43,7 @@ def test_a_partition_names_the_minute_in_utc_and_the_shard(home: int, shard: int
 
 
 def test_a_partition_reads_as_documented() -> None:
-    """A record of 02:33 in shard 7 has the documented partition."""
+    """The partition of a record from 02:33 in shard 7 has the documented form."""
     assert TaskId.of(1_795_228_387_250, 7, 0).partition == "2026-11-21T02:33#0007"
 
 
@@ -74,14 +74,14 @@ def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
 
 
 def test_one_owners_tasks_are_spread_over_all_its_partitions() -> None:
-    """Sixteen shards use all partitions of the owner list."""
+    """With sixteen shards, all partitions of the owner list are used."""
     partitions = {TaskId.of(0, shard, 0).owner_partition("me") for shard in range(16)}
     assert len(partitions) == OWNER_SPREAD
 
 
 @given(homes, homes, shards, tails)
 def test_the_bytes_of_an_id_can_be_given_another_time(home: int, other: int, shard: int, tail: int) -> None:
-    """The bytes equal those of the id at that time, so lists can order postings without making ids."""
+    """The bytes equal those of an id at that time, so that lists can be ordered without making ids."""
     task_id = TaskId.of(home, shard, tail)
     assert TaskId.home_of_data(task_id.data) == home
     assert TaskId.data_at_time(task_id.data, other) == task_id.at_time(other).data

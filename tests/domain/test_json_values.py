@@ -51,13 +51,13 @@ def test_every_text_can_be_written(text: str) -> None:
     ],
 )
 def test_a_value_that_would_be_lost_or_changed_is_refused(value: object, why: str) -> None:
-    """The error gives the reason."""
+    """A value that would be lost or changed is refused, and the error gives the reason."""
     with pytest.raises(ValueRefused, match=why):
         json_of(value)
 
 
 def test_the_largest_values_are_kept() -> None:
-    """Numbers with the most digits and values with the most levels are accepted."""
+    """Numbers with the maximum number of digits and values with the maximum depth are accepted."""
     number = 10**MAX_NUMBER_DIGITS - 1
     assert json_of([number, -number]) == f"[{number},{-number}]".encode()
     deepest = "[" * (MAX_JSON_DEPTH - 1) + "]" * (MAX_JSON_DEPTH - 1)
@@ -78,5 +78,5 @@ def test_a_text_that_is_not_kept_is_refused(text: str) -> None:
 
 
 def test_a_pair_of_surrogates_is_a_character() -> None:
-    """An escaped pair, which JSON allows, is accepted."""
+    """An escaped pair of surrogates, which JSON allows, is accepted."""
     assert check_kept('["\\ud83d\\ude00", 0, -0.0, 0e5]') == ["\U0001f600", 0, 0.0, 0.0]

@@ -18,19 +18,19 @@ PULLERS = Pullers({"resize": OwnerPatterns(("*",)), "report": OwnerPatterns(("an
     ("caller", "types"), [("bob", ["resize"]), ("ann", ["resize", "report"]), ("team-b", ["report"]), ("bob", [])]
 )
 def test_callers_pull_what_they_are_let(caller: str, types: list[str]) -> None:
-    """A type is open to everyone, or only to the named callers."""
+    """A pulled type is open to everyone, or only to the named callers."""
     PULLERS.check(caller, types)
 
 
 @pytest.mark.parametrize("types", [["report"], ["resize", "report"], ["unheard-of"], ["*"], [""]])
 def test_nobody_else_pulls_anything(types: list[str]) -> None:
-    """One forbidden type refuses the whole request, and is named."""
+    """If one requested type is forbidden, the complete request is refused, and the error names the type."""
     with pytest.raises(TypeNotPulled, match=repr(types[-1]).replace("*", r"\*")):
         PULLERS.check("bob", types)
 
 
 def test_the_type_decides_where_no_target_is_named() -> None:
-    """A pulled type waits for its workers, any other calls its handler, and an explicit target is kept."""
+    """A task without a target waits for workers if its type is pulled, and otherwise calls its handler."""
     assert RULES.target_of("ann", TaskSpec("resize")) == PullTarget()
     assert RULES.target_of("ann", TaskSpec("report")) == HandlerTarget()
     assert RULES.target_of("ann", TaskSpec("resize", timeout_seconds=MAX_PULLED_TIMEOUT_SECONDS)) == PullTarget()
@@ -49,7 +49,7 @@ def test_the_type_decides_where_no_target_is_named() -> None:
     ],
 )
 def test_what_a_target_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
-    """A pull target for other types, a rollback by pull workers, and too long a timeout for a worker are refused."""
+    """Pull targets for other types, rollbacks by pull workers and timeouts that are too long are refused."""
     with pytest.raises(FieldInvalid) as refused:
         RULES.target_of("ann", spec)
     assert refused.value.field == field

@@ -29,7 +29,7 @@ _WORDS = {
     "module", [limits, operating_parameters, duetime_common.limits], ids=lambda module: module.__name__
 )
 def test_every_limit_is_applied(module: ModuleType) -> None:
-    """Every limit is read by some code; otherwise it would be promised but not kept."""
+    """Every limit is used somewhere in the code, so that no promised limit is ignored."""
     own = Path(str(module.__file__))
     assigned = [node for node in ast.parse(own.read_text()).body if isinstance(node, ast.Assign)]
     names = {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}

@@ -1,4 +1,4 @@
-"""Decisions on locks: who holds them, when a hold ends by every clock, and how long locks are stored."""
+"""Tests who holds a lock, when a hold ends by every clock, and how long a lock is stored."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def _claim(limit: int = 1, *, is_shared: bool = False) -> LockClaim:
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_shared_and_exclusive_holders_exclude_each_other(is_shared: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Holders of the other mode leave no room; holders of the same mode share the lock up to its limit."""
+    """Holders in the other mode leave no room, while holders in the same mode share the lock up to its limit."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared),))
     assert lock.room(_claim(100, is_shared=not is_shared)) == 0
     assert lock.room(_claim(100, is_shared=is_shared)) == 99
 
 
 def test_a_shared_lock_is_closed_for_those_behind_an_exclusive_waiter() -> None:
-    """Otherwise sharing tasks could make an exclusive one wait forever."""
+    """A shared lock has no room behind an exclusive waiter, which could otherwise wait forever."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared=True),))
     sharing, alone = Waiter(NOW, TASKS[1], 0, is_shared=True), Waiter(NOW, TASKS[1], 0)
     shared = _claim(100, is_shared=True)
@@ -52,21 +52,21 @@ def test_a_shared_lock_is_closed_for_those_behind_an_exclusive_waiter() -> None:
 
 
 def test_a_hold_of_the_other_mode_is_no_place() -> None:
-    """A task with a shared reservation that now needs the lock exclusively waits until it would be alone."""
+    """A task with a shared reservation that now needs the lock exclusively waits until it would be the only holder."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW, is_shared=True), Holder(TASKS[1], 1, NOW, is_shared=True)))
     assert lock.is_closed_for(_claim(), TASKS[0], [])
     assert not lock.without(TASKS[1], 1).is_closed_for(_claim(), TASKS[0], [])
 
 
 def test_an_exclusive_lock_frees_when_all_who_share_it_have_ended() -> None:
-    """The last shared hold by every clock decides, since a single one is too many."""
+    """An exclusive waiter waits until the last shared hold has ended by every clock."""
     lock = Lock(NAME, tuple(Holder(task, 1, NOW + number, is_shared=True) for number, task in enumerate(TASKS)))
     assert lock.frees_at(_claim(9)) == NOW + len(TASKS) - 1 + MAX_CLOCK_DIFFERENCE
     assert lock.frees_at(_claim(9, is_shared=True)) == 0
 
 
 def test_a_hand_over_ends_at_the_first_waiter_of_the_other_mode() -> None:
-    """Sharing tasks are admitted together up to the first exclusive one."""
+    """When a lock is passed on, sharing tasks are let in together up to the first exclusive task."""
     made = [waiting_task(id=task_id) for task_id in TASKS]
     hand_over = HandOver(Lock(NAME))
     for task, is_shared in zip(made, (True, True, False, True), strict=True):
@@ -78,7 +78,7 @@ def test_a_hand_over_ends_at_the_first_waiter_of_the_other_mode() -> None:
 
 
 def test_a_hold_ends_for_others_only_when_it_is_over_by_every_clock() -> None:
-    """As clocks may differ by five seconds, the holder may still be working until then."""
+    """Because clocks may differ by five seconds, a hold ends for others only that long after its expiry."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW),))
     assert lock.living(NOW + MAX_CLOCK_DIFFERENCE - 1) == lock
     assert lock.living(NOW + MAX_CLOCK_DIFFERENCE).holders == ()
@@ -94,7 +94,7 @@ def test_who_waits_looks_when_the_next_hold_is_over_by_every_clock() -> None:
 
 @given(HOLDERS, st.sampled_from(TASKS), st.integers(RESERVED, 200))
 def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task: TaskId, fence: int) -> None:
-    """A late writer with an older fence replaces nothing; each task holds a lock once."""
+    """A late writer with an older fence replaces no hold, and each task holds a lock only once."""
     lock = Lock(NAME, tuple(holders))
     held = lock.held_by(Holder(task, fence, NOW))
     before = lock.holder(task)
@@ -107,7 +107,7 @@ def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task
 
 @given(HOLDERS)
 def test_a_lock_is_stored_for_longer_than_any_hold_of_it_lasts(holders: list[Holder]) -> None:
-    """Whoever takes or returns a lock sees all its holders."""
+    """A stored lock expires only after all its holds, so that a task that takes or returns it sees every holder."""
     lock = Lock(NAME, tuple(holders))
     assert lock.expires_at(NOW) >= max([NOW, *(holder.expires_at + MAX_CLOCK_DIFFERENCE for holder in holders)])
     assert lock.expires_at(NOW) >= NOW + LOCK_LIFE
@@ -117,19 +117,19 @@ def test_a_lock_is_stored_for_longer_than_any_hold_of_it_lasts(holders: list[Hol
 def test_a_lock_is_stored_for_longer_than_the_holds_that_a_renewal_does_not_know(
     others: list[Holder], until: int
 ) -> None:
-    """A renewal does not read other holders, so it allows for their longest hold."""
+    """Because a renewal does not read other holders, the lock's expiry allows for the longest possible hold."""
     expires_at = Lock.renewal_expires_at(NOW, until)
     assert expires_at >= max(until, *(holder.expires_at for holder in others), NOW) + MAX_CLOCK_DIFFERENCE
 
 
 def test_no_hold_can_be_longer_than_the_longest() -> None:
-    """The longest hold covers the longest deadline, of topologies as well, and the longest lease."""
+    """The longest hold covers the longest deadline, including that of topologies, and the longest lease."""
     assert LONGEST_LOCK_HOLD >= MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_MARGIN
     assert LONGEST_LOCK_HOLD >= MAX_LEASE_SECONDS * SECOND
 
 
 def test_a_waiter_is_let_in_only_while_there_is_room_under_its_own_limit() -> None:
-    """With a limit of one, the first of two waiters gets a reservation, and the second finds the lock full."""
+    """With a limit of one holder, the first of two waiters gets a reservation, and the second finds the lock full."""
     first, second = (waiting_task(id=task_id) for task_id in TASKS[:2])
     waiters = [Waiter(NOW, task.id, task.generation) for task in (first, second)]
     one = HandOver(Lock(NAME)).admit(waiters[0], first, _claim(1), NOW + SECOND)
@@ -141,7 +141,7 @@ def test_a_waiter_is_let_in_only_while_there_is_room_under_its_own_limit() -> No
 
 
 def test_a_waiter_with_a_reservation_is_let_in_again_without_a_second_place() -> None:
-    """If a hand-over crashed after its write, the repeat wakes the task again, with one place."""
+    """If passing on a lock crashes after the write, the repeat wakes the task again, with a single place."""
     task = waiting_task()
     reserved = Lock(NAME, (Holder(task.id, RESERVED, NOW),))
     again = HandOver(reserved).admit(Waiter(NOW, task.id, 0), task, _claim(1), NOW + SECOND)
@@ -149,7 +149,7 @@ def test_a_waiter_with_a_reservation_is_let_in_again_without_a_second_place() ->
 
 
 def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold() -> None:
-    """A reservation goes to the next task, but an attempt that has claimed the lock keeps it."""
+    """A task that no longer waits loses its reservation, but an attempt that has claimed the lock keeps it."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW), Holder(TASKS[1], 3, NOW)))
     waiters = [Waiter(NOW, task_id, 0) for task_id in TASKS[:2]]
     left = HandOver(lock).dismiss(waiters[0], None).dismiss(waiters[1], None)
@@ -168,7 +168,7 @@ def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold()
     ],
 )
 def test_an_outdated_place_ends_no_reservation_that_its_task_will_use(changes: dict[str, Any], is_kept: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """A place that another hand-over is about to remove does not end its task's reservation."""
+    """A place that is about to be removed by another hand-over does not end the task's reservation."""
     task = replace(waiting_task(id=TASKS[0]), **changes)
     lock = Lock(NAME, (Holder(task.id, RESERVED, NOW + SECOND),))
     left = HandOver(lock).dismiss(Waiter(NOW, task.id, 0), task)
@@ -189,7 +189,7 @@ def test_an_outdated_place_ends_no_reservation_that_its_task_will_use(changes: d
     ],
 )
 def test_a_holder_is_dead_once_its_own_attempt_is_over(changes: dict[str, Any], dead: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """A holder is dead only after its follow-ups, when no process can be working; a reservation never is."""
+    """A holder is dead only after its follow-ups, when no process can be working; a reservation is never dead."""
     task = replace(waiting_task(), **{"fence": 3, "lease_expires_at": None, **changes})
     assert is_dead(Holder(task.id, 3, NOW), task) is dead
     assert not is_dead(Holder(task.id, RESERVED, NOW), task)

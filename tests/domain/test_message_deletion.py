@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 
 def test_a_message_of_an_unknown_task_is_deleted() -> None:
-    """No task can need the message."""
+    """The message of an unknown task is deleted, because no task can need it."""
     assert isinstance(after_refusal(None, message(), NOW), DeleteMessage)
 
 
 @pytest.mark.parametrize(("early", "back"), [(20 * SECOND, 19 * SECOND), (2 * HOUR, EARLY_MESSAGE_RETURN)])
 def test_a_message_that_comes_early_comes_back_soon(early: Millis, back: Millis) -> None:
-    """The message comes back just before the due time, or sooner if a clock may be wrong."""
+    """A message for a postponed task returns just before the due time, or sooner if a clock may be wrong."""
     assert before_due(message(due=NOW + early), NOW) == RedeliverMessage(NOW + back, "not due")
 
 
 @pytest.mark.parametrize("state", sorted(LEASED))
 def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> None:
-    """If the attempt's worker vanishes, this message leads to the next attempt."""
+    """A leased task's message returns after the lease, so that it starts the next attempt if the worker vanishes."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 30 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
 
 
 def test_a_topology_that_runs_is_checked() -> None:
-    """Timers of the current generation lead to a check; others have no effect."""
+    """For a running topology, a timer for the current generation leads to a check; other timers have no effect."""
     running = task(
         state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_expires_at=NOW + 9 * SECOND
     )
@@ -55,26 +55,26 @@ def test_a_topology_that_runs_is_checked() -> None:
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_a_message_of_a_finished_task_is_deleted(state: State) -> None:
-    """The record needs no more work."""
+    """A finished task's message is deleted, because the record needs no more work."""
     assert isinstance(after_refusal(task(state=state, finished_at=NOW), message(), NOW), DeleteMessage)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_whose_followups_are_open_has_them_done(state: State) -> None:
-    """The message does the follow-ups that a dead worker left."""
+    """If a dead worker left follow-ups, the message makes another worker do them."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), FollowUp)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_whose_followups_are_being_done_is_waited_for(state: State) -> None:
-    """The message comes back after the lease under which the follow-ups run."""
+    """While another worker does the follow-ups, the message returns after that worker's lease."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 9 * SECOND), message(), NOW)
     assert isinstance(disposition, RedeliverMessage)
     assert disposition.at > NOW + 9 * SECOND
 
 
 def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
-    """When due, the message starts a rollback without a lease or with a lost worker."""
+    """When it is due, the message starts a rollback that has no lease or whose worker is lost."""
     assert isinstance(after_refusal(task(state=State.ROLLING_BACK), message(), NOW), Undo)
     lost = task(state=State.ROLLING_BACK, lease_expires_at=NOW - 9 * SECOND)
     assert isinstance(after_refusal(lost, message(), NOW), Undo)
@@ -84,7 +84,7 @@ def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
 
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.WAITING, State.RUNNING])
 def test_a_message_of_another_generation_is_deleted(state: State) -> None:
-    """The newer generation has its own message or timer."""
+    """A message with an older generation is deleted, because the newer generation has its own message or timer."""
     assert isinstance(
         after_refusal(task(state=state, generation=1, lease_expires_at=NOW), message(), NOW), DeleteMessage
     )
@@ -92,16 +92,16 @@ def test_a_message_of_another_generation_is_deleted(state: State) -> None:
 
 @pytest.mark.parametrize("state", [State.PAUSED, State.BLOCKED])
 def test_a_message_of_a_held_task_is_deleted(state: State) -> None:
-    """Resuming the task sends a new message."""
+    """A paused task's message is deleted, because resuming the task sends a new message."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), DeleteMessage)
 
 
 def test_a_message_that_is_early_comes_back_at_the_due_time() -> None:
-    """A worker whose clock is behind does not lose the task."""
+    """If a worker's clock is behind, the message returns at the due time and the task is not lost."""
     disposition = after_refusal(task(next_at=NOW + 90 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 90 * SECOND, "not due")
 
 
 def test_a_message_beyond_the_queues_reach_is_left_to_the_timer() -> None:
-    """A check a day ahead has a timer, as the queue cannot hold a message that long."""
+    """A check that is a day ahead has a timer, because the queue cannot hold a message that long."""
     assert isinstance(after_refusal(task(next_at=NOW + DAY), message(), NOW), DeleteMessage)

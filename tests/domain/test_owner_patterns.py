@@ -22,12 +22,12 @@ BILLING = "123456789012:role/Billing"
     ],
 )
 def test_an_owner_matches_a_pattern_as_a_whole(pattern: str, owner: str, is_included: bool) -> None:  # noqa: FBT001
-    """Only `*` and `?` are wildcards; brackets and dots, which identities may contain, match themselves."""
+    """Only `*` and `?` are wildcards; brackets and dots, which identities can contain, match themselves."""
     assert OwnerPatterns((pattern,)).include(owner) is is_included
 
 
 def test_the_first_pattern_that_matches_decides() -> None:
-    """An exception goes before its rule; a type that matches no pattern is open to everyone."""
+    """An exception comes before its rule, and a type that matches no pattern is open to everyone."""
     reserved = Reservations(
         {
             "billing.public": OwnerPatterns(("*",)),

@@ -1,4 +1,4 @@
-"""Placeholders in payloads and URLs are replaced by facts of the attempt, as values and never as syntax."""
+"""Placeholders in payloads and URLs are replaced by an attempt's facts, as values and never as syntax."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ ALL = {
 
 
 def filled(value: object) -> object:
-    """JSON as the node's target receives it."""
+    """The JSON that the node's target receives."""
     return json.loads(filled_payload(json.dumps(value, ensure_ascii=False).encode(), NODE))
 
 
 def test_each_placeholder_stands_for_its_fact() -> None:
-    """Placeholders are replaced in texts at any depth; numbers, keys and other texts do not change."""
+    """Placeholders are replaced in texts at any depth, while numbers, keys and other texts do not change."""
     assert set(ALL) == set(PLACEHOLDERS)
     given = {"all": [{name: f"a <duetime.{name}> b" for name in ALL}], "n": 12345678901234567890, "<b>": "<duetime"}
     assert filled(given) == {
@@ -50,7 +50,7 @@ def test_each_placeholder_stands_for_its_fact() -> None:
 
 
 def test_a_task_of_its_own_has_its_due_time_and_nothing_of_a_schedule() -> None:
-    """Its scheduled time is its due time; facts of a schedule are empty."""
+    """For a task without a schedule, the scheduled time is its due time, and the schedule's facts are empty."""
     text = "|".join(
         f"<duetime.{name}>" for name in ("scheduled-at", "previous-scheduled-at", "schedule", "cause", "node")
     )
@@ -58,7 +58,7 @@ def test_a_task_of_its_own_has_its_due_time_and_nothing_of_a_schedule() -> None:
 
 
 def test_a_value_is_never_syntax() -> None:
-    """A node's name with quotes stays a value in JSON, and in a URL it is encoded."""
+    """If a node's name has quotes, it stays a value in JSON, and is encoded in a URL."""
     named = task(node_ref=NodeRef(TOPOLOGY, 1, 'a","b":"?&/ü'))
     assert json.loads(filled_payload(b'{"a":"<duetime.node>"}', named)) == {"a": 'a","b":"?&/ü'}
     assert (
@@ -78,7 +78,7 @@ def test_a_value_is_never_syntax() -> None:
     ],
 )
 def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> None:
-    """An extra bracket escapes a placeholder; the target gets the text with one bracket less."""
+    """An additional bracket escapes a placeholder, and the target gets the text with one bracket less."""
     assert refusal(given) is None
     assert filled({"a": given}) == {"a": result}
 
@@ -87,12 +87,12 @@ def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> Non
     "text", ["<duetime.task_id>", "x <duetime.>", "<duetime.type", "<duetime.type <b>", "<<duetime.a> <duetime.b>"]
 )
 def test_what_is_no_placeholder_is_refused(text: str) -> None:
-    """A misspelt or unterminated placeholder would otherwise be passed on unchanged."""
+    """A misspelled or unterminated placeholder is refused; otherwise it would be passed on unchanged."""
     assert refusal(text) is not None
     assert "duetime." in str(filled(text))
 
 
 def test_the_placeholders_in_a_graph_are_those_of_its_nodes() -> None:
-    """The topology's own task does not fill them in."""
+    """A topology's own task does not replace the placeholders in its graph, which are for the nodes."""
     payload = b'{"nodes":{"a":{"type":"x","payload":"<duetime.task-id>"}}}'
     assert filled_payload(payload, task(target=TopologyTarget())) == payload

@@ -1,4 +1,4 @@
-"""When it is worth reading a task again."""
+"""When a client should read a task again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNNING = {"state": State.RUNNING, "run_at": NOW - 2 * MINUTE}
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_is_read_once(state: State) -> None:
-    """An ended task needs no further poll."""
+    """An ended task needs no other poll."""
     assert poll_interval(task(state=state), NOW) is None
 
 
@@ -41,5 +41,5 @@ def test_an_outcome_is_read_once(state: State) -> None:
     ],
 )
 def test_the_interval_follows_from_the_due_time_or_from_how_long_it_lasts(changes: dict[str, Any], wait: int) -> None:
-    """Before the due time, the time until then; later a tenth of the run so far, less near the end."""
+    """Before the due time, the interval is the time until then; later, it is a tenth of the run so far or less."""
     assert poll_interval(task(**changes), NOW) == wait

@@ -10,7 +10,7 @@ from duetime.handlers import process_lock
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_no_more_than_the_limit_are_in_the_block(limit: int) -> None:
-    """Of eight threads, at most the limit are inside at once."""
+    """With eight threads, the number inside the block at once is at most the limit."""
     counting, together = Lock(), Barrier(8)
     inside, most = 0, 0
 

@@ -18,7 +18,7 @@ def test_every_quota_is_a_field() -> None:
 
 
 def test_the_defaults_hold_for_what_an_owner_has_not() -> None:
-    """An owner's quotas take precedence; others have the defaults."""
+    """An owner's own quotas take precedence, and the other quotas have the defaults."""
     defaults = Quotas(creates_per_second=10, open_tasks=100)
     stored = StoredQuotas().with_owner(OwnerQuotas("ann", Quotas(creates_per_second=50, schedules=1)))
     assert stored.limits("ann", defaults) == Quotas(creates_per_second=50, open_tasks=100, schedules=1)
@@ -27,7 +27,7 @@ def test_the_defaults_hold_for_what_an_owner_has_not() -> None:
 
 
 def test_the_use_of_the_previous_window_fades() -> None:
-    """It counts in proportion to its overlap with the last five seconds."""
+    """The previous window's use counts in proportion to its overlap with the last five seconds."""
     counts = WindowCounts(1_000, {CREATES: 10}, {CREATES: 40}, {CREATES: 7})
     assert counts.used(CREATES, START) == 50
     assert counts.used(CREATES, START + QUOTA_WINDOW // 4) == 40
@@ -41,7 +41,7 @@ def test_the_use_of_the_previous_window_fades() -> None:
     ("present", "previous", "passed"), [(50, 0, 0), (10, 60, 100), (0, 500, 0), (90, 90, 4_900), (50, 50, 2_500)]
 )
 def test_a_request_that_is_repeated_when_it_is_told_to_passes(present: int, previous: int, passed: int) -> None:
-    """A repeat after the given wait succeeds, and one any earlier would not."""
+    """A repeat after the given wait succeeds, and an earlier repeat does not."""
     counts, now = WindowCounts(1_000, {CREATES: present}, {CREATES: previous}), START + passed
     wait = counts.retry_after(CREATES, 10, now)
     assert 0 < wait <= 2 * QUOTA_WINDOW
@@ -50,14 +50,14 @@ def test_a_request_that_is_repeated_when_it_is_told_to_passes(present: int, prev
 
 
 def test_below_a_limit_nobody_waits() -> None:
-    """An owner may use five seconds of its limit at once."""
+    """An owner can use five seconds' worth of its limit at once."""
     counts = WindowCounts(1_000, {CREATES: 49})
     assert counts.retry_after(CREATES, 10, START) == 0
     assert counts.room(CREATES, 10, START) == 50
 
 
 def test_processes_count_more_finely_close_to_a_limit() -> None:
-    """Far from it, a process reports every twentieth of a second's limit; from half of it on, every hundredth."""
+    """Up to half of a limit, a process reports each twentieth of a second's limit, and then each hundredth."""
     assert not is_close(1_000, 2_499)
     assert is_close(1_000, 2_500)
     assert portion(1_000, close=False) == 50

@@ -1,4 +1,4 @@
-"""Rates: no window has too many starts, lines are served by priority and age, and little throughput is lost."""
+"""Rates keep every window to its limit, serve tasks by priority and age, and lose little throughput."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TRIES = 6
 
 
 def applied(state: RateState, update: RateUpdate) -> RateState | None:
-    """The state after an update; `None` if it is rejected."""
+    """The state after an update, or `None` if the update is rejected."""
     is_allowed = all(state.of(name) >= value for name, value in update.at_least.items()) and all(
         state.of(name) <= value for name, value in update.at_most.items()
     )
@@ -50,7 +50,7 @@ class Asker:
     """A task that requests a start until it gets one.
 
     Attributes:
-        began: when it first asked.
+        began: the time of the first request.
     """
 
     began: int
@@ -61,7 +61,7 @@ class Asker:
 
 
 class Askers:
-    """Tasks and workers around one part of a rate, in virtual milliseconds, with random response times."""
+    """Tasks and workers that use one part of a rate, in virtual milliseconds, with random response times."""
 
     def __init__(self, pace: Pace, random: Random, slowest: int) -> None:
         self.pace, self.random, self.slowest = pace, random, slowest
@@ -71,7 +71,7 @@ class Askers:
         self.writes = 0
 
     def run(self, askers: list[Asker], until: int = 10**13) -> None:
-        """Have all request a start, and come back when told to."""
+        """Have all tasks request a start, and come back when the rate says."""
         events = [(asker.began, asker) for asker in askers]
         heapq.heapify(events)
         pending: list[tuple[int, int, Asker, int, int, int]] = []
@@ -96,7 +96,7 @@ class Askers:
                 heapq.heappush(pending, (came + latency, order, asker, came, took, left))
 
     def _arrived(self, at: int, asker: Asker, asked: int, took: int, left: int) -> tuple[int, int, int] | None:
-        """A request arrives: when the task comes back, the store's time, and its remaining tries; 0 once put back."""
+        """Handle a request; return when the task comes back, the store's time, and the tries left (0 if put back)."""
         process = asker.number % len(self.known)
         request = StartRequest(self.pace, asker.priority, (asked + took) * MICROS, asker.place)
         step = request.next_step(self.known[process], is_fresh=left < TRIES)
@@ -120,7 +120,7 @@ class Askers:
 
 
 def most_in_a_window(starts: list[int], window: int) -> int:
-    """The most starts in any window, which includes its first instant but not its last."""
+    """The largest number of starts in any window, which includes its first instant but not its last."""
     ordered = sorted(starts)
     most = first = 0
     for last, at in enumerate(ordered):
@@ -139,7 +139,7 @@ NOON = 10**12
 def test_no_window_has_more_starts_than_the_limit_and_the_burst(
     rate: Rate, random: Random, slowest: int, count: int
 ) -> None:
-    """Whatever the arrivals, priorities and delays, no window exceeds limit plus burst, measured at the target."""
+    """Whatever the arrivals, priorities and delays, no window has more starts at the target than limit plus burst."""
     spread = random.choice([1, 1_000, 20_000])
     priorities = list(Priority)
     askers = [Asker(NOON + random.randrange(spread), number, random.choice(priorities)) for number in range(count)]
@@ -151,7 +151,7 @@ def test_no_window_has_more_starts_than_the_limit_and_the_burst(
 
 @pytest.mark.parametrize(("limit", "seconds", "burst"), [(50, 1, 10), (20, 1, 0), (5, 10, 2)])
 def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -> None:
-    """Starts reach 90 % of the limit or more, with about one wait and two writes per task."""
+    """A backlog starts at 90 % of the limit or more, with about one wait and two writes per task."""
     world = Askers(pace_of(Rate("crm", limit, seconds, burst), 0), Random(7), 8)  # noqa: S311 - a seeded one
     count = 12 * limit
     world.run([Asker(NOON + number, number) for number in range(count)])
@@ -161,7 +161,7 @@ def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -
 
 
 def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
-    """After an outage longer than all turns, no task is put back again and again."""
+    """After an outage that is longer than all turns, no task is put back again and again."""
     world = Askers(pace_of(Rate("crm", 20), 0), Random(5), 8)  # noqa: S311 - a seeded one
     waiting = [Asker(NOON + number, number) for number in range(300)]
     world.run(waiting, NOON + 1_000)
@@ -174,7 +174,7 @@ def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
 
 
 def test_a_line_is_served_by_priority_and_then_by_age() -> None:
-    """High-priority tasks that arrive last start first; within a priority, order of arrival decides."""
+    """High-priority tasks that arrive last start first, and tasks with the same priority start in order of arrival."""
     world = Askers(pace_of(Rate("crm", 10), 0), Random(3), 2)  # noqa: S311 - a seeded one
     came = {Priority.LOW: 0, Priority.NORMAL: 1_000, Priority.HIGH: 2_000}
     world.run(
@@ -192,7 +192,7 @@ def test_a_line_is_served_by_priority_and_then_by_age() -> None:
 
 @given(st.builds(Rate, st.just("crm"), st.integers(1, 10_000), st.integers(1, 60), st.integers(0, 10_000)))
 def test_the_parts_of_a_rate_sum_to_it(rate: Rate) -> None:
-    """A rate too fast for one item has slower parts that add up to the whole rate."""
+    """A rate that is too fast for one item has slower parts that add up to the complete rate."""
     paces = [pace_of(rate, part) for part in range(parts_of(rate))]
     window = rate.per_seconds * 1_000_000
     limits = [(window + pace.slack) // pace.interval for pace in paces]
@@ -202,7 +202,7 @@ def test_the_parts_of_a_rate_sum_to_it(rate: Rate) -> None:
 
 
 def test_tasks_spread_over_the_parts_of_a_rate() -> None:
-    """Each task always has the same part, and parts get about equal numbers of tasks."""
+    """Each task always has the same part, and all parts get about equal numbers of tasks."""
     rate, number = Rate("crm", 2_000), 4_000
     ids = [TaskId.of(NOON, index % 16, index) for index in range(number)]
     found = Counter(part_of(rate, "me", each)[0].part for each in ids)
@@ -211,7 +211,7 @@ def test_tasks_spread_over_the_parts_of_a_rate() -> None:
 
 
 def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | None]:
-    """The effect of a request without a place on a part, and its start; `None` if it has to wait."""
+    """A part's state after a request without a place, and the start; `None` if the request has to wait."""
     for _ in range(TRIES):
         step = StartRequest(pace, Priority.NORMAL, now * MICROS).next_step(state, is_fresh=True)
         if isinstance(step, Wait | Join):
@@ -230,7 +230,7 @@ def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | No
 def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
-    """Starts counted at the old rate also count at the new one."""
+    """Starts that were counted at the old rate also count at the new rate."""
     random = Random(seed)  # noqa: S311 - repeatable on purpose
     before, after = (Rate("k", limit, 60, each) for limit, each in ((slow, slow_burst), (slow * faster, burst)))
     state, now, starts = RateState(), 10**9, []
@@ -244,7 +244,7 @@ def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
 
 
 def test_a_slow_start_counts_as_one_at_the_raised_rate() -> None:
-    """The next start comes after the new interval, not the old one; the lines are reset."""
+    """After the rate is raised, the next start comes after the new interval, and the lines are reset."""
     slow, fast = pace_of(Rate("k", 1, 600), 0), pace_of(Rate("k", 60, 60), 0)
     state, _ = started(RateState(), slow, 10**9)
     waiting = StartRequest(slow, Priority.NORMAL, 10**9 * MICROS)
@@ -271,7 +271,7 @@ def test_a_slow_start_counts_as_one_at_the_raised_rate() -> None:
 def test_tasks_of_two_rates_start_no_more_often_than_the_faster_one_allows(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
-    """No window has more starts than the larger limit and the larger burst, however the tasks of both alternate."""
+    """If tasks with two rates alternate, no window has more starts than the larger limit and burst allow."""
     random = Random(seed)  # noqa: S311 - repeatable on purpose
     rates = Rate("k", slow, 60, slow_burst), Rate("k", slow * faster, 60, burst)
     state, now, starts = RateState(), 10**9, []
@@ -283,7 +283,7 @@ def test_tasks_of_two_rates_start_no_more_often_than_the_faster_one_allows(
 
 
 def test_tasks_of_two_rates_start_as_often_as_the_faster_one_allows() -> None:
-    """One task starts each second, although every other one requests one start an hour."""
+    """One task starts each second, although every second task requests only one start per hour."""
     rates = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 60, 60), 0)
     state, now, starts = RateState(), 10**9, 0
     for number in range(100):
@@ -293,7 +293,7 @@ def test_tasks_of_two_rates_start_as_often_as_the_faster_one_allows() -> None:
 
 
 def test_a_slower_start_that_is_given_back_leaves_the_count_as_it_was() -> None:
-    """Count and interval are restored, so that starts of a burst stay counted."""
+    """Returning a slower start restores the count and interval, so that starts in a burst stay counted."""
     slow, fast = pace_of(Rate("k", 1, 3_600, 5), 0), pace_of(Rate("k", 60, 60, 5), 0)
     state, now = RateState(), 10**9
     for _ in range(4):
@@ -310,7 +310,7 @@ def test_a_slower_start_that_is_given_back_leaves_the_count_as_it_was() -> None:
 
 
 def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -> None:
-    """Its place takes only as much time as one of the fastest rate in use."""
+    """A slower task's place takes only as much time as a place at the fastest rate in use."""
     slow, fast = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 6, 60), 0)
     state, _ = started(RateState(), fast, 10**9)
     for pace in (slow, fast):
@@ -325,7 +325,7 @@ def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -
 
 
 def test_a_start_that_is_given_back_can_be_had_again() -> None:
-    """A returned start is lost only if a later one was granted meanwhile."""
+    """A returned start can be granted again, unless a later start was granted in the meantime."""
     pace = pace_of(Rate("k", 1, 60), 0)
     request = StartRequest(pace, Priority.NORMAL, 10**9 * MICROS)
     state, _ = started(RateState(), pace, 10**9)

@@ -37,7 +37,7 @@ def test_a_path_names_fields_at_any_depth_or_one_place(path: str, expected: obje
 
 
 def test_a_value_without_fields_is_only_removed_as_a_whole() -> None:
-    """No field name matches such a value; a missing result stays missing."""
+    """A value without fields can be removed only as a unit, and a missing result stays missing."""
     assert Paths.of(["card", "/card"]).removed_from("card") == "card"
     assert Paths.of(["*"]).removed_from("card") == GONE
     assert Paths.of(["*"]).removed_from(None) is None
@@ -55,7 +55,7 @@ def test_all_patterns_that_match_a_type_count() -> None:
 
 
 def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> None:
-    """Contents in lists, schedule templates and graphs are redacted; other fields with such names are not."""
+    """Contents in lists, schedule templates and graphs are redacted, but other fields with the same names are not."""
     shown = POLICY.removed_from(
         {
             "card": "a field of the response",
@@ -80,7 +80,7 @@ def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> N
 
 
 def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
-    """Nodes may have names like fields; parameters are redacted as for any of the nodes."""
+    """Nodes can have the same names as fields, and parameters are redacted as for any of the nodes."""
     policy = Redaction({"payment.*": ["card"]})
     graph = {
         "nodes": {"payload": {"type": "payment.take", "payload": {"card": 1}}, "b": {"type": "c", "payload": CONTENT}}
@@ -101,14 +101,14 @@ def test_bytes_are_only_removed_as_a_whole() -> None:
 
 
 def test_what_a_target_answers_is_redacted_as_for_any_type() -> None:
-    """A query's response has no type, so all patterns apply."""
+    """A query's response has no type, so that the patterns of all types apply."""
     assert POLICY.removed_from({"status": 200, "body": CONTENT}) == {"status": 200, "body": GONE}
     policy = Redaction({"payment.*": ["card"]})
     assert policy.removed_from({"status": 200, "body": CONTENT})["body"] == {"card": GONE, "password": 2}
 
 
 def test_what_differs_between_definitions_is_not_shown() -> None:
-    """The values have no type; the path that differs is shown, and so are versions and schemas."""
+    """The values that differ between definitions are not shown, but their paths, versions and schemas are."""
     difference = {"from": 1, "to": 2, "changes": [{"path": "nodes.a.payload.card", "from": 3, "to": 4}]}
     assert POLICY.removed_from(difference) == {
         "from": 1,

@@ -1,4 +1,4 @@
-"""Region takeovers: of records, of cursors, and of the record of the active Region."""
+"""Region takeovers change records, cursors, and the record of the active Region."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ OPEN = replace(REGION, is_open=True)
 def test_a_takeover_has_an_epoch_above_all_others_and_keeps_it(
     known: list[ActiveRegion], least: int, expected: ActiveRegion
 ) -> None:
-    """Repeating a takeover keeps its epoch."""
+    """A takeover has a higher epoch than all others, and a repeated takeover keeps that epoch."""
     assert next_region("b", known, least, NOW) == expected
 
 
 def test_an_attempt_is_cut_off_unless_the_region_works_already() -> None:
-    """An attempt that the Region has started under an old fence continues."""
+    """A takeover cuts off a running attempt, unless the attempt was started in the new Region."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 20 * SECOND)
     done = taken_over(running, REGION, NOW, keeps_leases=False)
     assert done is not None
@@ -61,7 +61,7 @@ def test_an_attempt_is_cut_off_unless_the_region_works_already() -> None:
 
 
 def test_a_topology_continues_whatever_its_lease() -> None:
-    """A topology may run for weeks, and its execution is in the other Region."""
+    """A running topology continues after a takeover, because its execution in the other Region may run for weeks."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 30 * DAY, target=TopologyTarget())
     assert running.is_topology
     done = taken_over(running, OPEN, NOW, keeps_leases=True)
@@ -70,7 +70,7 @@ def test_a_topology_continues_whatever_its_lease() -> None:
 
 
 def test_an_open_task_gets_a_timer_at_its_time() -> None:
-    """Its own timer may not be replicated; paused and blocked tasks wait for something else."""
+    """An open task gets a new timer, because its old timer may not be replicated; a paused or blocked task does not."""
     later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
     assert later is not None
     assert later.timer is not None
@@ -82,7 +82,7 @@ def test_an_open_task_gets_a_timer_at_its_time() -> None:
 
 
 def test_a_task_that_has_just_ended_is_completed_again() -> None:
-    """Its follow-ups may not be replicated; a record of the new epoch does not change."""
+    """If a task has just ended, its follow-ups are repeated, because they may not be replicated."""
     ended = task(state=State.SUCCEEDED, fence=1, finished_at=NOW - SECOND)
     done = taken_over(ended, REGION, NOW, keeps_leases=False)
     assert done is not None
@@ -92,7 +92,7 @@ def test_a_task_that_has_just_ended_is_completed_again() -> None:
 
 
 def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
-    """Cursors that are further behind do not change."""
+    """Cursors go back by a quarter of an hour, except cursors that are even further behind."""
     ahead = Cursors.at([minute_of(NOW + 3 * MINUTE), minute_of(NOW), minute_of(NOW), minute_of(NOW)])
     found = cursors_behind(ahead, NOW)
     assert found.floors[0] == minute_of(NOW - 15 * MINUTE) - 1
@@ -102,7 +102,7 @@ def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
 
 
 def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
-    """Its own end was not replicated, and nothing would start it; a node that waits for its time runs again."""
+    """A blocked node of an ended topology is left over, because its own end was not replicated."""
     topology = task(state=State.SUCCEEDED, target=TopologyTarget(), finished_at=NOW)
     run = RunState(topology.id, (Begun(NOW, 2),), 1, opened=True, ended=True)
     ref = NodeRef(topology.id, 1, "a")
@@ -114,7 +114,7 @@ def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
 
 
 def test_a_node_of_an_earlier_run_is_not_left_over() -> None:
-    """Its user may have retried it; a node of an unknown run is left over."""
+    """A node from an earlier run is not left over, because its user may have retried it, unless its run is unknown."""
     topology = task(state=State.RUNNING, target=TopologyTarget())
     run = RunState(topology.id, (Begun(NOW, 2), Begun(NOW + HOUR, 2)), 1)
     first = Run(topology.id, 1, NOW, 2).task_id("a")

@@ -1,4 +1,4 @@
-"""What restoring the table to an earlier time does to a record."""
+"""Restoring the table to an earlier time changes each record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENDED = replace(
 
 
 def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = AfterRestore.RERUN) -> Takeover:
-    """The changes of a record's takeover, which must be new."""
+    """The changes of a record's takeover, after a check that there are any."""
     divergence = divergence_of(restored, replaced, is_known=True)
     done = take_over(restored, replaced, divergence, after, EPOCH, LATER)
     assert done is not None
@@ -43,7 +43,7 @@ def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = Af
 
 @pytest.mark.parametrize("fence", [0, 1, 7, FENCES_PER_EPOCH + 7])
 def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> None:
-    """The fence keeps its count of claims, and raising it again changes nothing."""
+    """A fence is raised above those of earlier epochs, keeps its count of claims, and is raised only once."""
     raised = fence_of_epoch(fence, EPOCH)
     assert raised >= FIRST
     assert raised % FENCES_PER_EPOCH == fence % FENCES_PER_EPOCH
@@ -52,14 +52,14 @@ def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> No
 
 
 def test_a_waiting_task_stays_as_it_is_but_for_its_fence() -> None:
-    """The task needs no new check, as the restored cursors still reach its own."""
+    """A waiting task needs no new check, because the restored cursors still reach its own check."""
     done = taken(WAITING, WAITING)
     assert (done.divergence, done.timer) == (Divergence.NONE, None)
     assert done.task == replace(WAITING, fence=FIRST, version=5)
 
 
 def test_an_attempt_that_was_cut_off_is_not_counted_and_begins_again() -> None:
-    """Its lease is over, a stale report has another fence, and a timer checks the task now."""
+    """The lease of a cut-off attempt ends, a stale report has another fence, and a timer checks the task now."""
     done = taken(RUNNING, replace(RUNNING, version=6))
     assert done.divergence is Divergence.BEGUN
     assert (done.task.state, done.task.attempt, done.task.lease_expires_at) == (State.WAITING, 0, None)
@@ -69,20 +69,20 @@ def test_an_attempt_that_was_cut_off_is_not_counted_and_begins_again() -> None:
 
 
 def test_a_request_to_stop_is_carried_out_by_whoever_takes_over_the_lease() -> None:
-    """The state and the request stay; only the lease ends."""
+    """If a running task has a request to stop, its lease ends, and its state and the request are kept."""
     done = taken(replace(RUNNING, requested_action=RequestedAction.CANCEL))
     assert (done.task.state, done.task.requested_action) == (State.RUNNING, RequestedAction.CANCEL)
     assert done.task.lease_expires_at == LATER
 
 
 def test_a_rollback_that_was_cut_off_stays_one() -> None:
-    """It is repeated, as after the loss of its worker."""
+    """A rollback that was cut off is repeated, as after the loss of its worker."""
     done = taken(replace(RUNNING, state=State.ROLLING_BACK))
     assert (done.task.state, done.task.attempt, done.task.lease_expires_at) == (State.ROLLING_BACK, 1, LATER)
 
 
 def test_a_job_in_aws_goes_on_under_the_new_fence() -> None:
-    """It does not depend on the table, so its attempt is not repeated."""
+    """A job that runs in AWS does not depend on the table, so its attempt is not repeated."""
     arn = "arn:aws:states:eu-west-1:123456789012:stateMachine:report"
     running = replace(
         RUNNING, target=AwsTarget(AwsService.STEP_FUNCTIONS, arn, is_job=True), deferred_fence=1, job=f"{arn}:1"
@@ -93,7 +93,7 @@ def test_a_job_in_aws_goes_on_under_the_new_fence() -> None:
 
 
 def test_a_record_is_taken_over_once() -> None:
-    """An interrupted command can be repeated."""
+    """A record is taken over only once, so that an interrupted command can be repeated."""
     done = taken(WAITING)
     assert take_over(done.task, None, Divergence.NONE, AfterRestore.ASK, EPOCH, LATER) is None
 
@@ -113,14 +113,14 @@ def test_a_record_is_taken_over_once() -> None:
 def test_what_happened_since_is_known_from_the_replaced_table(
     restored: Task, replaced: Task | None, divergence: Divergence
 ) -> None:
-    """An attempt running at the restore point counts as started after it."""
+    """An attempt that is running at the restore point counts as started after it."""
     assert divergence_of(restored, replaced, is_known=True) is divergence
     without = divergence_of(restored, None, is_known=False)
     assert without is (Divergence.BEGUN if restored is RUNNING else Divergence.UNKNOWN)
 
 
 def test_a_task_that_had_ended_ends_the_same_way_by_skip() -> None:
-    """Its follow-ups run in the restored table, which does not have them, by a timer."""
+    """For a task that had ended, `skip` repeats the end, and a timer makes the restored table do the follow-ups."""
     done = taken(WAITING, ENDED, AfterRestore.SKIP)
     assert (done.task.state, done.task.attempt_history) == (State.SUCCEEDED, (LINE,))
     assert (done.task.fence, done.task.finished_at, done.task.version) == (FIRST + 1, None, 7)
@@ -132,7 +132,7 @@ def test_a_task_that_had_ended_ends_the_same_way_by_skip() -> None:
 
 @pytest.mark.parametrize("after", [AfterRestore.SKIP, AfterRestore.ASK])
 def test_a_task_that_had_only_begun_is_paused_unless_it_may_run_again(after: AfterRestore) -> None:
-    """Its history has the reason; a second decision `rerun` lets it continue."""
+    """A task that had only begun is paused with the reason, and a second decision `rerun` lets it continue."""
     done = taken(RUNNING, RUNNING, after)
     assert (done.task.state, done.timer, done.effect) == (State.PAUSED, None, "paused")
     assert "had run after" in done.task.actions.records[-1].by.reason
@@ -144,7 +144,7 @@ def test_a_task_that_had_only_begun_is_paused_unless_it_may_run_again(after: Aft
 
 
 def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
-    """The task ends if it had ended before; otherwise it stays paused."""
+    """A second decision `skip` ends a paused task if it had ended before; otherwise the task stays paused."""
     held = taken(WAITING, ENDED, AfterRestore.ASK).task
     assert held.tags == {HELD_TAG: "scheduled"}
     done = take_over(held, ENDED, Divergence.ENDED, AfterRestore.SKIP, EPOCH, LATER)
@@ -154,7 +154,7 @@ def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
 
 
 def test_an_occurrence_that_had_run_is_not_created_again() -> None:
-    """`skip` keeps it as it ended, `ask` makes it a paused task; with `rerun`, its schedule decides."""
+    """For an occurrence that had run, `skip` keeps its end, `ask` pauses it, and `rerun` leaves it to its schedule."""
     ended = take_over_occurrence(ENDED, AfterRestore.SKIP, EPOCH, LATER)
     assert ended is not None
     assert (ended.task.state, ended.task.finished_at, ended.task.fence) == (

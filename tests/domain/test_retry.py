@@ -23,14 +23,14 @@ policies = st.builds(
 
 @given(policies, st.integers(1, 1000), st.floats(0, 1, exclude_max=True))
 def test_a_wait_lies_between_nothing_and_its_bound(policy: RetryPolicy, attempt: int, random_source: float) -> None:
-    """Full jitter draws from the whole range, and the range never passes the policy's maximum."""
+    """Full jitter draws from the complete range, which is never larger than the policy's maximum."""
     wait = policy.wait(attempt, random_source)
     assert 0 <= wait <= policy.bound(attempt) <= policy.max_seconds * 1000
 
 
 @given(policies, st.integers(1, 1000))
 def test_the_bound_never_shrinks(policy: RetryPolicy, attempt: int) -> None:
-    """The bound on the wait of a later attempt is at least that of an earlier one."""
+    """The bound on a later attempt's wait is at least that on an earlier attempt's wait."""
     assert policy.bound(attempt) <= policy.bound(attempt + 1)
 
 
@@ -47,7 +47,7 @@ def test_the_wait_grows_up_to_the_last_attempt() -> None:
 
 
 def test_the_last_attempt_is_the_last() -> None:
-    """Five attempts are allowed, a sixth is not; one attempt means no retry."""
+    """If five attempts are allowed, a sixth is not, and a policy with one attempt never retries."""
     assert [RetryPolicy().allows_after(attempt) for attempt in (1, 4, 5, 6)] == [True, True, False, False]
     assert not RetryPolicy(max_attempts=1).allows_after(1)
 
@@ -64,5 +64,5 @@ def test_the_last_attempt_is_the_last() -> None:
     ids=["by_its_policy", "as_the_target_asked", "sooner", "later", "after_its_process"],
 )
 def test_a_retry_waits_for_what_it_must_not_meet(failed: Failed, at: int) -> None:
-    """The longest of the waits of policy, target and handler, and of a process's end, applies."""
+    """A retry waits for the longest time required by the policy, the target, the handler and the process's end."""
     assert failed.retry_at(NOW, SECOND) == at

@@ -17,12 +17,12 @@ EARLY = HEADROOM[Precision.NORMAL]
 
 
 def message(due: int) -> Message:
-    """A message of a task due at that time."""
+    """The message of a task that is due at that time."""
     return Message(TaskId.of(due, 3, 9), 0, due, Priority.NORMAL, "me")
 
 
 def arrivals(dues: list[int], precision: Precision = Precision.NORMAL) -> dict[int, int]:
-    """When messages sent as planned arrive, by their due times."""
+    """The arrival times of messages that are sent as planned, by their due times."""
     return {
         each.due: group.at + delay_seconds(each.due, group.at, precision) * SECOND
         for group in send_groups([message(due) for due in dues], NOW, precision)
@@ -35,7 +35,7 @@ dues = st.lists(st.integers(NOW - 5 * SECOND, NOW + 2 * MAX_DELAY), min_size=1, 
 
 @given(dues)
 def test_every_message_is_sent_once_within_a_second_and_early_enough(each: list[int]) -> None:
-    """Each is sent once, at most a second after it is due for sending, and arrives before its headroom ends."""
+    """Each message is sent once, within a second after it may be sent, and arrives before its headroom ends."""
     groups = send_groups([message(due) for due in each], NOW, Precision.NORMAL)
     assert sorted(one.due for group in groups for one in group.messages) == sorted(each)
     assert all(0 <= group.at - NOW < SECOND for group in groups)
@@ -46,14 +46,14 @@ def test_every_message_is_sent_once_within_a_second_and_early_enough(each: list[
 
 @given(st.lists(st.integers(NOW + SHORTEST_WAIT_SENT_IN_TIME + EARLY, NOW + 180 * SECOND), min_size=2, unique=True))
 def test_messages_arrive_a_tenth_of_a_second_before_their_headroom_at_most(each: list[int]) -> None:
-    """All but the last one, which the trigger does not wait for."""
+    """All messages but the last, which the trigger does not wait for, arrive at most a tenth of a second too soon."""
     held = sorted(due - EARLY - at for due, at in arrivals(each[:MOST_SENT_IN_TIME]).items())
     assert all(0 <= rest < SEND_STEP for rest in held[:-1])
     assert held[-1] < SECOND
 
 
 def test_the_trigger_waits_for_no_single_message() -> None:
-    """The trigger's time costs more than the worker's, which would hold one message for the same time."""
+    """For a single message, the trigger does not wait, as its time costs more than the worker's."""
     (only,) = send_groups([message(NOW + 60_950)], NOW, Precision.NORMAL)
     assert only.at == NOW
     first, second = send_groups(
@@ -68,13 +68,13 @@ def test_the_trigger_waits_for_no_single_message() -> None:
     [(Precision.EXACT, 5), (Precision.RELAXED, 5), (Precision.NORMAL, MOST_SENT_IN_TIME + 1)],
 )
 def test_many_messages_and_other_precisions_are_sent_at_once(precision: Precision, count: int) -> None:
-    """Full batches, `relaxed` and `exact` messages are not delayed by the trigger."""
+    """Full batches, `relaxed` messages and `exact` messages are not delayed by the trigger."""
     (group,) = send_groups([message(NOW + 60_000 + 37 * n) for n in range(count)], NOW, precision)
     assert (group.at, len(group.messages)) == (NOW, count)
 
 
 def test_what_is_due_within_three_seconds_is_not_waited_for() -> None:
-    """Such messages are sent at once and held by the worker, while others wait for their moment."""
+    """Messages that are due within three seconds are sent at once, while others wait for their time."""
     soon, later, latest = NOW + 2_900, NOW + 60_950, NOW + 61_950
     first, second = send_groups([message(due) for due in (later, soon, latest)], NOW, Precision.NORMAL)
     assert (first.at, [each.due for each in first.messages]) == (NOW, [soon])

@@ -21,7 +21,7 @@ steps = st.lists(st.tuples(st.integers(1, 200), st.integers(NOW, NOW + DAY)), mi
 
 @given(steps)
 def test_the_trigger_reads_every_shard_that_was_ever_announced(announced: list[tuple[int, int]]) -> None:
-    """The number of shards never shrinks, and each group knows when it was first announced."""
+    """The number of shards never shrinks, and each group has the time at which it was first announced."""
     history = ShardHistory()
     for shards, at in announced:
         history = history.grown(shards, at)
@@ -32,7 +32,7 @@ def test_the_trigger_reads_every_shard_that_was_ever_announced(announced: list[t
 
 @given(st.integers(NOW - DAY, NOW + 2 * DAY))
 def test_a_new_number_counts_for_old_things_only_when_everybody_knows_it(instant: int) -> None:
-    """Things from before the number settled are always spread over the earlier number."""
+    """Until a new number of shards has settled, records are still spread over the earlier number."""
     history = ShardHistory().grown(4, NOW)
     grown = history.grown(16, NOW + DAY)
     assert history.at(instant) == 4

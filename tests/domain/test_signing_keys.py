@@ -1,4 +1,4 @@
-"""Rotations of signing keys: which keys are live at a time, in any sequence of rotations."""
+"""Signing keys that are live at a time, after any sequence of rotations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIRST = SigningKeys((SigningKey(KEY, T0),))
 
 @pytest.mark.parametrize("text", [KEY, f"whsec_{KEY}"])
 def test_a_generated_key_is_a_key_that_was_never_rotated(text: str) -> None:
-    """CloudFormation can generate characters only; what is stored later is JSON."""
+    """CloudFormation can only generate characters, while a key that was rotated is stored as JSON."""
     keys = SigningKeys.parse(text)
     assert keys.live("ann", T0) == (SecretVersion(KEY),)
     assert SigningKeys.parse(keys.text) == keys
@@ -25,7 +25,7 @@ def test_a_generated_key_is_a_key_that_was_never_rotated(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"keys": 1}', '{"keys": [1]}', '{"keys": [{"key": "a", "since": 1}]}'])
 def test_a_text_of_another_form_is_refused(text: str) -> None:
-    """The error does not show the text."""
+    """The error for a text in another form does not show the text."""
     with pytest.raises(ValueError, match=r"^(?!.*keys).*$"):
         SigningKeys.parse(text)
 
@@ -42,7 +42,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_what_was_current_signs_until_two_rotations_later(steps: list[tuple[int, str, int | None]]) -> None:
-    """At most two keys are live; each rotation adds a current key and keeps the previous one."""
+    """At most two keys are live, and each rotation adds a current key and keeps the previous key."""
     keys, now, rotated = FIRST, T0, False
     seen = [keys.live("ann", now)]
     for number, (after, what, days) in enumerate(steps):
@@ -64,7 +64,7 @@ def test_what_was_current_signs_until_two_rotations_later(steps: list[tuple[int,
 
 @given(st.integers(1, 3_650), st.integers(0, 100))
 def test_the_times_of_a_schedule_are_the_times_of_its_changes(days: int, periods: int) -> None:
-    """At the announced time, the current secret becomes the previous one."""
+    """At the announced time, the current secret becomes the previous secret."""
     keys = FIRST.rotated(KEY[::-1], T0 + 5, days)
     now = T0 + 5 + periods * days * DAY_MS
     at = keys.rotates_at("ann", now)
@@ -77,7 +77,7 @@ def test_the_times_of_a_schedule_are_the_times_of_its_changes(days: int, periods
 
 
 def test_a_rotation_keeps_its_schedule_unless_another_is_given() -> None:
-    """Zero days end it; the time until the next rotation counts from the last one of the owner."""
+    """Without a new schedule, a rotation keeps the schedule, counted from the last rotation; zero days end it."""
     keys = FIRST.rotated("a", T0, 30).rotated("b", T0 + 10 * DAY_MS)
     assert keys.rotates_at("ann", T0 + 10 * DAY_MS) == T0 + 40 * DAY_MS
     assert keys.rotated_for("ann", T0 + 15 * DAY_MS).rotates_at("ann", T0 + 15 * DAY_MS) == T0 + 45 * DAY_MS
@@ -85,7 +85,7 @@ def test_a_rotation_keeps_its_schedule_unless_another_is_given() -> None:
 
 
 def test_rotations_of_single_owners_are_forgotten_with_their_key() -> None:
-    """A rotation for all owners forgets rotations of single owners, which are limited in number."""
+    """A rotation for all owners forgets the rotations of single owners, whose number is limited."""
     keys = FIRST
     for number in range(500):
         keys = keys.rotated_for(f"{'o' * 100}{number:03}", T0)

@@ -1,4 +1,4 @@
-"""Soft time limits: the exception in a function that runs too long, and the time left afterwards."""
+"""A soft time limit raises an exception in a function that runs too long, which then has time to finish."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Timers:
-    """Timers that fire when a test wants."""
+    """Timers that fire when a test chooses."""
 
     def __init__(self) -> None:
         self.made: list[Timers.Timer] = []
@@ -55,7 +55,7 @@ def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
 
 
 def test_a_function_that_is_late_is_interrupted() -> None:
-    """An endless loop ends with `SoftTimeout`, by a real timer."""
+    """A real timer ends an endless loop with `SoftTimeout`."""
 
     @soft_timeout(0.001)
     def count() -> None:
@@ -67,7 +67,7 @@ def test_a_function_that_is_late_is_interrupted() -> None:
 
 
 def test_a_function_can_catch_it_and_return(timers: Timers) -> None:
-    """The limit raises once, so the function can finish its work."""
+    """The limit raises only once, so that the function can finish its work."""
 
     @soft_timeout(20)
     def work() -> str:
@@ -84,7 +84,7 @@ def test_a_function_can_catch_it_and_return(timers: Timers) -> None:
 
 
 def test_nothing_is_raised_after_the_block(timers: Timers) -> None:
-    """A timer that fires after the block, because its cancellation came too late, does nothing."""
+    """A timer that fires after the block, because it was cancelled too late, has no effect."""
     with soft_timeout(20):
         pass
     timers.made[0].call()
@@ -92,7 +92,7 @@ def test_nothing_is_raised_after_the_block(timers: Timers) -> None:
 
 
 def test_an_exception_that_was_not_yet_raised_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code after a block that ended just when the limit passed is not interrupted."""
+    """If a block ends just when its limit passes, the code after the block is not interrupted."""
     sent: list[Any] = []
     monkeypatch.setattr(soft_timeouts, "_raise_in", lambda thread, error: sent.append((thread, error)))
     limit = soft_timeout(20)
@@ -130,7 +130,7 @@ def test_each_call_has_a_limit_of_its_own(timers: Timers) -> None:
 
 
 def test_a_limit_holds_again_in_the_next_block(timers: Timers) -> None:
-    """A limit that was kept applies in the next block too; the late timer of the first block does nothing there."""
+    """A limit that was kept applies again in the next block, in which the first block's late timer has no effect."""
     limit = soft_timeout(20)
     with limit:
         pass
@@ -142,14 +142,14 @@ def test_a_limit_holds_again_in_the_next_block(timers: Timers) -> None:
 
 
 def interrupted(timer: Timers.Timer) -> None:
-    """Let the time of a limit pass, and run on until the limit is raised."""
+    """Let a limit's time pass, and continue until the limit raises its exception."""
     timer.call()
     while True:
         pass
 
 
 def test_a_coroutine_cannot_be_limited() -> None:
-    """The limit would end before the coroutine begins: an error at import says what to use."""
+    """A limit on a coroutine is an error at import with advice, as it would end before the coroutine begins."""
 
     async def work() -> None:
         """Do nothing."""
@@ -160,7 +160,7 @@ def test_a_coroutine_cannot_be_limited() -> None:
 
 @pytest.mark.parametrize("seconds", [True, "20", None])
 def test_the_limit_is_a_number(seconds: object) -> None:
-    """Anything else is an error at import."""
+    """A limit that is not a number is an error at import."""
     with pytest.raises(TypeError, match="takes a number of seconds"):
         soft_timeout(cast("float", seconds))
 

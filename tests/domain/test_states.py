@@ -11,12 +11,12 @@ from tests.domain.write_semantics import applied, permits
 
 
 def test_every_move_has_its_rule() -> None:
-    """Each move is in the table of legal moves."""
+    """Each move between states is in the table of legal moves."""
     assert set(LEGAL) == set(Move)
 
 
 def test_no_move_of_an_attempt_changes_an_outcome() -> None:
-    """After an outcome, an attempt may only follow it up; its user may reopen or undo it."""
+    """After an outcome, an attempt can only do follow-ups, while a user can reopen or undo the task."""
     touching = {move for move, rule in LEGAL.items() if rule.sources & TERMINAL}
     assert {move for move in touching if LEGAL[move].to is None} == {
         Move.HEARTBEAT,
@@ -65,7 +65,7 @@ def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state
     ],
 )
 def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # noqa: FBT001 - the expectation
-    """Each field of a guard can refuse the write."""
+    """Each single field of a guard can refuse the write."""
     assert permits(Write(ID, Move.CLAIM, "n", guard), task()) == met
 
 
@@ -78,7 +78,7 @@ def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
 
 
 def test_an_applied_write_changes_what_it_says_and_raises_the_version() -> None:
-    """One write applies state, nonce, sets, first-time sets and sums."""
+    """One write applies the state, nonce, set values, first-time values and sums, and raises the version."""
     write = Write(ID, Move.CLAIM, "mine", sets={"name": "x"}, sets_once={"started_at": NOW}, adds={"fence": 1})
     after = applied(write, task(version=4))
     assert (after.state, after.nonce, after.name, after.started_at, after.fence, after.version) == (

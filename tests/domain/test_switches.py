@@ -16,7 +16,7 @@ MAIL_OF_BOB = task(type="mail", owner="bob")
 
 
 def having(*switches: Switch) -> Switches:
-    """These switches, set one after the other."""
+    """The given switches, set one after the other."""
     found = Switches()
     for switch in switches:
         found = found.with_switch(switch)
@@ -27,7 +27,7 @@ def having(*switches: Switch) -> Switches:
     ("key", "held"), [(ALL_TASKS, (True, True, True)), (REPORTS, (False, True, False)), (ANN, (True, False, False))]
 )
 def test_a_stop_holds_what_it_is_about_and_nothing_else(key: SwitchKey, held: tuple[bool, ...]) -> None:
-    """It holds everything, one type of all owners, or all types of one owner; the verdict names scope and reason."""
+    """A stop covers everything, a type, or an owner's types, and the verdict names its scope and reason."""
     switches = having(Switch(key, stopped=True, reason="a bad release"))
     verdicts = [switches.verdict(each) for each in (MAIL_OF_ANN, REPORT_OF_BOB, MAIL_OF_BOB)]
     assert verdicts == [f"{key} is stopped: a bad release" if one else None for one in held]
@@ -40,7 +40,7 @@ def test_a_type_that_is_called_as_an_owner_is_not_stopped_with_it() -> None:
 
 
 def test_a_cap_is_a_lock_of_nobody() -> None:
-    """Limits of types and owners are locks with as many holders, in a namespace that no owner has."""
+    """Limits on types and owners are locks with as many holders, in a namespace that no owner can use."""
     switches = having(Switch(REPORTS, max_concurrent=5), Switch(SwitchKey(SwitchScope.OWNER, "bob"), max_concurrent=2))
     assert switches.caps(REPORT_OF_BOB) == (
         LockClaim(LockName(SYSTEM, "type/report"), 5, LockScope.TASK),
@@ -51,14 +51,14 @@ def test_a_cap_is_a_lock_of_nobody() -> None:
 
 
 def test_a_switch_that_changes_nothing_is_taken_away() -> None:
-    """Setting a switch without effect equals removing it."""
+    """Setting a switch that has no effect is the same as removing it."""
     stopped = having(Switch(REPORTS, stopped=True), Switch(ANN, max_concurrent=1))
     assert stopped.with_switch(Switch(REPORTS)).by_key == stopped.without(REPORTS).by_key
     assert list(stopped.without(REPORTS).by_key) == [ANN]
 
 
 def test_only_operators_are_operators() -> None:
-    """By default nobody is an operator; a name means exactly that identity, and `*` everybody."""
+    """By default nobody is an operator; a name means exactly that identity, and `*` means everybody."""
     for names, callers in ((frozenset[str](), ""), (frozenset({"ann"}), "ann"), (frozenset({"*"}), "ann bob *")):
         operators = Admins(names)
         for caller in ("ann", "bob", "an", ""):

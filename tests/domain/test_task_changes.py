@@ -11,11 +11,11 @@ KEPT = {
     *("parent_task_id", "group", "completes", "order_number"),
     *("version", "nonce"),
 }
-"""What no write sets: it is for ever, or every write, or a claim, changes it by itself."""
+"""Fields that no change sets, because they are fixed or are set by every write or by a claim."""
 
 
 def test_changes_are_of_the_fields_of_a_task() -> None:
-    """Each field has the record's type; only fields that are never set are missing."""
+    """Each field of a change has the same type as in the record, and only fields that no change sets are missing."""
     told = {name: _text(kind) for name, kind in TaskChanges.__annotations__.items()}
     assert told == {each.name: each.type for each in fields(Task) if each.name not in KEPT}
 

@@ -12,12 +12,12 @@ from tests.domain.factories import NOW, task
 
 
 def action(kind: Action, at: int, version: int | None = None, reason: str = "") -> ActionRecord:
-    """An action of the owner."""
+    """An action by the owner."""
     return ActionRecord(kind, at, Attribution(reason=reason), version)
 
 
 def attempt(fence: int, started_at: int, outcome: AttemptOutcome = AttemptOutcome.RETRIED) -> AttemptRecord:
-    """An attempt of 100 ms."""
+    """An attempt that lasted 100 ms."""
     return AttemptRecord(fence, fence, "w", started_at, 0, 100, outcome)
 
 
@@ -27,14 +27,14 @@ def test_every_action_is_an_event() -> None:
 
 
 def test_actions_stay_in_the_order_of_their_writes() -> None:
-    """An action with an earlier time, by a clock that is behind, still comes after the previous one."""
+    """An action with an earlier time, by a clock that is behind, still comes after the previous action."""
     records = (action(Action.PAUSED, NOW + 5000, 2), action(Action.RESUMED, NOW + 100, 3))
     found = events_of(task(actions=ActionHistory(records)), [attempt(1, NOW + 6000)])
     assert [each.type.value for each in found] == ["created", "paused", "resumed", "attempt_started", "attempt_ended"]
 
 
 def test_a_lost_attempt_keeps_its_place() -> None:
-    """Its end is unknown; it is listed between the attempts before and after it."""
+    """A lost attempt, whose end is unknown, is listed between the attempts before and after it."""
     lost = AttemptRecord(2, 2, "", 0, 0, 0, AttemptOutcome.LOST)
     found = events_of(task(), [attempt(1, NOW), lost, attempt(3, NOW + 500)])
     assert [(each.type, each.attempt.fence) for each in found if each.attempt] == [
@@ -48,7 +48,7 @@ def test_a_lost_attempt_keeps_its_place() -> None:
 
 
 def test_a_retry_follows_the_end_that_it_answers() -> None:
-    """Even within a millisecond, the order is end, retry, next start."""
+    """Even within a millisecond, the order is the attempt's end, the retry, and the next start."""
     ended = [attempt(1, NOW, AttemptOutcome.FAILED), attempt(2, NOW + 100)]
     history = ActionHistory((action(Action.RETRIED, NOW + 100, 4),))
     found: list[TaskEvent] = list(events_of(task(actions=history), ended))
@@ -62,7 +62,7 @@ def test_a_retry_follows_the_end_that_it_answers() -> None:
 
 @pytest.mark.parametrize("count", [1, ACTIONS_INLINE, ACTIONS_INLINE + 1, 100])
 def test_the_latest_actions_are_kept_and_the_others_counted(count: int) -> None:
-    """As many actions as fit are kept, and the others are counted."""
+    """A task keeps as many actions as fit, and the others are counted."""
     history = NO_ACTIONS
     for number in range(count):
         history = history.plus(action(Action.PAUSED, NOW + number))
@@ -72,7 +72,7 @@ def test_the_latest_actions_are_kept_and_the_others_counted(count: int) -> None:
 
 
 def test_a_large_action_drives_others_out_but_is_kept_itself() -> None:
-    """The limit on bytes applies to all but the newest action."""
+    """The limit on bytes applies to all actions except the newest."""
     history = NO_ACTIONS.plus(action(Action.PAUSED, NOW)).plus(action(Action.RESUMED, NOW, reason="\u754c" * 400))
     assert (len(history.records), history.dropped) == (1, 1)
     assert history.records[0].size > ACTIONS_INLINE_BYTES

@@ -12,12 +12,12 @@ instants = st.integers(-62_135_596_800_000, 253_402_300_799_999)
 
 @given(instants)
 def test_an_instant_survives_the_way_through_a_datetime(at: int) -> None:
-    """Every millisecond from year 1 to year 9999 converts exactly, both ways."""
+    """Every millisecond from year 1 to year 9999 converts exactly, in both directions."""
     assert from_datetime(to_datetime(at)) == at
 
 
 def test_microseconds_are_rounded_up() -> None:
-    """A due time between two milliseconds becomes the later one: a task never starts early."""
+    """A due time between two milliseconds becomes the later one, so that a task never starts early."""
     moment = datetime(2026, 11, 21, 2, 33, 7, 250_001, tzinfo=UTC)
     assert to_iso(from_datetime(moment)) == "2026-11-21T02:33:07.251Z"
 
@@ -30,10 +30,10 @@ def test_offsets_are_taken_into_account() -> None:
 
 @given(instants)
 def test_an_instant_lies_in_its_minute(at: int) -> None:
-    """Each instant is within its minute, also before 1970."""
+    """Each instant is within its minute, even before 1970."""
     assert start_of(minute_of(at)) <= at < start_of(minute_of(at) + 1)
 
 
 def test_a_minutes_label_is_its_utc_time() -> None:
-    """Labels are readable times in UTC."""
+    """A minute's label is a readable time in UTC."""
     assert label_of(minute_of(0)) == "1970-01-01T00:00"

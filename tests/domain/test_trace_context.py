@@ -10,7 +10,7 @@ TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 @pytest.mark.parametrize("flags", ["00", "01", "02", "03"])
 def test_a_well_formed_traceparent_is_taken_as_it_is(flags: str) -> None:
-    """The traceparent is stored in 25 bytes and read back unchanged."""
+    """A traceparent is stored in 25 bytes and read back unchanged."""
     text = f"00-{TRACE}-{PARENT}-{flags}"
     assert read_traceparent(text) == text
     assert trace_id_of(text) == TRACE
@@ -46,5 +46,5 @@ def test_one_that_is_not_well_formed_is_as_good_as_none(text: str | None) -> Non
 
 @pytest.mark.parametrize("rest", ["", "-what-the-future-will-bring"])
 def test_one_of_a_later_version_is_read_as_the_present_one(rest: str) -> None:
-    """Only the parts known to this version are read, and reserved flags are sent on as zero."""
+    """Only the parts of a later version's traceparent known to this version are read; reserved flags become zero."""
     assert read_traceparent(f"cc-{TRACE}-{PARENT}-ff{rest}") == f"00-{TRACE}-{PARENT}-03"

@@ -14,7 +14,7 @@ def _raise(error: Exception) -> Exception:
 
 
 def test_an_error_is_told_by_class_and_place_and_not_by_its_message() -> None:
-    """The innermost place comes first; the message is left out, as it may quote values."""
+    """A traceback begins with the innermost place, and leaves out the message, which may quote values."""
     told = places_of(_raise(ValueError("confidential")))
     assert told.startswith("ValueError < test_tracebacks.py:")
     assert " in _raise" in told
@@ -22,7 +22,7 @@ def test_an_error_is_told_by_class_and_place_and_not_by_its_message() -> None:
 
 
 def test_the_causes_of_an_error_are_told() -> None:
-    """At most two causes are named."""
+    """At most two causes of an error are named."""
     error: BaseException = ValueError()
     for _ in range(10):
         outer = RuntimeError()
@@ -32,7 +32,7 @@ def test_the_causes_of_an_error_are_told() -> None:
 
 
 def test_an_error_of_aws_says_what_was_refused() -> None:
-    """The text names the AWS action, which is needed to correct a policy."""
+    """The text about an AWS error names the action, which is needed to correct a policy."""
     error = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "may not"}}, "PutItem")
     assert "AccessDeniedException" in places_of(error)
     assert "PutItem" in places_of(error)
@@ -55,7 +55,7 @@ def test_an_error_of_aws_says_what_was_refused() -> None:
     ],
 )
 def test_what_looks_like_a_secret_is_replaced(text: str, told: str) -> None:
-    """The name stays, so readers see what was there."""
+    """A likely secret is replaced, but its name stays, so that readers know what was there."""
     assert redacted(text) == told
 
 
@@ -68,7 +68,7 @@ def test_no_text_takes_long_to_redact(text: str) -> None:
 
 
 def test_of_a_long_text_the_end_is_left() -> None:
-    """The text is cut to the allowed length, and says so."""
+    """A long text is cut to its allowed length, and says that it was cut."""
     assert last_part("abcdef", 6) == "abcdef"
     assert last_part("x" * 50 + "end", 12) == "[cut] xxxend"
     assert len(last_part("x" * 50, 1)) <= 6

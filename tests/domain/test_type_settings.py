@@ -11,14 +11,14 @@ from tests.domain.factories import NOW, task
 
 
 def test_the_first_pattern_that_matches_decides() -> None:
-    """Patterns apply in the order of the setting; a type without a match has the default."""
+    """Patterns apply in the order of the setting, and a type without a match has the default."""
     policy = RetentionPolicy(30, {"audit.login": 90, "audit.*": 400, "pin?": 2})
     found = {each: policy.of(each) for each in ("audit.login", "audit.logout", "ping", "pings", "report")}
     assert found == {"audit.login": 90, "audit.logout": 400, "ping": 2, "pings": 30, "report": 30}
 
 
 def test_the_shortest_and_longest_count_the_default() -> None:
-    """The default counts for the shortest and longest retention, too."""
+    """The shortest and the longest retention take the default into account."""
     policy = RetentionPolicy(30, {"audit.*": 400, "ping": 2})
     assert (policy.shortest, policy.longest, policy.is_by_type) == (2, 400, True)
     assert (RetentionPolicy(30, {"ping": 50}).shortest, RetentionPolicy(30, {"ping": 2}).longest) == (30, 30)
@@ -30,7 +30,7 @@ def test_the_shortest_and_longest_count_the_default() -> None:
 
 
 def test_entries_of_lists_are_kept_as_long_as_the_type_of_their_task() -> None:
-    """This applies to the entries of a task's creation and of its end."""
+    """Entries about a task's creation and end are kept as long as the task's type says."""
     policy = RetentionPolicy(30 * DAY, {"report": 400 * DAY})
     made, ended = task(), task(state=State.SUCCEEDED, finished_at=NOW, name="n", tags={"a": "b"})
     changes = [

@@ -1,4 +1,4 @@
-"""The code of the reason why a task waits, derived from the words in its record."""
+"""The code for the reason why a task waits is derived from the words in its record."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ from duetime.domain.tasks.wait_reasons import WaitReason, wait_reason
     ],
 )
 def test_a_reason_in_words_has_a_code(text: str, reason: WaitReason) -> None:
-    """Every reason in our code has its own code; unknown words are `other`."""
+    """Every reason in duetime's code has its own code, and unknown words have `other`."""
     assert wait_reason(text) is reason

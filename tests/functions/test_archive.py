@@ -74,7 +74,7 @@ def spent_on(stack: Stack, event: dict[str, Any]) -> Counter[str]:
     return calls
 
 
-def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
+def test_a_hundred_tasks_of_one_day_are_archived_in_one_object(stack: Stack) -> None:
     """A hundred tasks that ended on one day cost one PUT and no read, and take under 300 compressed bytes each."""
     event = removal_of(stack, ended(stack, 100))
     assert spent_on(stack, event) == {"put_object": 1}
@@ -84,7 +84,7 @@ def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
     assert len(body) / 100 < 300
 
 
-def test_what_lies_beside_a_record_costs_a_read_each(stack: Stack) -> None:
+def test_a_payload_in_an_item_of_its_own_is_read_once(stack: Stack) -> None:
     """A payload that is stored in an item of its own is read once."""
     payload = b'"' + b"".join(b"%d-" % (number * 7_919) for number in range(1_000)) + b'"'
     event = removal_of(stack, ended(stack, 3, TaskSpec(type="canary.noop", payload=payload)))
@@ -101,7 +101,7 @@ def test_nothing_to_archive_costs_nothing(stack: Stack) -> None:
     assert spent_on(stack, event) == {}
 
 
-def test_what_is_archived_is_counted(stack: Stack) -> None:
+def test_archived_tasks_and_unreadable_records_are_counted(stack: Stack) -> None:
     """Metrics count the archived tasks, and the records and payloads that could not be read."""
     event = removal_of(stack, ended(stack, 4))
     damaged, no_json, *_ = event["Records"]

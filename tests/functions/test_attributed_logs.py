@@ -59,7 +59,7 @@ def run(
     return lines_of(capsys)
 
 
-def test_a_printed_line_says_which_attempt_printed_it(
+def test_a_printed_line_names_the_attempt_that_printed_it(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`print` in a handler writes a JSON line with the task, attempt, fence, type and owner."""
@@ -84,7 +84,7 @@ def test_a_printed_line_says_which_attempt_printed_it(
     }
 
 
-def test_each_of_ten_handlers_at_once_is_told_apart(
+def test_lines_of_concurrent_handlers_have_the_ids_of_their_tasks(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each line of ten concurrent handlers has the id of the task that wrote it."""
@@ -111,7 +111,7 @@ def test_each_of_ten_handlers_at_once_is_told_apart(
     }
 
 
-def test_a_logger_that_is_there_before_is_given_the_facts(
+def test_an_existing_root_handler_receives_the_tasks_facts(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A root handler with its own stream, such as Lambda's, receives the task's facts in the log record."""
@@ -121,7 +121,7 @@ def test_a_logger_that_is_there_before_is_given_the_facts(
     assert record.__dict__["replaced"] == {"type": "mine"}
 
 
-def test_a_line_is_written_once_where_nobody_has_configured_logging(
+def test_a_line_is_not_repeated_if_nobody_has_configured_logging(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The root logger does not repeat lines of Powertools loggers if nobody has configured logging."""
@@ -137,7 +137,7 @@ def test_a_line_is_written_once_where_nobody_has_configured_logging(
     assert len({line["task_id"] for line in lines}) == 1
 
 
-def test_a_structured_line_keeps_what_it_says(
+def test_a_json_line_of_a_handler_stays_json(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A handler's JSON line stays JSON, and fields whose names duetime also uses are moved to `replaced`."""
@@ -154,7 +154,7 @@ def test_a_structured_line_keeps_what_it_says(
     assert sent["task_id"] == paid["task_id"]
 
 
-def test_metrics_of_a_handler_are_left_as_they_are(
+def test_the_metrics_of_a_handler_are_printed_unchanged(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A line in the embedded metric format is printed unchanged, so duetime adds no dimensions to the metric."""
@@ -166,7 +166,7 @@ def test_metrics_of_a_handler_are_left_as_they_are(
     assert text in capsys.readouterr().out.splitlines()
 
 
-def test_what_utf_8_cannot_write_is_printed_escaped(
+def test_text_that_cannot_be_encoded_in_utf_8_is_printed_escaped(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Printing a file name that cannot be encoded does not fail the attempt, in whatever form it is printed."""
@@ -241,7 +241,7 @@ def test_a_line_without_end_is_written_in_parts(
     assert max(len(line["message"]) for line in lines) <= 100_000
 
 
-def test_what_belongs_to_no_attempt_is_left_alone(
+def test_lines_that_belong_to_no_attempt_are_left_unchanged(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Lines that are printed after the batch are left unchanged."""

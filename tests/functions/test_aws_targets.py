@@ -32,7 +32,7 @@ def test_a_due_task_is_sent_to_its_queue(stack: Stack) -> None:
     assert json.loads(done.result.data or b"") == {"message_id": message["MessageId"]}
 
 
-def test_a_queue_that_is_not_there_fails_the_task_at_once(stack: Stack) -> None:
+def test_a_task_whose_queue_does_not_exist_fails_without_a_retry(stack: Stack) -> None:
     """A task whose queue does not exist fails without a retry, because a retry would fail in the same way."""
     stack.environ[Variable.AWS_TARGETS] = f"{ARN}reports-*"
     target = AwsTarget(AwsService.SQS, f"{ARN}reports-gone")

@@ -25,7 +25,7 @@ def stream_of(stack: Stack) -> FakeStream:
     return stream
 
 
-def test_the_life_of_a_task_is_told_in_its_order(stack: Stack) -> None:
+def test_the_stream_has_each_change_of_a_task_in_order(stack: Stack) -> None:
     """The stream contains one change for each write of the record, and each change starts where the last one ended."""
     stream = stream_of(stack)
     task = stack.create(TaskSpec(type="canary.noop"))
@@ -46,7 +46,7 @@ def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None
     assert stack.call("broadcast", stream.event()) is None
 
 
-def test_the_end_of_a_task_is_told_on_the_bus_that_the_settings_name() -> None:
+def test_a_failed_task_sends_events_for_its_end_and_final_failure() -> None:
     """A failed task sends one event for its end and one for the final failure, but none for its creation and claim."""
     stack = Stack.faked({Variable.EVENT_BUS: "default"})
     stream = stream_of(stack)

@@ -40,7 +40,7 @@ def stack() -> Iterator[Stack]:
     composition.use(None)
 
 
-def test_an_outcome_is_told_signed_by_a_task_of_its_own(
+def test_an_outcome_is_sent_in_one_signed_callback(
     stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the task has finished, one signed POST contains the type, a timestamp and the task as lists show it."""
@@ -64,7 +64,7 @@ def test_an_outcome_is_told_signed_by_a_task_of_its_own(
     assert event["data"]["finished_at"] is None
 
 
-def test_cleaning_up_comes_before_the_callback(stack: Stack, receiver: Receiver) -> None:
+def test_the_callback_is_sent_after_the_clean_action(stack: Stack, receiver: Receiver) -> None:
     """The callback is sent after the target's `clean` action."""
     target = HttpTarget(f"{receiver.url}/job", frozenset({Phase.CLEAN}))
     stack.create(TaskSpec("report", target=target, callback_url=f"{receiver.url}/ended"))
@@ -90,7 +90,7 @@ def test_a_callback_that_fails_leaves_the_outcome_as_it_is(stack: Stack, receive
 
 
 @pytest.mark.parametrize("status", [301, 400, 410])
-def test_a_receiver_that_wants_none_is_not_asked_again(
+def test_a_callback_is_sent_only_once_if_a_retry_cannot_help(
     stack: Stack, receiver: Receiver, capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
     """If a retry cannot help, a callback is sent only once and counted as failed."""
@@ -103,7 +103,7 @@ def test_a_receiver_that_wants_none_is_not_asked_again(
     assert '"callbacks_failed":[1.0]' in capsys.readouterr().out.replace(" ", "")
 
 
-def test_a_callback_leads_nowhere_private(
+def test_a_callback_to_a_private_address_fails(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A callback to a private address fails, but its task is finished."""

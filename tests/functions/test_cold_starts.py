@@ -122,7 +122,7 @@ def test_a_function_creates_its_clients_before_its_first_invocation(function: st
     assert started(function)[-1].split() == CLIENTS[function]
 
 
-def test_only_lambda_prepares_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importing_a_function_composes_its_services_only_in_lambda(monkeypatch: pytest.MonkeyPatch) -> None:
     """Importing a function composes its services in Lambda, but not elsewhere, such as in tests."""
     composed: list[str] = []
     monkeypatch.delenv(Variable.FUNCTION_NAME, raising=False)
@@ -132,7 +132,7 @@ def test_only_lambda_prepares_functions(monkeypatch: pytest.MonkeyPatch) -> None
     assert composed == ["in Lambda"]
 
 
-def test_an_error_while_a_function_starts_is_left_to_its_first_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_a_function_starts_is_postponed_to_the_first_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error while a function starts is postponed to the first invocation.
 
     Otherwise, Lambda would restart the function repeatedly, without an error message.
@@ -150,7 +150,7 @@ def test_frozen_classes_are_cheap_to_create() -> None:
     assert [path.name for path in paths if _ORDINARY.search(path.read_text())] == []
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_the_core_has_no_import_cycles() -> None:
     """The core has no import cycles, including imports that only the type checker needs."""
     graph = grimp.build_graph("duetime", "duetime_common", "functions", cache_dir=None)
     cycles = [
@@ -162,7 +162,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert cycles == []
 
 
-def test_no_import_is_late_in_vain() -> None:
+def test_a_module_imported_at_the_top_is_not_imported_within_functions() -> None:
     """A module that is imported at the top of a file is not imported again within a function."""
     core = Path(duetime.__path__[0])
     late: list[str] = []

@@ -121,7 +121,7 @@ def test_a_body_has_one_of_four_forms_or_is_the_payload(
     assert (headers.get("content-type"), sent.body) == (content_type, body)
 
 
-def test_headers_and_query_go_with_the_signed_request_too(stack: Stack, receiver: Receiver) -> None:
+def test_headers_and_query_are_added_to_the_signed_request(stack: Stack, receiver: Receiver) -> None:
     """Without `method` and `body`, the request is the usual signed `PUT` with the added headers and query."""
     run(stack, {"url": receiver.url, "headers": {"X-Team": "dba"}, "query": {"a": "b"}, "auth": bearer()})
     (sent,) = receiver.requests
@@ -142,7 +142,7 @@ def test_headers_and_query_go_with_the_signed_request_too(stack: Stack, receiver
         ([200], 400, State.FAILED, "Http400"),
     ],
 )
-def test_the_statuses_of_success_decide(
+def test_only_the_listed_statuses_count_as_success(
     stack: Stack, receiver: Receiver, success: list[int] | None, status: int, state: State, error: str | None
 ) -> None:
     """Only the listed statuses count as success; other 2xx statuses are retried, and a 202 has no special meaning."""
@@ -178,7 +178,7 @@ def test_retry_after_is_honored(stack: Stack, receiver: Receiver, headers: dict[
         ({"max_bytes": 5, "when_larger": "truncate"}, '"[1, 2"', None),
     ],
 )
-def test_what_of_a_response_is_kept(
+def test_keep_and_max_bytes_limit_what_is_kept_of_a_response(
     stack: Stack, receiver: Receiver, response: dict[str, Any], result: str | None, error: str | None
 ) -> None:
     """`keep` and `max_bytes` limit what is kept; a larger body either fails the attempt or is truncated."""
@@ -190,7 +190,7 @@ def test_what_of_a_response_is_kept(
 
 @pytest.mark.parametrize("keep", ["body", "all"])
 @pytest.mark.parametrize("character", [b"x", b'"', "\u00fc".encode()], ids=["plain", "escaped", "of_two_bytes"])
-def test_a_body_is_cut_off_so_that_its_result_is_not_too_large(
+def test_a_body_is_truncated_so_that_its_result_is_not_too_large(
     stack: Stack, receiver: Receiver, character: bytes, keep: str
 ) -> None:
     """A text grows when it is encoded as JSON, so even with the largest `max_bytes`, only as much as fits is kept."""
@@ -206,7 +206,7 @@ def test_a_body_is_cut_off_so_that_its_result_is_not_too_large(
     assert set(text) == {character.decode()}
 
 
-def test_all_of_a_response_is_its_status_headers_and_body(stack: Stack, receiver: Receiver) -> None:
+def test_keep_all_stores_the_status_headers_and_body_of_a_response(stack: Stack, receiver: Receiver) -> None:
     """`keep: all` stores the status, the body and the headers without cookies; header names are in lower case."""
     receiver.headers = {"X-Rows": "3", "Set-Cookie": "session=1"}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": {"keep": "all"}})
@@ -235,7 +235,7 @@ def bearer() -> dict[str, str]:
         ),
     ],
 )
-def test_a_secret_is_sent_and_seen_by_nobody_else(
+def test_a_secret_is_not_shown_in_the_record_api_or_log(
     stack: Stack,
     receiver: Receiver,
     capsys: pytest.CaptureFixture[str],
@@ -343,7 +343,7 @@ def test_a_token_that_cannot_be_fetched_fails_the_attempt(
     assert receiver.requests == []
 
 
-def test_a_secret_is_not_for_everybody(stack: Stack, receiver: Receiver) -> None:
+def test_a_task_fails_if_its_secret_is_restricted_to_other_owners(stack: Stack, receiver: Receiver) -> None:
     """If a secret is restricted to other owners after a task was created, the task fails when it runs."""
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
     task_id = Gateway().create({"type": "report", "target": {"kind": "http", **target}})["id"]

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tests.functions.stack import Stack
 
 
-def test_a_dead_letter_of_a_waiting_task_is_placed_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dead_letter_of_a_waiting_task_is_replaced_by_a_message(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The dead letter of a waiting task is deleted, and a message with the next generation runs the task."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
     task = stack.create(TaskSpec("report"))
@@ -24,7 +26,7 @@ def test_a_dead_letter_of_a_waiting_task_is_placed_again(stack: Stack, monkeypat
     assert stack.get(task).state is State.SUCCEEDED
 
 
-def test_a_dead_letter_that_is_not_ours_is_let_go(stack: Stack) -> None:
+def test_a_dead_letter_that_names_no_task_is_deleted(stack: Stack) -> None:
     """A dead letter that names no task is deleted."""
     stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody="poison")
     assert stack.call("deadletter", stack.receive(Priority.NORMAL)) == {"batchItemFailures": []}

@@ -55,7 +55,9 @@ def events(stack: Stack) -> list[dict[str, Any]]:
     return kept
 
 
-def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str, Any]], receiver: Receiver) -> None:
+def test_calls_that_begin_together_share_an_invocation(
+    stack: Stack, events: list[dict[str, Any]], receiver: Receiver
+) -> None:
     """Ten tasks make ten signed calls in fewer invocations, because calls that begin together share an invocation."""
     receiver.answers["PUT", "/job?action=run"] = (200, b'{"rows": 3}')
     target = HttpTarget(f"{receiver.url}/job")
@@ -76,7 +78,7 @@ def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str,
         assert request.headers["Idempotency-Key"] == request.json["task_id"]
 
 
-def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiver: Receiver) -> None:
+def test_a_task_is_retried_if_the_egress_fails(stack: Stack, receiver: Receiver) -> None:
     """If the egress fails, the task is retried and its error names the egress."""
 
     def invoke(_payload: bytes) -> bytes:
@@ -92,7 +94,7 @@ def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiv
     assert receiver.requests == []
 
 
-def test_the_worker_uses_the_egress_where_there_is_one(stack: Stack) -> None:
+def test_the_worker_makes_no_http_calls_if_there_is_an_egress(stack: Stack) -> None:
     """If the settings name an egress function, the worker makes no HTTP calls itself."""
     stack.environ[Variable.EGRESS_FUNCTION] = "egress"
     assert isinstance(composed(HttpServices).caller, EgressCaller)

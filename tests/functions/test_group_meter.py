@@ -77,7 +77,7 @@ def test_a_member_costs_two_units(stack: Stack) -> None:
     assert spent(stack, partial(work, stack)) == (2, 0, 0)
 
 
-def test_the_end_of_a_member_of_a_closed_group_looks_for_an_open_one(stack: Stack) -> None:
+def test_the_end_of_a_closed_groups_member_looks_for_an_open_member(stack: Stack) -> None:
     """The end of a closed group's member queries one partition if it has an open member, and otherwise all partitions.
 
     The end of the last member also costs a write.

@@ -103,7 +103,7 @@ def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
     assert done.state is State.SUCCEEDED
 
 
-def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
+def test_a_message_can_be_the_body_of_a_task_creation(intake: Stack) -> None:
     """A message on the queue can be the body of a task creation instead of an event."""
     assert take(intake, message(intake, {"type": "report", "delay_seconds": 600})) == []
     (task,) = tasks_of()
@@ -111,7 +111,7 @@ def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
     assert rejected(intake) == []
 
 
-def test_an_event_says_nothing_of_the_owner(intake: Stack) -> None:
+def test_an_event_with_an_owner_field_is_rejected(intake: Stack) -> None:
     """As in the API, an event with an `owner` field is rejected, because the field is unknown."""
     assert take(intake, message(intake, event(intake, {"type": "report", "owner": "boss"}))) == []
     assert [reason for _, reason in rejected(intake)] == ["detail.owner: is not a known field"]
@@ -126,7 +126,7 @@ def test_an_event_of_a_type_that_is_reserved_for_others_is_rejected(intake: Stac
     assert tasks_of() == []
 
 
-def test_a_hundred_events_with_repeats_and_poison_are_taken_at_once(intake: Stack) -> None:
+def test_each_event_becomes_one_task_despite_repeats_and_poison_messages(intake: Stack) -> None:
     """Each of 80 events becomes one task despite repeats, and each poison message is rejected but not redelivered."""
     events = [event(intake, {"type": "report", "payload": n}) for n in range(80)]
     records = [message(intake, each) for each in (*events, *events[:15])]
@@ -137,7 +137,7 @@ def test_a_hundred_events_with_repeats_and_poison_are_taken_at_once(intake: Stac
     assert intake.waiting(Priority.NORMAL)["ready"] == 80
 
 
-def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -> None:
+def test_a_redelivered_event_writes_no_task_and_sends_no_message(intake: Stack) -> None:
     """If an event is redelivered seconds, hours or days later, no task is written and no message is sent."""
     record = message(intake, event(intake, {"type": "report", "payload": "a" * 100}))
     take(intake, record)
@@ -152,7 +152,7 @@ def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -
 
 
 @pytest.mark.parametrize("becomes", ["gone", "other"])
-def test_a_redelivered_event_is_its_run_whatever_becomes_of_the_definition(intake: Stack, becomes: str) -> None:
+def test_a_redelivered_event_keeps_its_run_if_the_definition_was_deleted(intake: Stack, becomes: str) -> None:
     """A redelivered event keeps its run if the definition was deleted or has a new required parameter."""
     definitions, owner = composed(CoreServices).topology_definitions, EVENTS
     graph = {"nodes": {"a": {"type": "report"}}}
@@ -173,7 +173,7 @@ def test_a_redelivered_event_is_its_run_whatever_becomes_of_the_definition(intak
     assert (len(rejected(intake)), len(tasks_of())) == (1, 1)
 
 
-def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intake: Stack) -> None:
+def test_a_redelivered_event_does_not_rewrite_an_ended_tasks_payload(intake: Stack) -> None:
     """A redelivered event does not rewrite the payload of an ended task, because it would lose its expiry."""
     payload = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(2_000))
     record = message(intake, {"type": "report", "payload": payload})
@@ -186,7 +186,7 @@ def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intak
     assert [item for item in intake.cloud.dynamodb.scan(TableName=table)["Items"] if schema.TTL in item] == items
 
 
-def test_delays_count_from_the_event(intake: Stack) -> None:
+def test_a_delay_counts_from_the_time_the_message_was_sent(intake: Stack) -> None:
     """A delay counts from the time the message was sent, and not from its delivery."""
     sent = intake.clock.now()
     record = message(intake, {"type": "report", "delay_seconds": 90})
@@ -196,7 +196,7 @@ def test_delays_count_from_the_event(intake: Stack) -> None:
     assert (task.due_at, task.id.home, task.created_at) == (sent + 90 * SECOND, sent + 90 * SECOND, sent + 30 * SECOND)
 
 
-def test_an_event_that_comes_after_the_recovery_scans_of_its_minute_is_found_all_the_same(intake: Stack) -> None:
+def test_a_late_events_task_gets_a_timer_in_the_current_minute(intake: Stack) -> None:
     """A task whose home minute has passed gets a timer in the current minute, so it survives a lost message."""
     record = message(intake, {"type": "report"})
     intake.clock.at += 2 * DAY
@@ -209,7 +209,7 @@ def test_an_event_that_comes_after_the_recovery_scans_of_its_minute_is_found_all
     assert tasks_of()[0].state is State.SUCCEEDED
 
 
-def test_what_the_store_does_not_take_comes_again_and_nothing_else(
+def test_only_failed_events_are_redelivered_if_the_store_is_throttled(
     intake: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the store is throttled, only the failed events are reported, and the next delivery creates each task once."""
@@ -236,7 +236,9 @@ def test_what_the_store_does_not_take_comes_again_and_nothing_else(
     assert intake.waiting(Priority.NORMAL)["ready"] == 20
 
 
-def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unforeseen_error_in_one_event_redelivers_only_that_event(
+    intake: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If one event causes an unforeseen error, only that message is redelivered, and the other events become tasks."""
     good, bad = message(intake, {"type": "report"}), message(intake, {"type": "report", "name": "bad"})
     store = composed(CoreServices).stores.tasks
@@ -259,7 +261,7 @@ def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.Mon
     assert len(tasks_of()) == 1
 
 
-def test_poison_that_cannot_be_put_aside_comes_again(intake: Stack) -> None:
+def test_a_poison_message_that_cannot_be_moved_is_redelivered(intake: Stack) -> None:
     """A poison message that cannot be moved to the rejects is redelivered until SQS moves it to the dead letters."""
     intake.environ[Variable.INTAKE_REJECTS] += "-gone"
     poison = message(intake, "not json")
@@ -299,7 +301,7 @@ NAMES = {"id": "1", "source": "com.example.orders"}
         ),
     ],
 )
-def test_what_can_become_no_task_is_put_aside_with_the_reason(intake: Stack, body: object, reason: str) -> None:
+def test_an_invalid_event_is_moved_to_the_rejects_with_the_reason(intake: Stack, body: object, reason: str) -> None:
     """An invalid event is moved to the rejects with the API's reason or the faulty field, and no task is stored."""
     record = message(intake, body)
     assert take(intake, record) == []
@@ -309,14 +311,14 @@ def test_what_can_become_no_task_is_put_aside_with_the_reason(intake: Stack, bod
     assert reason in why
 
 
-def test_the_same_id_of_another_source_is_another_event(intake: Stack) -> None:
+def test_events_with_the_same_id_from_different_sources_are_different_events(intake: Stack) -> None:
     """Two events with the same id are different events if their sources differ, as each source assigns its own ids."""
     for source in ("com.example.orders", "com.example.invoices"):
         take(intake, message(intake, event(intake, {"type": "report"}, id="7", source=source)))
     assert len({task.id for task in tasks_of()}) == 2
 
 
-def test_refusals_are_counted_and_noted(
+def test_refused_events_are_counted_and_logged(
     intake: Stack, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A batch writes one line of metrics, and each refused event writes one log line."""
@@ -326,7 +328,7 @@ def test_refusals_are_counted_and_noted(
     assert caplog.messages == ["an event cannot be carried out"]
 
 
-def test_the_id_says_when_and_where(intake: Stack) -> None:
+def test_the_home_of_a_task_from_an_event_is_the_events_time(intake: Stack) -> None:
     """A task from an event has an ordinary id; its home is the event's time, and its shard is one that is read."""
     at = intake.clock.now() // SECOND * SECOND
     take(intake, message(intake, event(intake, {"type": "report"}, time=to_iso(at))))

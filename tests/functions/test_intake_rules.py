@@ -118,7 +118,7 @@ def test_an_event_that_matches_no_rule_is_dropped(intake: Stack) -> None:
     assert (tasks_of(), rejected(intake)) == ([], [])
 
 
-def test_an_event_does_what_each_rule_says_that_it_matches(intake: Stack) -> None:
+def test_an_event_creates_a_task_for_each_matching_rule(intake: Stack) -> None:
     """An event creates a task for each matching rule and its owner, even if another matching rule cannot be applied."""
     set_rule("a", {"pattern": SOURCE, "create": {"task": TASK}})
     set_rule("b", {"pattern": SOURCE, "create": {"task": TASK}, "owner": "ann"})
@@ -159,7 +159,7 @@ def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
     assert len(composed(CoreServices).stores.bulk.list(EVENTS, 10)) == 1
 
 
-def test_a_cancel_without_a_value_for_its_filter_is_put_aside(intake: Stack) -> None:
+def test_an_event_without_a_value_for_a_cancel_rules_filter_is_rejected(intake: Stack) -> None:
     """An event is rejected if it has no value for a cancel rule's filter.
 
     Otherwise, the rule would cancel more tasks than intended.
@@ -270,7 +270,7 @@ def test_a_file_in_s3_is_an_event(intake: Stack) -> None:
     assert payload == {"bucket": "incoming", "key": "2026/orders.csv"}
 
 
-def test_rules_are_in_force_within_seconds(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_take_effect_within_seconds(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules are read again every ten seconds.
 
     If the reading fails, events are redelivered, so that a new rule misses no event.
@@ -298,7 +298,7 @@ def test_rules_are_in_force_within_seconds(intake: Stack, monkeypatch: pytest.Mo
     assert len(tasks_of()) == 6
 
 
-def test_a_large_event_is_put_aside(intake: Stack) -> None:
+def test_an_event_that_takes_too_many_matching_steps_is_rejected(intake: Stack) -> None:
     """An event is rejected if matching it against the rules takes too many steps."""
     set_rule("many", {"pattern": {"detail": {"a": [str(each) for each in range(400)]}}, "create": {"task": TASK}})
     assert take(intake, placed(intake, {"a": ["x"] * 1_000})) == []
@@ -306,7 +306,7 @@ def test_a_large_event_is_put_aside(intake: Stack) -> None:
     assert "more than 200_000 steps" in reason
 
 
-def test_an_expression_that_takes_too_long_is_put_aside(intake: Stack) -> None:
+def test_an_event_is_rejected_if_an_expression_exceeds_the_evaluation_budget(intake: Stack) -> None:
     """An event is rejected if an expression in a rule's fields exceeds the evaluation budget of conditions."""
     fields = {"payload": "detail.a[].[@,@][].[@,@][].[@,@][].[@,@][].[@,@][].[@,@]"}
     set_rule("bomb", {"pattern": SOURCE, "create": {"task": TASK, "fields": fields}})
@@ -315,7 +315,7 @@ def test_an_expression_that_takes_too_long_is_put_aside(intake: Stack) -> None:
     assert reason.startswith("intake rule bomb: payload: it needs more than")
 
 
-def test_what_rules_do_is_counted(intake: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tasks_cancels_and_signals_of_rules_are_counted(intake: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     """Separate metrics count the tasks, cancels and signals of rules, and the events that match no rule."""
     set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
     set_rule("cancelled", {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}}})
@@ -375,7 +375,7 @@ def test_an_event_wakes_the_tasks_that_wait_for_it(intake: Stack) -> None:
     assert rejected(intake) == []
 
 
-def test_an_event_that_comes_before_its_task_waits_is_found(intake: Stack) -> None:
+def test_a_signal_sent_before_its_task_waits_is_still_received(intake: Stack) -> None:
     """A signal is kept, so that a task that waits only after the signal was sent still receives it."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     take(intake, message(intake, {**WAITS, "target": {**WAITS["target"], "key": "o-17"}}))
@@ -383,7 +383,7 @@ def test_an_event_that_comes_before_its_task_waits_is_found(intake: Stack) -> No
     assert results(intake) == {"o-17": {"order": {"id": "o-17"}}}
 
 
-def test_a_signal_without_a_value_for_its_key_is_put_aside(intake: Stack) -> None:
+def test_an_event_without_a_value_for_a_signal_rules_key_is_rejected(intake: Stack) -> None:
     """A signal rule rejects an event whose key is missing or a number, but accepts null as the payload."""
     set_rule("paid", {"pattern": SOURCE, "signal": {**SIGNAL, "fields": {"key": "detail.id", "payload": "detail.x"}}})
     waiting(intake, "o-17")
@@ -416,7 +416,9 @@ def test_events_of_each_source_wake_tasks(intake: Stack) -> None:
     assert rejected(intake) == []
 
 
-def test_an_event_that_cannot_wake_now_comes_again(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_is_redelivered_if_the_store_fails_while_waking_tasks(
+    intake: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If the store fails while an event wakes tasks, the event is redelivered and then wakes the tasks."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     waiting(intake, "o-17")

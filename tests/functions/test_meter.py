@@ -143,7 +143,7 @@ def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metere
     assert meter.total_requests == 26
 
 
-def test_a_task_of_a_batch_handler_costs_what_any_other_does(
+def test_a_task_of_a_batch_handler_costs_as_much_as_any_other(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten tasks in one call of a batch handler cost the same write units and as many requests as in ten calls."""
@@ -160,7 +160,7 @@ def test_a_task_of_a_batch_handler_costs_what_any_other_does(
     assert sum(sizes) == 10
 
 
-def test_a_task_of_a_batch_that_needs_a_timer_is_written_after_it(metered: tuple[Stack, Meter]) -> None:
+def test_a_task_of_a_batch_is_written_after_its_timer(metered: tuple[Stack, Meter]) -> None:
     """In a batch, tasks with a late-start timer are written after their timers, and all other tasks in one request."""
     _stack, meter = metered
     notify_on = NotifyOn("https://example.org/alerts", late_seconds=300)
@@ -169,7 +169,7 @@ def test_a_task_of_a_batch_that_needs_a_timer_is_written_after_it(metered: tuple
     assert (meter.table_units, meter.index_units) == (2 + 2 * 2, 4)
 
 
-def test_a_task_accepted_by_itself_is_sent_by_itself(metered: tuple[Stack, Meter]) -> None:
+def test_a_single_creation_sends_its_own_message(metered: tuple[Stack, Meter]) -> None:
     """Ten single creations send ten messages.
 
     A task then costs 4.2 requests of the functions and 0.2 of Lambda's poller.
@@ -183,7 +183,7 @@ def test_a_task_accepted_by_itself_is_sent_by_itself(metered: tuple[Stack, Meter
     assert (meter.total_requests - polled, polled) == (42, 2)
 
 
-def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, Meter]) -> None:
+def test_a_task_found_by_the_trigger_costs_no_additional_write(metered: tuple[Stack, Meter]) -> None:
     """A tick writes its cursors twice, however many tasks it finds, and only reads the tasks."""
     stack, meter = metered
     stack.call("trigger", {})
@@ -196,7 +196,7 @@ def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, M
     assert meter.requests["UpdateItem"] == 2
 
 
-def test_an_idle_tick_costs_two_writes_and_a_reading_of_each_shard(metered: tuple[Stack, Meter]) -> None:
+def test_an_idle_tick_costs_two_writes_and_reads_of_each_shard(metered: tuple[Stack, Meter]) -> None:
     """A tick without due tasks costs 2 writes, 6 reads of each of the 4 shards, and one read of the shard count."""
     stack, meter = metered
     for _ in range(2):
@@ -256,7 +256,7 @@ def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
 
-def test_a_child_costs_its_place_among_the_children_of_its_parent(metered: tuple[Stack, Meter]) -> None:
+def test_a_child_costs_one_index_unit_more(metered: tuple[Stack, Meter]) -> None:
     """A child costs one index unit more.
 
     Its parent is read if the request names the parent, but not if a handler creates the child.
@@ -314,7 +314,7 @@ def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
     assert ended.state is State.SUCCEEDED
 
 
-def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Stack, Meter]) -> None:
+def test_a_task_from_an_event_costs_as_much_as_a_posted_task(metered: tuple[Stack, Meter]) -> None:
     """A task from an event costs a record, a place in the list, and a tenth of a message.
 
     A repeat costs one or two refused writes.
@@ -443,7 +443,7 @@ def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack,
     assert (meter.table_units, meter.index_units, meter.read_units) == (3 + 2, 1, 2)
 
 
-def test_each_further_lock_costs_the_same_again(metered: tuple[Stack, Meter]) -> None:
+def test_each_additional_lock_costs_as_much_as_the_first(metered: tuple[Stack, Meter]) -> None:
     """Each lock of a task costs two write units and two reads, whether it is shared or exclusive."""
     stack, meter = metered
     locks = (LockSpec("a"), LockSpec("b", None, mode=LockMode.SHARED), LockSpec("c"))
@@ -549,7 +549,7 @@ class _Heard:
         return HttpResponse(200)
 
 
-def test_a_request_of_ones_own_costs_nothing_until_its_record_is_larger_than_a_kilobyte(
+def test_a_custom_request_costs_nothing_if_its_record_is_below_a_kilobyte(
     metered: tuple[Stack, Meter],
 ) -> None:
     """A custom request costs no unit while its record is below 1 KB.
@@ -588,7 +588,7 @@ def test_a_callback_costs_four_units_and_its_place_in_the_list(
     assert (meter.table_units, meter.index_units) == (3 + 1 + 3, 1 + 1)
 
 
-def test_an_event_outside_the_record_of_its_callback_costs_four_units_more(metered: tuple[Stack, Meter]) -> None:
+def test_a_callback_event_outside_the_record_costs_four_units_more(metered: tuple[Stack, Meter]) -> None:
     """A callback event outside the record costs four units.
 
     Three are for an item that is written three times, and one is for a separate write of `finished_at`.
@@ -618,7 +618,7 @@ def test_a_notice_costs_nothing_unless_the_task_fails(
     assert (meter.table_units, meter.index_units) == (3 + 1, 1 + 1)
 
 
-def test_a_late_start_to_be_told_costs_one_timer(metered: tuple[Stack, Meter]) -> None:
+def test_a_notice_of_a_late_start_costs_one_timer(metered: tuple[Stack, Meter]) -> None:
     """A notice of a late start costs one timer, which is written with the record, even if the task starts in time."""
     stack, meter = metered
     create(stack, notify_on=NotifyOn("https://example.org/alerts", late_seconds=300))
@@ -626,7 +626,7 @@ def test_a_late_start_to_be_told_costs_one_timer(metered: tuple[Stack, Meter]) -
     assert (meter.table_units, meter.index_units) == (3 + 1, 1)
 
 
-def test_a_long_run_to_be_told_costs_nothing_in_a_worker_and_one_timer_elsewhere(
+def test_a_notice_of_a_long_run_costs_a_timer_only_outside_workers(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A notice of a long run costs no unit, as the worker watches its attempts.
@@ -670,7 +670,7 @@ def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
     assert (meter.table_units, meter.index_units) == (3, 1 + 1)
 
 
-def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack, Meter]) -> None:
+def test_a_change_of_the_due_time_costs_a_timer_and_a_write(metered: tuple[Stack, Meter]) -> None:
     """Moving the due time to another minute costs a timer, a write of the record, and one consistent read."""
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
@@ -694,7 +694,7 @@ def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Sta
     assert (meter.requests, meter.read_units) == ({"BatchGetItem": 1}, 1.5)
 
 
-def test_a_read_is_charged_for_whole_items_whatever_is_asked_of_them(metered: tuple[Stack, Meter]) -> None:
+def test_a_query_costs_whole_items_even_with_a_projection(metered: tuple[Stack, Meter]) -> None:
     """A query for three items of 3 KB costs three units, or half if it is eventually consistent.
 
     A projection does not lower the cost.
@@ -760,7 +760,7 @@ def dense(length: int) -> str:
     return b64encode(Random(length).randbytes(length)).decode()[:length]  # noqa: S311 - an example, no secret
 
 
-def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
+def test_the_largest_record_costs_a_unit_for_each_kilobyte(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If all texts are as long as possible, and payload and result are in the record, each write costs seven units."""
@@ -831,7 +831,7 @@ def test_old_lines_of_the_history_cost_two_units_each(
     assert meter.table_units == 1 + 2 * attempts + tracebacks + 2 * lines + closing
 
 
-def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
+def test_switches_cost_a_worker_one_small_read_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
     """A worker reads the switches at most once every five seconds, and not once for each batch or task."""
     stack, meter = metered
     for _ in range(20):
@@ -868,7 +868,7 @@ def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> Non
     assert by_link == (decision[0] + 2, decision[1] + 1, decision[2] + 1, decision[3] + 2)
 
 
-def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(metered: tuple[Stack, Meter]) -> None:
+def test_a_request_with_a_key_costs_a_read_and_an_hourly_write(metered: tuple[Stack, Meter]) -> None:
     """Each request with a key reads the key's item, so that revocation takes effect.
 
     Only the first request records the key's use.
@@ -884,7 +884,7 @@ def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(met
     assert (meter.table_units, meter.index_units) == (1, 0)
 
 
-def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
+def test_a_check_of_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A check of a stopped task, about once a minute, costs a claim and its reversal.
 
     A timer, needed after the home minute's scan, costs a third unit.
@@ -938,7 +938,7 @@ def test_an_attempt_within_a_quota_costs_two_units_more(quotas: tuple[QuotaServi
     assert meter.read_units == 0.5
 
 
-def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
+def test_a_healthy_host_costs_one_small_read_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
     """Calls of a healthy host cost no write. Opening its circuit costs a read, a write and a place in the list."""
     stack, meter = metered
     endpoint = Endpoint()
@@ -960,7 +960,7 @@ def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tupl
     assert meter.total_requests == 0
 
 
-def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stack, Meter]) -> None:
+def test_cancelling_by_filter_costs_as_much_as_single_cancels(metered: tuple[Stack, Meter]) -> None:
     """Cancelling by a filter costs a unit for each cancelled task, and reads of the list and the records."""
     _stack, meter = metered
     composed(TaskServices).batch_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
@@ -1002,7 +1002,7 @@ _PAID = EventTarget("order.paid", "o-17", timeout_seconds=600)
 
 
 @pytest.mark.parametrize(("end", "units", "listed"), [("signalled", 2, 0), ("timed_out", 2, 1)])
-def test_a_wait_for_an_event_costs_its_place_and_its_looks(
+def test_a_wait_for_an_event_costs_its_place_and_its_checks(
     metered: tuple[Stack, Meter], end: str, units: int, listed: int
 ) -> None:
     """A wait for an event costs a record, a claim, a note, a timer, the wait, and two reads.

@@ -109,7 +109,9 @@ def raising(error: BaseException) -> Callable[..., object]:
     return boom
 
 
-def test_payload_and_result_of_a_success(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_success_is_logged_without_its_payload_and_result(
+    stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A successful task logs a line of metrics without its payload and result."""
     handle(monkeypatch, run=lambda _context, payload: payload)
     assert run(stack).state is State.SUCCEEDED
@@ -117,7 +119,7 @@ def test_payload_and_result_of_a_success(stack: Stack, output: Output, monkeypat
 
 
 @pytest.mark.parametrize("result", [{MARK}, MARK + "\ud800", {(MARK, 1): 1}, [MARK, float("nan")]])
-def test_a_result_that_is_not_json(
+def test_a_result_that_is_not_json_is_not_logged(
     stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch, result: object
 ) -> None:
     """A result that is not JSON fails the task, and the log does not quote the result."""
@@ -126,7 +128,9 @@ def test_a_result_that_is_not_json(
     assert_silent(output, "tasks_failed")
 
 
-def test_the_traceback_of_a_failure(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_likely_secrets_in_a_logged_traceback_are_replaced(
+    stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A failure's full traceback is logged, but likely secrets in the messages of its errors are replaced."""
 
     def boom(_context: object, payload: Any) -> None:  # noqa: ANN401 - JSON
@@ -140,7 +144,7 @@ def test_the_traceback_of_a_failure(stack: Stack, output: Output, monkeypatch: p
     assert_silent(output, "an attempt failed", "in boom", "postgres://app:[redacted]@db/orders", "password=[redacted]")
 
 
-def test_requests_that_are_refused(stack: Stack, output: Output) -> None:
+def test_a_refused_request_is_logged_without_its_values(stack: Stack, output: Output) -> None:
     """A request that cannot be accepted is answered with an error, but the log has none of its values."""
     del stack
     gateway = Gateway(headers={"authorization": f"Bearer {MARK}", "cookie": MARK, "x-api-key": MARK})
@@ -157,7 +161,9 @@ def test_requests_that_are_refused(stack: Stack, output: Output) -> None:
     assert_silent(output)
 
 
-def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unforeseen_error_is_logged_without_its_message(
+    stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An unforeseen error may quote values, as validators do, so the log has the error's place, but not its message."""
     stack.create(TaskSpec("report", payload=TEXT))
     deliveries = stack.receive(Priority.NORMAL)
@@ -192,7 +198,9 @@ def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypa
     )
 
 
-def test_what_an_endpoint_is_sent_and_answers(stack: Stack, receiver: Receiver, output: Output) -> None:
+def test_secrets_tokens_and_response_bodies_of_endpoints_are_not_logged(
+    stack: Stack, receiver: Receiver, output: Output
+) -> None:
     """The log has neither the signing secret, nor a token in a URL, nor the body of any response."""
     token = f"?token={MARK}"
     answers = receiver.answers
@@ -208,14 +216,18 @@ def test_what_an_endpoint_is_sent_and_answers(stack: Stack, receiver: Receiver, 
     assert_silent(output, "a target could not clean up", "callbacks_failed", "tasks_retried")
 
 
-def test_a_callback_to_a_host_that_nobody_knows(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_callback_to_an_unknown_host_is_logged_without_its_token(
+    stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If a callback's host is unknown, the logged reason does not include the token in its URL."""
     handle(monkeypatch, run=lambda _context, payload: payload)
     run(stack, callback_url=f"https://unknown.invalid/?token={MARK}")
     assert_silent(output, "tasks_succeeded", "tasks_retried")
 
 
-def test_a_circuit_that_opens(stack: Stack, receiver: Receiver, output: Output) -> None:
+def test_a_circuit_that_opens_is_logged_without_the_endpoints_response(
+    stack: Stack, receiver: Receiver, output: Output
+) -> None:
     """If a circuit opens, the log does not include the response with which the endpoint failed."""
     receiver.answers["PUT", "/fails?action=run"] = (500, TEXT)
     for _ in range(12):
@@ -224,7 +236,7 @@ def test_a_circuit_that_opens(stack: Stack, receiver: Receiver, output: Output) 
     assert_silent(output, "a circuit was opened")
 
 
-def test_events_and_messages_that_cannot_be_read(stack: Stack, output: Output) -> None:
+def test_unreadable_events_and_messages_are_logged_only_by_id(stack: Stack, output: Output) -> None:
     """Unreadable events and messages are kept unchanged, and the log has only their ids."""
     bodies = [MARK, json.dumps({"type": "report", MARK: 1}), json.dumps({"type": [MARK]}), f'{{"a": "{MARK}"']
     records = [

@@ -53,7 +53,7 @@ def stack(session: Any) -> Iterator[Stack]:  # noqa: ANN401 - it stands in for a
     composition.use(None)
 
 
-def test_a_failure_is_posted_signed_with_the_task(stack: Stack, receiver: Receiver) -> None:
+def test_a_failure_notice_is_a_signed_request_with_the_task(stack: Stack, receiver: Receiver) -> None:
     """A notice is a signed Standard Webhooks request with the task as lists show it, and then the task is finished."""
     notify_on = NotifyOn(f"{receiver.url}/alerts", failed=True)
     task = stack.create(TaskSpec("unheard.of", name="Nightly", notify_on=notify_on))
@@ -68,7 +68,7 @@ def test_a_failure_is_posted_signed_with_the_task(stack: Stack, receiver: Receiv
     assert (done.state, done.finished_at is not None) == (State.FAILED, True)
 
 
-def test_an_address_that_the_settings_allow_no_more_is_given_up(
+def test_a_notice_to_an_address_that_is_no_longer_allowed_fails(
     stack: Stack, session: FakeSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A notice to an address that is no longer allowed is counted and logged without the address.

@@ -89,14 +89,14 @@ def test_an_estimate_has_the_write_units_of_an_ordered_key(stack: Stack) -> None
     assert lines_of(found.parts)[0].quantity == writes + 1
 
 
-def test_a_batch_of_one_key_takes_its_numbers_at_once(stack: Stack) -> None:
+def test_a_batch_of_one_ordered_key_costs_one_unit_for_all_numbers(stack: Stack) -> None:
     """A batch with one ordered key costs one unit for all numbers, and two units for each task's place and record."""
     stack.create(TaskSpec(TYPE))
     creator = composed(TaskServices).batch_creator
     assert spent(stack, lambda: creator.create_many(OWNER, [Order(ORDERED)] * 10)) == (1 + 2 * 10, 0)
 
 
-def test_a_task_that_waits_costs_a_check_and_its_enqueuing(stack: Stack) -> None:
+def test_a_task_that_waits_for_its_turn_costs_a_claim_and_timers(stack: Stack) -> None:
     """A task that must wait for its turn costs a claim, its reversal and a timer.
 
     A turn costs a timer and the record, and no item grows.

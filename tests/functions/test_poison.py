@@ -87,7 +87,9 @@ def event_of(*bodies: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("function", ["worker", "deadletter"])
-def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+def test_an_unreadable_message_does_not_affect_the_rest_of_its_batch(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
     """An unreadable message of any kind is deleted, and the other messages in its batch are processed."""
     registered(monkeypatch)
     task = stack.create(TaskSpec("report"))
@@ -100,7 +102,9 @@ def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("first", range(0, len(DAMAGES), 6))
-def test_damaged_records_do_not_keep_their_batch(stack: Stack, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+def test_a_damaged_record_does_not_affect_the_rest_of_its_batch(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
     """A damaged record's message is kept or deleted, while another task in the batch runs, and the worker continues."""
     registered(monkeypatch)
     bad = [(stack.create(TaskSpec("report")), damage) for damage in DAMAGES[first : first + 6]]
@@ -117,7 +121,9 @@ def test_damaged_records_do_not_keep_their_batch(stack: Stack, monkeypatch: pyte
     assert not stack.process.ended
 
 
-def test_an_unreadable_record_is_seldom_tried_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_of_an_unreadable_record_returns_after_the_longest_delay(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message of an unreadable record returns after the queue's longest delay, until other code can read it."""
     registered(monkeypatch)
     task = stack.create(TaskSpec("report"))
@@ -146,7 +152,7 @@ def test_damaged_records_do_not_stop_the_trigger(stack: Stack) -> None:
     assert stack.waiting(Priority.NORMAL)["delayed"] == sent
 
 
-def test_junk_in_a_minute_does_not_stop_the_trigger(stack: Stack) -> None:
+def test_unknown_items_in_a_minute_do_not_stop_the_trigger(stack: Stack) -> None:
     """Unknown items in a minute, including some that look like timers, are skipped."""
     task = stack.create(TaskSpec("report", delay=8 * MINUTE))
     for sort_key in ("junk", f"{task.id}{schema.TIMER_MARK}0", f"{task.id}{schema.SCHEDULE_MARK}0", "\u00e9#w#x"):
@@ -157,7 +163,7 @@ def test_junk_in_a_minute_does_not_stop_the_trigger(stack: Stack) -> None:
     assert stack.waiting(Priority.NORMAL)["delayed"] == 1
 
 
-def test_damaged_records_are_left_out_of_their_list(stack: Stack) -> None:
+def test_a_list_omits_damaged_records(stack: Stack) -> None:
     """A list omits damaged records and shows the other tasks."""
     damages = [damage for damage in DAMAGES if "g" not in damage]
     tasks = [stack.create(TaskSpec("report")) for _ in range(len(damages) + 3)]

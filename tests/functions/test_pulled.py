@@ -66,7 +66,7 @@ def complete(leased: Leased) -> None:
     composed(PullServices).reports.finish(OWNER, leased.key, Succeeded(b'{"rows":3}'))
 
 
-def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -> None:
+def test_a_pulled_task_costs_as_much_as_any_other_task(metered: tuple[Stack, Meter]) -> None:
     """A pulled task costs a record, a claim, an outcome and a place in the owner's list.
 
     Its completion reads the record to find the owner.
@@ -104,7 +104,7 @@ def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> 
     assert meter.requests["ChangeMessageVisibilityBatch"] == 1
 
 
-def test_to_take_over_a_lease_that_nobody_received_costs_two_units(metered: tuple[Stack, Meter]) -> None:
+def test_taking_over_a_lease_that_nobody_received_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A claim that finds an expired lease without an attempt is refused, returns the record, and is repeated.
 
     This costs two units and no read.
@@ -123,7 +123,7 @@ def test_to_take_over_a_lease_that_nobody_received_costs_two_units(metered: tupl
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
 
-def test_asking_in_vain_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
+def test_a_lease_request_that_finds_no_task_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
     """A lease request that finds no task costs one SQS request, and neither reads nor writes the table."""
     _stack, meter = metered
     assert lease() == []

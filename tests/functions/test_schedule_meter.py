@@ -84,7 +84,7 @@ def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered
 
 
 @pytest.mark.slow
-def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple[Stack, Meter]) -> None:
+def test_an_hourly_occurrence_costs_two_units_more_than_its_task(metered: tuple[Stack, Meter]) -> None:
     """In sixty ticks, a schedule with one occurrence an hour costs one expansion and one task."""
     stack, meter = metered
     stack.call("trigger", {})
@@ -111,7 +111,9 @@ def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple
     ],
     ids=["allow_all", "skip", "buffer_one", "buffer_all", "cancel_other", "replace_other", "pause_on_failure"],
 )
-def test_what_an_occurrence_costs_to_run(metered: tuple[Stack, Meter], fields: dict[str, Any], extra: int) -> None:
+def test_an_occurrence_costs_its_lease_its_outcome_and_a_schedule_read(
+    metered: tuple[Stack, Meter], fields: dict[str, Any], extra: int
+) -> None:
     """An occurrence costs its lease, its outcome and a read of its schedule.
 
     If occurrences must not overlap, the schedule notes the start. If the schedule follows the ends of its occurrences,

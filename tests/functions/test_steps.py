@@ -87,7 +87,9 @@ def test_a_step_is_kept_for_longer_than_a_record_of_its_type(stack: Stack, monke
     assert step.expires_at >= task.expires_at + 80 * DAY
 
 
-def test_a_step_that_is_read_again_is_kept_anew(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_step_after_half_of_its_time_extends_its_expiry(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A step's expiry is extended when it is read after half of its time has passed, but not at each attempt."""
 
     def fail(context: Context, _payload: object) -> None:
@@ -125,7 +127,7 @@ def test_the_first_of_two_results_is_kept(stack: Stack) -> None:
     assert len(store.list_of(task.id)) == 3
 
 
-def test_a_result_is_stored_once_the_store_answers_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_steps_result_is_stored_when_the_store_recovers(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the store fails after a step's work is done, the write is repeated while the lease lasts.
 
     After that, the attempt fails.
@@ -152,7 +154,7 @@ def test_a_result_is_stored_once_the_store_answers_again(stack: Stack, monkeypat
 
 
 @pytest.mark.parametrize("error", [Unavailable("throttled"), LeaseLost()])
-def test_what_is_no_fault_of_the_handler_is_retried_whatever_its_rule(
+def test_a_handlers_retry_rule_does_not_prevent_retries_after_an_outage(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """A handler's retry rule that lists only its own exceptions does not prevent a retry after a table outage."""
@@ -175,7 +177,7 @@ def test_an_item_has_the_prefix_of_the_tasks_contents(stack: Stack) -> None:
     assert item["b"] == {"S": '{"id":7}'}
 
 
-def test_a_worker_that_starts_imports_nothing_of_steps() -> None:
+def test_a_worker_imports_no_modules_for_steps_at_its_start() -> None:
     """A worker imports no modules for steps when it starts."""
     script = """
 import sys

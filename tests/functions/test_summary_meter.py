@@ -63,7 +63,7 @@ def counting() -> Iterator[Stack]:
     composition.use(None)
 
 
-def test_what_a_process_does_not_know_yet_costs_three_reads_and_two_writes() -> None:
+def test_a_new_process_costs_three_reads_and_two_writes() -> None:
     """A new process reads the generation of the counts, a page of the table and the list of owners once.
 
     It also writes the first generation and the owner's entry in the list. From then on, it reads the generation once a
@@ -120,7 +120,7 @@ def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> Non
     assert spent.write_units == 12
 
 
-def test_a_delivery_that_comes_again_costs_one_read(counting: Stack) -> None:
+def test_a_repeated_delivery_costs_one_read(counting: Stack) -> None:
     """A repeated delivery costs only one read of the counts, because the function remembers what it has counted."""
     stream = stream_of(counting)
     counting.create(TaskSpec(type="canary.noop"))

@@ -144,7 +144,7 @@ def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[s
     assert graphs.estimated_writes(nodes) == graphs.meter.table_units + graphs.meter.index_units
 
 
-def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
+def test_a_topology_within_another_costs_as_much_as_both(graphs: Graphs) -> None:
     """A topology within another costs as much as both.
 
     The record, claim and outcome of the shared task are written once.
@@ -171,7 +171,7 @@ def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
     assert graphs.estimated_writes({"part": inner}) == graphs.meter.table_units + graphs.meter.index_units
 
 
-def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:
+def test_a_map_costs_as_much_as_a_topology_of_its_items(graphs: Graphs) -> None:
     """A map costs as much as a topology of its items, and a release.
 
     Each item that waits because of a limit also costs a release.
@@ -198,7 +198,7 @@ def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:
     assert graphs.meter.table_units == outer + own + release + token + expiry + items
 
 
-def test_a_retry_of_chosen_nodes_costs_a_run_of_them(graphs: Graphs) -> None:
+def test_retrying_chosen_nodes_costs_one_unit_and_their_run(graphs: Graphs) -> None:
     """Retrying chosen nodes costs one unit to reopen the topology, and then a run of those nodes.
 
     Each kept node costs two units for its expiry.
@@ -272,7 +272,7 @@ def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 60)
 
 
-def test_a_plan_that_is_started_again_is_refused_each_record_once(
+def test_a_plan_that_restarts_after_a_crash_costs_no_more_units(
     graphs: Graphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A plan that restarts after a crash costs no more units, because each batch detects existing records."""
@@ -290,7 +290,7 @@ def test_a_plan_that_is_started_again_is_refused_each_record_once(
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 1)
 
 
-def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:
+def test_a_check_of_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:
     """A check of a run costs a timer, a refused claim and one question about the execution.
 
     The nodes are read in batches and not written.
@@ -310,7 +310,7 @@ def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> Non
     assert graphs.meter.requests["BatchGetItem"] == 3
 
 
-def test_a_definition_costs_its_items_and_a_run_of_it_one_read_more(graphs: Graphs) -> None:
+def test_a_definition_costs_its_items_and_each_run_one_more_read(graphs: Graphs) -> None:
     """The first version of a definition costs one write.
 
     Each later version costs another write, for a copy of the previous version. Equal content costs no write, and a run

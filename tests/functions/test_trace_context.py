@@ -50,7 +50,7 @@ def create(body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[
     return Gateway().create({"type": "report", **body}, HEADERS if headers is None else headers)
 
 
-def test_a_handler_and_its_lines_are_told_the_trace(
+def test_the_trace_is_in_the_handlers_context_and_its_log_lines(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The trace is in the handler's `context.traceparent`, in `trace_id` of its log lines, and in the task's field."""
@@ -88,7 +88,7 @@ def test_a_repeated_request_does_not_change_the_trace(stack: Stack) -> None:
     assert second["traceparent"] == PARENT
 
 
-def test_a_schedule_hands_its_trace_on_to_its_runs(stack: Stack) -> None:
+def test_runs_of_a_schedule_keep_its_trace(stack: Stack) -> None:
     """Runs of a schedule keep the trace that created the schedule, even after a change.
 
     A manual run has its own request's trace, if there is one.
@@ -109,7 +109,7 @@ def test_a_schedule_hands_its_trace_on_to_its_runs(stack: Stack) -> None:
     assert Gateway().send("POST", "/v1/schedules/often/run").body["traceparent"] == PARENT
 
 
-def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Receiver) -> None:
+def test_an_endpoint_and_a_callback_get_the_trace_header(stack: Stack, receiver: Receiver) -> None:
     """The endpoint and the callback get the trace unchanged, as a header and in the body."""
     url = receiver.url
     create({"target": {"kind": "http", "url": f"{url}/job"}, "callback_url": f"{url}/ended"})
@@ -120,7 +120,7 @@ def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Recei
     assert ended.json["data"]["traceparent"] == PARENT
 
 
-def test_without_a_trace_nothing_is_sent(stack: Stack, receiver: Receiver) -> None:
+def test_an_endpoint_gets_no_trace_if_the_request_has_none(stack: Stack, receiver: Receiver) -> None:
     """If a request has no trace, the endpoint gets none, and can decide itself whether to begin one."""
     create({"target": {"kind": "http", "url": f"{receiver.url}/job"}}, {})
     stack.work(Priority.NORMAL)
@@ -129,7 +129,7 @@ def test_without_a_trace_nothing_is_sent(stack: Stack, receiver: Receiver) -> No
     assert "traceparent" not in job.json
 
 
-def test_a_queue_gets_an_attribute(stack: Stack) -> None:
+def test_an_sqs_message_has_the_trace_as_an_attribute(stack: Stack) -> None:
     """An SQS message has the trace in a message attribute, where SQS consumers expect it, and in its body."""
     name = f"reports-{uuid4().hex}"
     url = stack.cloud.sqs.create_queue(QueueName=name)["QueueUrl"]
@@ -140,7 +140,7 @@ def test_a_queue_gets_an_attribute(stack: Stack) -> None:
     assert json.loads(message["Body"])["traceparent"] == PARENT
 
 
-def test_an_event_on_the_queue_brings_its_trace_as_an_attribute(stack: Stack) -> None:
+def test_a_task_from_a_queue_message_has_the_messages_trace(stack: Stack) -> None:
     """A task that is created from a queue message has the trace in the message's `traceparent` attribute."""
     stack.environ[Variable.INTAKE_REJECTS] = stack.cloud.sqs.create_queue(QueueName="rejects")["QueueUrl"]
     stack.environ[Variable.INTAKE_OWNER] = "events"

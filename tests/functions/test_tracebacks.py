@@ -194,7 +194,7 @@ def test_an_error_whose_message_raises_fails_its_attempt(
     assert "Mute: <exception str() failed>" in text
 
 
-def test_a_failure_is_written_down_if_its_traceback_cannot_be_kept(
+def test_a_failure_is_recorded_even_if_its_traceback_cannot_be_stored(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the store refuses a traceback, the failure is recorded without the traceback."""
@@ -208,7 +208,7 @@ def test_a_failure_is_written_down_if_its_traceback_cannot_be_kept(
     assert told(gateway, task) == [None]
 
 
-def test_an_older_attempt_does_not_replace_a_later_ones_traceback(stack: Stack) -> None:
+def test_an_older_attempt_does_not_replace_a_later_attempts_traceback(stack: Stack) -> None:
     """A worker that was suspended does not replace a later attempt's traceback, and repeating a write is harmless."""
     task = stack.create(TaskSpec("report", delay=DAY))
     store = composed(CoreServices).tracebacks

@@ -171,7 +171,7 @@ def test_a_manual_run_is_a_part_of_its_request_and_links_to_the_schedule(stack: 
     assert task["traceparent"] == "00-{}-{}-01".format(*place(made))
 
 
-def test_a_failed_attempt_is_an_error_by_its_type_alone(
+def test_a_failed_attempts_span_has_the_errors_type_but_no_message(
     stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failed attempt's span has the error's type but not its message, because messages can quote data."""
@@ -195,7 +195,7 @@ def test_a_request_that_is_not_sampled_is_not_exported(stack: Stack, receiver: R
     assert exported(receiver) == {}
 
 
-def test_a_collector_that_is_gone_fails_nothing(stack: Stack, receiver: Receiver) -> None:
+def test_tasks_run_even_if_the_collector_fails(stack: Stack, receiver: Receiver) -> None:
     """If the collector fails, tasks still run, and only spans are lost."""
     receiver.answers["POST", "/v1/traces"] = (500, b"")
     assert Gateway().create({"type": "report"}, {})["state"] == "scheduled"
@@ -203,7 +203,7 @@ def test_a_collector_that_is_gone_fails_nothing(stack: Stack, receiver: Receiver
 
 
 @pytest.mark.parametrize(("endpoint", "loads"), [("", False), ("http://127.0.0.1:9", True)])
-def test_nothing_is_imported_where_no_spans_are_exported(endpoint: str, *, loads: bool) -> None:
+def test_tracing_libraries_are_imported_only_if_spans_are_exported(endpoint: str, *, loads: bool) -> None:
     """Tracing libraries, which are usually not deployed, are imported only if the settings name an endpoint."""
     environ = {"PATH": "/usr/bin", Variable.OTLP_ENDPOINT.value: endpoint}
     told = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own

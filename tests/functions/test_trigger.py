@@ -25,7 +25,7 @@ def test_a_tick_sends_what_falls_due_within_the_look_ahead(stack: Stack) -> None
     assert stack.waiting(Priority.NORMAL)["delayed"] == 5
 
 
-def test_a_tick_in_the_name_of_one_group_reads_that_group(stack: Stack) -> None:
+def test_a_tick_for_one_group_sends_only_the_tasks_of_that_group(stack: Stack) -> None:
     """A tick whose event names a group sends only the tasks of that group."""
     stack.create(TaskSpec("report", delay=8 * MINUTE))
     stack.clock.at += 6 * MINUTE

@@ -92,7 +92,7 @@ def _run(stack: Stack, spec: TaskSpec) -> None:
     stack.work(Priority.NORMAL)
 
 
-def test_a_task_that_is_kept_costs_two_reads(stack: Stack) -> None:
+def test_a_creation_that_keeps_the_existing_task_costs_two_reads(stack: Stack) -> None:
     """If a unique key's task is kept, a creation reads the key and the task.
 
     An idempotency key costs two more units.
@@ -103,7 +103,7 @@ def test_a_task_that_is_kept_costs_two_reads(stack: Stack) -> None:
     assert spent(stack, lambda: created(later, "k")) == (2, 2)
 
 
-def test_a_task_that_is_put_off_costs_a_change_of_its_due_time(stack: Stack) -> None:
+def test_debouncing_a_task_costs_as_much_as_changing_its_due_time(stack: Stack) -> None:
     """Debouncing a task costs a timer and a record, like another change of the due time, and three reads.
 
     The shard count is read every 5 s.
@@ -116,7 +116,7 @@ def test_a_task_that_is_put_off_costs_a_change_of_its_due_time(stack: Stack) -> 
     assert composed(TaskServices).reader.record(OWNER, first.id).state is State.SCHEDULED
 
 
-def test_an_idempotency_key_is_written_with_the_task_that_is_put_off(stack: Stack) -> None:
+def test_an_idempotency_key_is_written_with_the_debounced_task(stack: Stack) -> None:
     """With an idempotency key, debouncing costs six units.
 
     It writes the key and a timer, and then the record and the key in one transaction, whose task is read again.

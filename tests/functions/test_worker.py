@@ -22,7 +22,7 @@ def register(monkeypatch: pytest.MonkeyPatch, function: Callable[[Context, objec
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": function}))
 
 
-def test_a_batch_of_messages_is_worked_on_and_deleted(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_of_messages_is_processed_and_deleted(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker runs and records all tasks of a batch, and reports no message for redelivery."""
     register(monkeypatch, lambda _context, payload: {"got": payload})
     tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}')) for _ in range(3)]
@@ -45,7 +45,7 @@ def test_the_worker_holds_a_message_until_its_due_time(stack: Stack, monkeypatch
     assert stack.get(task).lateness == 0
 
 
-def test_a_message_far_too_early_goes_back(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_arrives_a_minute_early_is_redelivered(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that arrives a minute early is reported for redelivery, without a claim."""
     register(monkeypatch, lambda _context, _payload: None)
     task = stack.create(TaskSpec("report"))
@@ -91,7 +91,7 @@ def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, m
     assert stack.get(task).state is State.SUCCEEDED
 
 
-def test_what_is_not_a_message_of_ours_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_that_are_not_from_duetime_are_deleted(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages that are not from duetime are deleted, and the other messages in their batch are processed."""
     register(monkeypatch, lambda _context, _payload: None)
     for body in ("not json", "{}", "[]", '{"i":"../../etc","t":0,"d":0}', '{"i":1,"t":"x","d":null}', "[" * 5000):
@@ -102,7 +102,7 @@ def test_what_is_not_a_message_of_ours_is_let_go(stack: Stack, monkeypatch: pyte
     assert stack.get(task).state is State.SUCCEEDED
 
 
-def test_a_message_of_a_task_that_does_not_exist_is_let_go(stack: Stack) -> None:
+def test_a_message_of_a_task_that_does_not_exist_is_deleted(stack: Stack) -> None:
     """A message whose task no longer exists is deleted."""
     body = '{"i":"01JD00000000000000000000AB","t":0,"d":0}'
     stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.LOW], MessageBody=body)
@@ -110,7 +110,7 @@ def test_a_message_of_a_task_that_does_not_exist_is_let_go(stack: Stack) -> None
     assert stack.waiting(Priority.LOW)["received"] == 0
 
 
-def test_one_line_of_metrics_tells_of_the_batch(
+def test_a_batch_of_ten_tasks_writes_one_line_of_metrics(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A batch of ten tasks writes one line of metrics, because a line for each task would cost more than the task."""

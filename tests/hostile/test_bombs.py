@@ -92,7 +92,7 @@ def test_drawn_texts_cost_bounded_time(name: str) -> None:
     check()
 
 
-def test_a_small_body_that_grows_is_refused_before_it_has_grown() -> None:
+def test_a_gzip_bomb_is_rejected_before_it_is_expanded() -> None:
     """A gzip body of 200 KB that expands to 200 MB of zeros is refused before it is expanded."""
     Stack.faked()
     body = base64.b64encode(gzip.compress(b"0" * 200_000_000)).decode()
@@ -100,7 +100,7 @@ def test_a_small_body_that_grows_is_refused_before_it_has_grown() -> None:
     assert cheaply(send).status == in_little_memory(send).status == 413
 
 
-def test_parameters_of_a_definition_make_no_large_graph() -> None:
+def test_a_run_whose_parameters_make_a_large_graph_is_rejected() -> None:
     """A run whose graph has eleven thousand placeholders for a value of 4 KB is refused, and the field is named."""
     Stack.faked()
     name = "/v1/topologies/definitions/d"
@@ -120,7 +120,7 @@ def test_parameters_of_a_definition_make_no_large_graph() -> None:
         {"items": ["x"] * 9_000, "node": {"type": "a"}, "max_parallel": None, "tolerated_failures": 0},
     ],
 )
-def test_nobody_but_a_worker_writes_the_payload_of_a_map(payload: dict[str, object]) -> None:
+def test_a_change_of_a_topology_cannot_set_a_maps_payload(payload: dict[str, object]) -> None:
     """The size of a map's payload is checked where a worker creates it, so a change of a topology cannot set it."""
     Stack.faked()
     graph = {"nodes": {"a": {"type": "a"}}}
@@ -141,7 +141,7 @@ def test_a_time_zone_of_many_parts_is_refused() -> None:
         assert (refused.status, list(refused.faults)) == (422, ["ics"])
 
 
-def test_the_forms_are_what_owners_send() -> None:
+def test_a_valid_text_of_each_form_is_accepted() -> None:
     """A valid text of each form is accepted, so requests with these forms reach the parsers."""
     Stack.faked()
     valid = {"json": "[1]", "placeholders": "<duetime.type>", "cron": "0 3 * * *", "rate": "1 day", "interval": "PT1H"}

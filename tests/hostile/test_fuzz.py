@@ -112,7 +112,7 @@ def test_hostile_bytes_are_refused(fuzzer: Fuzzer, request_: Hostile, statuses: 
     assert (fuzzer.broken, answer.status in statuses) == ([], True), answer.text[:300]
 
 
-def test_any_value_in_any_field_is_answered(fresh: Fuzzer) -> None:
+def test_a_hostile_value_is_accepted_or_rejected_with_the_field(fresh: Fuzzer) -> None:
     """A request with a hostile value in any field of a task is accepted, or is refused with the name of the field."""
     for name in TASK:
         for text in VALUES:
@@ -121,7 +121,7 @@ def test_any_value_in_any_field_is_answered(fresh: Fuzzer) -> None:
     assert fresh.broken == []
 
 
-def test_every_request_of_fuzzing_is_answered(fuzzer: Fuzzer) -> None:
+def test_damaged_requests_raise_no_exception_and_rejected_requests_write_nothing(fuzzer: Fuzzer) -> None:
     """Damaged requests for every operation raise no exception, and refused requests write nothing."""
     fuzzer.lay(REQUESTS)
     assert fuzzer.broken == []
@@ -129,7 +129,7 @@ def test_every_request_of_fuzzing_is_answered(fuzzer: Fuzzer) -> None:
     assert set(fuzzer.answers) - {502, 504} <= set(range(500))
 
 
-def test_the_corpus_begins_with_good_requests(fresh: Fuzzer, grounds: InProcess) -> None:
+def test_the_corpus_has_a_valid_request_for_each_operation(fresh: Fuzzer, grounds: InProcess) -> None:
     """A valid request for each operation is not refused at the start; otherwise, its damaged forms would be useless."""
     assert isinstance(fresh.grounds, InProcess)
     corpus = Corpus(0, fresh.grounds.fresh_world())
@@ -155,7 +155,7 @@ def test_the_corpus_has_every_field_of_every_request() -> None:
         assert fields - exempt - {name for body in bodies for name in body} == set(), operation.id
 
 
-def test_every_other_body_is_good_too(fresh: Fuzzer) -> None:
+def test_additional_bodies_of_an_operation_are_valid(fresh: Fuzzer) -> None:
     """The further bodies of an operation are read, too; their fields cannot be combined with those of the first."""
     known = fresh.grounds.fresh_world()
     for operation in OPERATIONS:
@@ -172,13 +172,15 @@ def test_the_same_seed_sends_the_same_requests() -> None:
 
 
 @pytest.mark.slow
-def test_answers_are_as_the_document_says(fuzzer: Fuzzer) -> None:
+def test_responses_match_the_openapi_document(fuzzer: Fuzzer) -> None:
     """Requests drawn from the document get documented statuses, and response bodies that match their schemas."""
     Drawn(fuzzer).lay(EXAMPLES)
     assert fuzzer.broken == []
 
 
-def test_fuzzing_tells_what_is_broken(fresh: Fuzzer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_finds_a_defect_and_a_refused_request_that_wrote(
+    fresh: Fuzzer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The fuzzer finds a defect in a route, and a refused request that has written."""
     monkeypatch.setattr("duetime.services.tasks.read.TaskReader.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))

@@ -79,7 +79,7 @@ def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
     assert exploration.runs > 5
 
 
-def test_a_change_that_does_not_ask_for_the_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_without_a_version_check_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both of two changes of one version are accepted if the write does not name the version that it read."""
     monkeypatch.setattr(update, "Guard", lambda **how: replace(Guard(**how), version=None))
     found = list(Exploration(every_pair()["scheduled patch-matching-05 patch-matching-55"], ()).found())
@@ -118,7 +118,7 @@ def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake
 
 
 @pytest.mark.slow
-def test_each_operation_does_something_to_some_subject() -> None:
+def test_each_operation_is_accepted_on_at_least_one_subject() -> None:
     """An operation that is refused on every subject has no effect on other operations; all its pairs would be empty."""
     accepted: dict[str, bool] = {}
     for subject in SUBJECTS:
@@ -144,7 +144,7 @@ def test_an_interleaving_is_the_same_each_time() -> None:
     assert {actor for _, actor, _ in one.result.made} == {"A", "B"}
 
 
-def test_the_first_stops_before_its_call_and_the_second_before_its_own() -> None:
+def test_two_operations_alternate_after_their_given_numbers_of_calls() -> None:
     """A makes one call, then B makes one call, then A makes its remaining calls, then B makes its remaining calls."""
     pair = every_pair()["scheduled patch-at-05 patch-at-55"]
     result = run(Interleaving(pair, 1, 1))
@@ -152,7 +152,7 @@ def test_the_first_stops_before_its_call_and_the_second_before_its_own() -> None
     assert result.reached == (True, True)
 
 
-def test_a_subject_starts_the_same_for_everybody() -> None:
+def test_a_run_of_a_subject_does_not_affect_the_next_run() -> None:
     """One run of a subject leaves nothing behind for the next run."""
     pair = every_pair()["failed retry get"]
     before = run(Interleaving(pair, runs=(False, False))).state
@@ -244,7 +244,7 @@ def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:
         (_a_resume_keeps_the_time_that_it_read, "paused resume patch-at-05", (), "it ended as no order does"),
     ],
 )
-def test_what_was_found_before_is_found(
+def test_bugs_that_were_found_before_are_found_again(
     mistake: Callable[[pytest.MonkeyPatch], None],
     name: str,
     faults: tuple[CallFault, ...],
@@ -259,7 +259,7 @@ def test_what_was_found_before_is_found(
 
 @pytest.mark.parametrize("fault", [None, CallFault.LOST, CallFault.LATE, CallFault.REFUSED])
 @pytest.mark.parametrize("name", ["leased lease-complete pause", "paused resume patch-at-05", "pulled run lease"])
-def test_what_is_left_out_ends_as_something_that_is_run(
+def test_interleavings_that_are_left_out_have_no_other_outcomes(
     name: str, fault: CallFault | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exchanging calls without common data leads to no other responses and states."""

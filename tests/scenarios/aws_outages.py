@@ -1,7 +1,7 @@
 """An outage of an AWS service under a steady load of tasks: the refusals, the delays, and the alarms.
 
-Metrics are recorded as in CloudWatch: those that the functions write, and AWS's own of functions, queues, the table and
-the API.
+Metrics are recorded as in CloudWatch: the metrics that the functions write, and the metrics of AWS for functions,
+queues, the table and the API.
 """
 
 from __future__ import annotations
@@ -37,17 +37,13 @@ _CREATED = 201
 class Figures:
     """The effects of an outage.
 
-    Attributes:
-        accepted: how many tasks were accepted.
-        refused: how many requests to create one were refused, by status.
-        lost: ids of accepted tasks that had not succeeded an hour after the outage.
-        due_during: how many of the accepted tasks were due during the outage.
-        on_time_during: how many of these began within ten seconds.
-        latest: by how many milliseconds the latest of these was late.
-        latest_after: by how many milliseconds a task was late at most that began after the outage; time that it was due
-            during the outage does not count.
-        alarms: the alarms that went off.
-        still_on: those of them that were on an hour after the end.
+    Attributes: accepted: how many tasks were accepted. refused: how many requests to create a task were refused, by
+        status. lost: ids of accepted tasks that had not succeeded an hour after the outage. due_during: how many of the
+        accepted tasks were due during the outage. on_time_during: how many of the tasks due during the outage began
+        within ten seconds. latest: the maximum lateness of the tasks due during the outage, in milliseconds.
+        latest_after: the maximum lateness of tasks that began after the outage, in milliseconds; the time between their
+        due time and the end of the outage is not counted. alarms: the alarms that went off. still_on: the alarms that
+        were still on an hour after the outage.
     """
 
     accepted: int = 0
@@ -66,9 +62,9 @@ class Outage(Tasks):
 
     Attributes:
         series: the values of each metric by minute.
-        fields: further fields of the tasks that are created, by their number.
-        every: how often a task is created.
-        lasting: how long a task runs.
+        fields: additional fields for each created task, by the task's number.
+        every: the time between two created tasks.
+        lasting: the time that each task runs.
         began: when the first attempt of each task began.
         due: when each accepted task is due.
     """

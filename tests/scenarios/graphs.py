@@ -1,4 +1,4 @@
-"""Topologies in scenarios: helpers to look at their nodes."""
+"""Helpers for topology scenarios: they create topologies, control them and look up their nodes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Graphs(Scenario):
     """A scenario about one topology.
 
     Attributes:
-        topology: the id of its task, once it was submitted.
+        topology: the id of the topology's task, once the topology was submitted.
         ran: the nodes whose targets were called to run, in order.
-        undone: those that were called to roll back.
+        undone: the nodes whose targets were called to roll back, in order.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -53,7 +53,7 @@ class Graphs(Scenario):
         return self.topology
 
     def until_answered(self, action: str) -> None:
-        """Pause, resume or cancel the topology; a request that gets a 5xx is repeated."""
+        """Pause, resume or cancel the topology; repeat the request while its response is a 5xx."""
         for _ in range(20):
             if self.ask("POST", f"{PATH}/{self.topology}/{action}").status < 500:
                 return

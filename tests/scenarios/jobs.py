@@ -1,4 +1,4 @@
-"""Scenarios of tasks whose targets are jobs that AWS runs."""
+"""Helpers for scenarios with tasks whose targets are jobs that AWS runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
 CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
 JOB_KINDS: dict[str, dict[str, Any]] = {"states": MACHINE, "ecs": CONTAINER, **JOB_TARGETS}
-"""A target of each service that runs jobs, by boto3's name of it."""
+"""A target for each AWS service that runs jobs, by the service's boto3 name."""
 STARTS = {"start_execution", "run_task", "submit_job", "start_build", "start_job_run", "invoke"}
 """The calls that start jobs."""
 LEASE = LEASE_SECONDS * SECOND
@@ -33,7 +33,7 @@ class Jobs(Tasks):
         return task_id
 
     def running(self) -> list[str]:
-        """The running jobs, of any service."""
+        """The running jobs of all services."""
         return [job for _name, job in self.jobs.running()]
 
     def end_running(self) -> None:
@@ -50,11 +50,11 @@ class Jobs(Tasks):
 
     @property
     def executions(self) -> list[Execution]:
-        """The executions that tasks have started."""
+        """The executions that the tasks have started."""
         return list(self.executions_of_tasks.executions.values())
 
     def end(self, status: Status = Status.SUCCEEDED, output: str = '{"rows": 7}', *, heard: bool = True) -> None:
-        """End the only running execution; without its event if `heard` is false."""
+        """End the only running execution; its event is lost if `heard` is false."""
         (execution,) = self.executions_of_tasks.running()
         if heard:
             self.end_execution(execution, status, output)

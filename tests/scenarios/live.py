@@ -1,4 +1,4 @@
-"""An account in which clients watch: WebSocket connections, and a function that reads the table's stream."""
+"""An account whose clients watch over WebSocket connections, and whose function reads the table's stream."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Watcher:
     """A client with an open connection.
 
     Attributes:
-        id: of the connection.
-        view: the newest state of each record in its messages, by id; `None` for deleted ones.
-        versions: the version of each.
-        stale: it got the message to read again.
+        id: the connection's id.
+        view: the newest state of each record in the client's messages, by record id; `None` for a deleted record.
+        versions: the version of each record in `view`.
+        stale: whether the client got the message that asks it to read again.
     """
 
     live: Live
@@ -51,7 +51,7 @@ class Watcher:
         return answers[0]
 
     def send(self, text: str) -> int:
-        """Send a text, and wait until it is handled; return the status for the gateway."""
+        """Send a text and wait until the text is handled; return the status that the gateway gets."""
         return self.live.event(self.id, "MESSAGE", body=text)
 
     def subscribe(self, topic: str = "mine", ref: str = "1", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
@@ -59,7 +59,7 @@ class Watcher:
         return self.say(do="subscribe", ref=ref, topic=topic, **more)
 
     def take(self, frames: Sequence[Mapping[str, Any]]) -> None:
-        """Process messages as a client does: the highest version of each record counts."""
+        """Process messages as a client does: keep the highest version of each record."""
         for frame in frames:
             if frame["kind"] == "change":
                 for change in frame["changes"]:
@@ -70,13 +70,13 @@ class Watcher:
                 self.stale = True
 
     def learn(self, id_: str, version: int, item: Mapping[str, Any] | None) -> None:
-        """Take over a state of a record, unless a newer state is known."""
+        """Store a record's state in the view, unless a newer state is already known."""
         if version > self.versions.get(id_, 0):
             self.versions[id_] = version
             self.view[id_] = item
 
     def read_again(self) -> None:
-        """Read the list over REST, as a client does after a `stale` message, and now and then."""
+        """Read the list over REST, as a client does after a `stale` message and from time to time."""
         token = ""
         while True:
             page = self.live.ask("GET", "/v1/tasks", query=f"limit=100{token}").body
@@ -91,8 +91,8 @@ class Live(Scenario):
     """An account with clients that watch.
 
     Attributes:
-        stream: every write that the function gets.
-        handled: the number of writes it got.
+        stream: the table's stream, which has every write.
+        handled: the number of writes that the function got.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -133,7 +133,7 @@ class Live(Scenario):
         return status
 
     def hang_up(self, watcher: Watcher, *, told: bool = True) -> None:
-        """Close a connection; `told`: its function gets the event, which the gateway does not promise."""
+        """Close a connection; if `told`, its function gets the event, which the gateway does not guarantee."""
         del self.connections.received[watcher.id]
         if told:
             assert self.event(watcher.id, "DISCONNECT") == 200
@@ -152,7 +152,7 @@ class Live(Scenario):
         assert not invocation.failed
 
     def read_stream(self, every: int = SECOND) -> None:
-        """From now on, have the function read the stream again and again."""
+        """From now on, have the function read the stream repeatedly."""
         self.time.start_process(partial(self._read_on, every))
 
     def _read_on(self, every: int) -> None:

@@ -1,4 +1,4 @@
-"""A scenario: one simulated account without random faults, in which a test controls all events."""
+"""A scenario is a simulated account without random faults, in which a test controls all events."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED
-"""Types of handlers: only `run`; `run` and `rollback`; all four phases."""
+"""Handler types: with only `run`, with `run` and `rollback`, and with all four phases."""
 _BACKFILLS = re.compile(r"/v1/schedules/([^/]+)/backfills")
 _ENDS = ("after", "before")
 
 
 class Scenario(FaultSimulation):
-    """An account in virtual time; the unmodified functions run in it. Calls fail only if the test makes them fail.
+    """An account in virtual time that runs the unmodified functions. Calls fail only if the test makes them fail.
 
     Use it as a context manager. All invariants of the simulation are checked at every write; `violations` has the
     findings, and leaving the block without an error fails if there are any.
@@ -55,12 +55,13 @@ class Scenario(FaultSimulation):
         if kind is None:
             assert self.crash is None, self.crash
             assert not self.violations, self.violations
-            # Its parts refer to it: all that it recorded would be left to the garbage collector, which is slow.
+            # The account's parts refer to the account, so everything recorded would be left to the slow garbage
+            # collector.
             vars(self).clear()
 
     @property
     def violations(self) -> list[Any]:
-        """The findings of the invariants."""
+        """The invariant violations that were found."""
         return list(self.watching.violations)
 
     @property
@@ -73,9 +74,9 @@ class Scenario(FaultSimulation):
         self.time.run_until(self.now + duration)
 
     def run_until(self, is_so: Callable[[], object], within: Millis = HOUR, step: Millis = 50) -> bool:
-        """Let time pass until a condition of the account is true; return whether this happened in time.
+        """Let time pass until a condition on the account is true; return whether it became true in time.
 
-        It is looked at after the steps in which something happened.
+        The condition is checked after each step in which something happened.
         """
         end = self.now + within
         while not is_so() and self.now < end:
@@ -87,16 +88,16 @@ class Scenario(FaultSimulation):
         """Send a request to the API and let time pass until its response.
 
         Raises:
-            AssertionError: no answer came.
+            AssertionError: if no response came.
         """
         replies = self.send(method, path, body, **more)
         assert self.run_until(lambda: replies), f"no answer to {method} {path}"
         return replies[0]
 
     def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - same
-        """Send a request while other work continues; its response is added to the list.
+        """Send a request while other work continues; the response is added to the returned list.
 
-        The watchers of schedules get the occurrences of its backfill.
+        The invariant checks for schedules are given the occurrences of the request's backfill.
         """
         replies: list[Reply] = []
         if method == "POST" and (asked := _BACKFILLS.fullmatch(path)) is not None:
@@ -128,7 +129,7 @@ class Scenario(FaultSimulation):
         return [item for item in self.table.every() if item[schema.PARTITION_KEY]["S"].startswith(prefix)]
 
     def expire(self) -> list[tuple[str, str]]:
-        """Remove every expired item, as DynamoDB does at some later time; return the removed keys."""
+        """Remove every expired item, as DynamoDB does at some time after the expiry; return the removed keys."""
         over = [
             (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
             for item in self.table.every()
@@ -139,7 +140,7 @@ class Scenario(FaultSimulation):
         return over
 
     def once(self, matches: Callable[[Call], bool], then: Callable[[Call], None]) -> list[Call]:
-        """Call `then` before the first matching call; that call is added to the returned list."""
+        """Call `then` before the first matching call, and add that call to the returned list."""
         met: list[Call] = []
         before = self.before_call
 
@@ -154,11 +155,11 @@ class Scenario(FaultSimulation):
         return met
 
     def slow(self, matches: Callable[[Call], bool], duration: Millis) -> list[Call]:
-        """Delay the first matching call; the call is added to the returned list."""
+        """Delay the first matching call, and add the call to the returned list."""
         return self.once(matches, lambda _call: self.take(duration))
 
     def suspend(self, machine: Machine, duration: Millis) -> None:
-        """Suspend everything on a machine for this long: its leases may end meanwhile."""
+        """Suspend everything on a machine for a time during which its leases may end."""
         assert machine.strand is not None
         self.watching.freezes(machine.strand)
         self.time.freeze(machine.strand, self.now + duration)

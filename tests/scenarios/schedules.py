@@ -1,4 +1,4 @@
-"""Schedules in scenarios: how tests create them, and look at their occurrences."""
+"""Helpers for schedule scenarios: they create schedules and look at their occurrences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Schedules(Tasks):
     """A scenario about a schedule.
 
     Attributes:
-        created_at: about when it was created.
+        created_at: the approximate time at which the schedule was created.
     """
 
     def __init__(self, seed: int = 1, start: Millis | None = None) -> None:
@@ -65,7 +65,7 @@ class Schedules(Tasks):
         return Counter(nominal[effect.task_id] for effect in self.effects if effect.task_id in nominal)
 
     def skipped(self) -> list[str]:
-        """The reasons why placed occurrences were skipped."""
+        """The reasons for which occurrences were skipped."""
         errors = [task.error for task in self.placed()]
         return [error.message for error in errors if error is not None and error.type == SKIPPED]
 
@@ -74,7 +74,7 @@ class Schedules(Tasks):
         return list(range(-(-first // MINUTE) * MINUTE, last + 1, MINUTE))
 
     def most_at_once(self, length: Millis) -> int:
-        """The largest number of concurrent target calls if each takes `length` milliseconds."""
+        """The largest number of concurrent target calls if each call takes `length` milliseconds."""
         begun = [effect.at for effect in self.effects]
         return max(sum(1 for other in begun if at - length < other <= at) for at in begun)
 

@@ -1,4 +1,4 @@
-"""Tasks in scenarios: how tests create and control them, and look at them."""
+"""Helpers for task scenarios: they create and control tasks, and look at them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 RECOVERY = 180 * SECOND
-"""After a fault a task is late by no more than this, plus the lease."""
+"""After a fault, a task is late by at most this time plus the lease."""
 ONCE = {"max_attempts": 1}
-"""A retry policy: no retry."""
+"""A retry policy without retries."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One call of a target, as the outside world sees it."""
+    """One call of a target, as the outside world sees the call."""
 
     task_id: str
     phase: str
@@ -89,7 +89,7 @@ class Tasks(Scenario):
     # The states of tasks.
 
     def tally(self) -> Counter[State]:
-        """How many tasks there are in each state."""
+        """The number of tasks in each state."""
         return Counter(task.state for task in self.watching.tasks())
 
     def state(self, task_id: str) -> State:
@@ -101,35 +101,35 @@ class Tasks(Scenario):
         return [str(line.outcome) for line in self.record(task_id).attempt_history]
 
     def phases(self, task_id: str = "") -> list[str]:
-        """The phases for which targets were called, of all tasks or of one."""
+        """The phases for which targets were called, for all tasks or for one task."""
         return [each.phase for each in self.effects if task_id in {"", each.task_id}]
 
     def effect_times(self, task_id: str) -> list[Millis]:
-        """When the target of a task was called."""
+        """The time at which the task's target was called."""
         return [each.at for each in self.effects if each.task_id == task_id]
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Note a call of a target, then behave as the test says."""
+        """Record a call of a target, then behave as the test says."""
         self.effects.append(Effect(context.task_id, phase, self.now, context.fence))
         return super().act(phase, context, payload)
 
     def notified(self, notice_id: str, kind: str) -> int:
-        """Note a notice, then answer as the test says."""
+        """Record a notice, then respond as the test says."""
         self.notices.append((notice_id, kind))
         return self.answer_notice()
 
     def called_back(self, task_id: str, state: str) -> int:
-        """Note a callback, then answer as the test says."""
+        """Record a callback, then respond as the test says."""
         super().called_back(task_id, state)
         self.callbacks.append((task_id, state))
         return self.answer_callback()
 
     def attempt(self, context: Any) -> int:  # noqa: ANN401 - a handler's or an endpoint's
-        """The number of the attempt that calls a target."""
+        """The number of the attempt that called a target."""
         return self.record(context.task_id).attempt
 
     def hang(self, attempts: int = 1, otherwise: Callable[[], object] = lambda: "done") -> None:
-        """Have targets return only after hours in this many first attempts of each task."""
+        """Make targets return only after hours in the given number of first attempts of each task."""
         self.target = lambda _phase, context: (
             self.take(10 * 3600 * SECOND) if self.attempt(context) <= attempts else otherwise()
         )
@@ -165,16 +165,16 @@ class Tasks(Scenario):
         return [message for queue in self.sqs.queues.values() for message in queue.messages]
 
     def busy(self, function: str = "worker") -> list[Machine]:
-        """The processes of a function that are working on something."""
+        """The processes of a function that are currently working."""
         return [each for each in self.machines if each.function == function and each.strand is not None]
 
     def kill(self, function: str = "worker") -> None:
-        """Kill every process of a function that is working on something."""
+        """Kill every process of a function that is currently working."""
         for machine in self.busy(function):
             machine.die()
 
     def refuse(self, matches: Callable[[Call], object]) -> list[Call]:
-        """Refuse every matching call from now on; these calls are added to the returned list."""
+        """Refuse every matching call from now on, and add each refused call to the returned list."""
         refused: list[Call] = []
 
         def refuse(call: Call) -> None:
@@ -192,7 +192,7 @@ class Tasks(Scenario):
     # Costs and counts.
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation, and keep the counts of its process."""
+        """Begin an invocation, and keep its process's counts."""
         invocation = super().invoke(function, event)
         assert invocation.strand is not None
         machine: Any = invocation.strand.home
@@ -204,7 +204,7 @@ class Tasks(Scenario):
         return sum((facts.counts for facts in self._facts.values()), Counter[str]())
 
     def measured(self, name: str) -> list[Millis]:
-        """All measurements of a duration by all processes: `lateness`, or with a dimension `wait{gate=lock}`."""
+        """All measurements of a duration by all processes; a name can have a dimension, as in `wait{gate=lock}`."""
         return [value for facts in self._facts.values() for each, value in facts.measures if each == name]
 
     def notes(self) -> list[str]:

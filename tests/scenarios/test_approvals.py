@@ -1,4 +1,4 @@
-"""Tasks that wait for a person: nothing runs until somebody approves or rejects them, or their time is up."""
+"""Tasks that wait for a person: they run only after an approval, a rejection or a timeout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 _LETTERS = [chr(code) for code in range(35, 127) if chr(code) != "\\"]
-"""Characters of JSON that stand for themselves: many, so that a text of them stays large when it is compressed."""
+"""Many characters that JSON does not escape, so that a text with them stays large when it is compressed."""
 LEASE = LEASE_SECONDS * SECOND
 
 RELEASE: dict[str, dict[str, Any]] = {
@@ -51,7 +51,7 @@ def signal(graphs: Graphs, task: Task, **body: object) -> tuple[int, Any]:
 
 
 def test_a_graph_goes_on_when_it_is_approved() -> None:
-    """A node waits for its approval; then the payload is its result, and the decision is one of its events."""
+    """After its approval, a node's result is the approval's payload, and the decision is one of the node's events."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(HOUR)
@@ -71,7 +71,7 @@ def test_a_graph_goes_on_when_it_is_approved() -> None:
 
 
 def test_a_rejection_fails_the_node() -> None:
-    """The reason becomes the error message, and only nodes that run after a failure start."""
+    """A rejection's reason becomes the node's error message, and only nodes that run after a failure start."""
     with Graphs() as graphs:
         graphs.submit(RELEASE, on_failure="continue")
         graphs.run(MINUTE)
@@ -87,7 +87,7 @@ def test_a_rejection_fails_the_node() -> None:
     [("fail", "failed", "ApprovalTimedOut"), ("reject", "failed", "Rejected"), ("approve", "succeeded", None)],
 )
 def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) -> None:
-    """After its timeout, an approval gets its default decision, in its first attempt."""
+    """If nobody decides before its timeout, an approval gets its default decision in its first attempt."""
     with Graphs() as graphs:
         task = waiting(graphs, timeout_seconds=3600, on_timeout=on_timeout)
         graphs.run(HOUR - 2 * MINUTE)
@@ -98,7 +98,7 @@ def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) 
 
 
 def test_one_decision_stands() -> None:
-    """A repeated decision gets the same response; another decision, or a task of another kind, is a conflict."""
+    """A repeated decision gets the same response; another decision, or a task without approval, gets a conflict."""
     with Graphs() as graphs:
         task = waiting(graphs)
         first = signal(graphs, task, approve=True, payload=1)
@@ -121,7 +121,7 @@ def test_one_decision_stands() -> None:
 
 
 def test_one_rejection_stands_with_its_reason() -> None:
-    """Repeating a rejection returns the same response; another reason is a conflict."""
+    """Repeating a rejection returns the same response; a different reason is a conflict."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert signal(graphs, task, approve=False, reason="no")[0] == 200
@@ -132,7 +132,7 @@ def test_one_rejection_stands_with_its_reason() -> None:
 
 @pytest.mark.parametrize("size", [1, 2_000, 250_000])
 def test_a_payload_is_compared_wherever_it_is_stored(size: int) -> None:
-    """The same payload is the same decision in any key order, whether stored in the record, an item or an object."""
+    """An approval repeated with its payload's keys reordered succeeds, wherever the payload is stored."""
     with Graphs() as graphs:
         task = waiting(graphs)
         text = "".join(Random(1).choices(_LETTERS, k=size))  # noqa: S311 - not a secret
@@ -143,7 +143,7 @@ def test_a_payload_is_compared_wherever_it_is_stored(size: int) -> None:
 
 @pytest.mark.parametrize("approve", [True, False])
 def test_an_approval_is_decided_while_no_worker_is_there(approve: bool) -> None:  # noqa: FBT001 - a parameter
-    """A due approval can be decided while no worker runs; workers finish the task when they are back."""
+    """A due approval can be decided while no worker runs; workers finish the task when they run again."""
     with Graphs() as graphs:
         body = {"type": "release", "target": {"kind": "approval"}, "delay_seconds": 30}
         graphs.faulty, graphs.receiving = True, False
@@ -160,7 +160,7 @@ def test_an_approval_is_decided_while_no_worker_is_there(approve: bool) -> None:
 
 
 def test_a_node_is_decided_while_no_worker_is_there() -> None:
-    """The topology continues with the decision once workers are back."""
+    """A topology whose node is approved while no worker runs continues once workers run again."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.submit(RELEASE)
@@ -176,7 +176,7 @@ def test_a_node_is_decided_while_no_worker_is_there() -> None:
 
 
 def test_an_approval_that_is_moved_to_a_later_time_is_decided_from_then_on() -> None:
-    """A decision before the new due time is refused; the refusal and the explanation name that time."""
+    """After an approval is postponed, a decision before its new due time is refused with that time."""
     with Graphs() as graphs:
         task = waiting(graphs)
         due_at = to_iso(graphs.time.now() + HOUR)
@@ -190,7 +190,7 @@ def test_an_approval_that_is_moved_to_a_later_time_is_decided_from_then_on() -> 
 
 
 def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
-    """A decision during a worker's check waits a moment for the check, and then takes effect."""
+    """A decision that arrives during a worker's check is delayed until the check ends, and then takes effect."""
     with Graphs() as graphs:
         task = waiting(graphs)
         name = task.id.text
@@ -208,7 +208,7 @@ def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
 
 
 def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:
-    """A waiting approval is cancelled at once, with its topology or alone: no target has to stop first."""
+    """A waiting approval is cancelled at once, with its topology or alone, because no target has to stop first."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(MINUTE)
@@ -237,7 +237,7 @@ def test_an_approval_has_nothing_to_undo() -> None:
 
 @pytest.mark.parametrize("at", ["the claim", "the end of its time"])
 def test_an_approval_outlives_its_worker(at: str) -> None:
-    """A worker that dies while it handles an approval uses up no attempt, even if only one is allowed."""
+    """A worker that dies while it handles an approval uses up no attempt, even if only one attempt is allowed."""
     with Graphs() as graphs:
         graphs.faulty = True
         target = {"kind": "approval", "timeout_seconds": 3600, "on_timeout": "approve"}

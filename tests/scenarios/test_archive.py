@@ -25,7 +25,7 @@ BUCKET = "archive"
 
 
 class Archived(Scenario):
-    """An account with an archive, whose records expire when a test wants."""
+    """An account with an archive, whose records expire when a test chooses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Archived(Scenario):
         return [json.loads(line) for body in self.objects().values() for line in body.splitlines()]
 
     def tasks(self) -> dict[str, dict[str, Any]]:
-        """The archived tasks as readers get them, without duplicates of an id and version."""
+        """The archived tasks as readers get them, without duplicates that share an id and a version."""
         found = {(line["id"], line["version"]): line for line in self.rows()}
         assert len(found) == len({task_id for task_id, _ in found})
         return {task_id: line for (task_id, _), line in found.items()}
@@ -53,7 +53,7 @@ class Archived(Scenario):
         return str(self.ask("POST", "/v1/tasks", {"type": PLAIN, **fields}).body["id"])
 
     def damage(self, task_id: str, attributes: Item) -> None:
-        """Overwrite attributes of a record with values that no code of this version writes."""
+        """Overwrite a record's attributes with values that this version's code never writes."""
         key = key_of(self.record(task_id).id)
         self.table.partitions[key[schema.PARTITION_KEY]["S"]][task_id] |= attributes
 
@@ -64,7 +64,7 @@ class Archived(Scenario):
         assert self.expire()
 
     def read_stream(self) -> None:
-        """Let the stream be read to its end."""
+        """Let time pass until the stream is read to its end."""
         assert self.run_until(lambda: self.stream.is_read, within=2 * DAY, step=MINUTE)
         self.run(MINUTE)
 
@@ -77,7 +77,7 @@ def archived() -> Iterator[Archived]:
 
 
 def test_a_task_that_ttl_removes_is_in_the_archive_as_the_api_answered_it() -> None:
-    """The line has every field of the last API response, the owner, the attempts and the events."""
+    """An archived line has every field of the last API response, the owner, the attempts and the events."""
     with archived() as account:
         account.target = lambda _phase, _context: {"done": [1, 2.5, "ü"]}
         task_id = account.create(payload={"big": "x" * 4_000, "text": "line\nbreak"}, tags={"team": "dba"}, name="n")
@@ -97,7 +97,7 @@ def test_a_task_that_ttl_removes_is_in_the_archive_as_the_api_answered_it() -> N
 
 
 def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
-    """If TTL removes tasks of two days at once, they go to two objects, one per day."""
+    """If TTL removes the tasks of two days at once, they are archived in two objects, one per day."""
     with archived() as account:
         first = account.create()
         account.run(MINUTE)
@@ -117,7 +117,7 @@ def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
 
 
 def test_each_type_is_archived_for_its_own_time() -> None:
-    """Objects of types kept shorter have a tag for their lifecycle rule; types with 0 days are not archived."""
+    """Objects for types with a shorter retention are tagged for their lifecycle rule; 0 days means no archive."""
     with archived() as account:
         account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = json.dumps({PLAIN: 7, UNDONE: 0})
         short, _, long = (account.create(type=kind) for kind in (PLAIN, UNDONE, PHASED))
@@ -129,7 +129,7 @@ def test_each_type_is_archived_for_its_own_time() -> None:
 
 
 def test_what_the_settings_redact_is_not_archived() -> None:
-    """Fields to redact, set by task type, are in neither payload nor result of a line; the rest is unchanged."""
+    """Fields that a task type redacts are missing from the archived payload and result; other fields are unchanged."""
     with archived() as account:
         account.environ[Variable.REDACT] = json.dumps({PLAIN: ["card"]})
         account.target = lambda _phase, _context: {"card": "the secret", "left": 12.5}
@@ -148,7 +148,7 @@ def test_what_the_settings_redact_is_not_archived() -> None:
 
 
 def test_a_payload_with_line_breaks_is_one_line() -> None:
-    """Line breaks between the parts of a client's JSON are removed: each task is one line of the archive."""
+    """Line breaks in a client's JSON are removed, so that each task is one line of the archive."""
     with archived() as account:
         body = f'{{"type": "{PLAIN}", "payload": {{\r\n "a":\n 1}}}}'.encode()
         task_id = str(account.ask("POST", "/v1/tasks", body).body["id"])
@@ -162,7 +162,7 @@ def test_a_payload_with_line_breaks_is_one_line() -> None:
 
 
 def test_a_batch_that_comes_twice_or_half_is_read_once() -> None:
-    """A repeated batch overwrites its object; a batch split differently has equal lines, which readers drop."""
+    """A repeated batch overwrites its object; if it is split differently, readers drop the equal lines."""
     with archived() as account:
         account.stream.repeats = 0.6
         ids = {account.create() for _ in range(40)}
@@ -192,7 +192,7 @@ def test_the_same_batch_twice_is_one_object_of_the_same_bytes() -> None:
 
 
 def test_after_an_outage_of_hours_nothing_is_missing() -> None:
-    """The function is down while TTL removes records, and reads them from the stream later."""
+    """Removals by TTL while the function is down are read from the stream and archived later."""
     with archived() as account:
         ids = {account.create() for _ in range(5)}
         account.run(MINUTE)
@@ -207,7 +207,7 @@ def test_after_an_outage_of_hours_nothing_is_missing() -> None:
 
 
 def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
-    """A write that S3 refuses fails the invocation, and no record is skipped."""
+    """If S3 refuses a write, the invocation fails and no record is skipped."""
     with archived() as account:
         task_id = account.create()
         account.run(MINUTE)
@@ -221,7 +221,7 @@ def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
 
 
 def test_a_record_that_cannot_be_read_is_kept_as_it_was() -> None:
-    """An unreadable record delays no other; its stream data is kept for later code to read."""
+    """An unreadable record does not block other records, and its stream data is kept for later code to read."""
     with archived() as account:
         poisoned, fine = account.create(), account.create()
         account.run(MINUTE)
@@ -262,7 +262,7 @@ def test_a_deleted_task_is_not_archived() -> None:
 
 
 def test_all_attempts_are_archived() -> None:
-    """Attempts stored outside the record are read from their items."""
+    """The archive includes the attempts that are stored in items outside the record."""
 
     def fail(_phase: str, _context: object) -> None:
         raise ValueError("no")
@@ -275,14 +275,14 @@ def test_all_attempts_are_archived() -> None:
         assert len(attempts) == 8
         account.pass_retention()
         account.read_stream()
-        # The traceback is in the logs; it is not copied.
+        # An archived attempt has no traceback, which is only in the logs.
         for each in attempts:
             each["error"]["traceback"] = None
         assert account.tasks()[task_id]["attempts"] == attempts
 
 
 def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
-    """The problem has its own code, and the command that finds the task; an unknown recent id is just not found."""
+    """Reading an archived task returns a problem with the command that finds the task; an unknown id does not."""
     with archived() as account:
         task_id = account.create()
         deleted = account.create()
@@ -318,7 +318,7 @@ def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
     ],
 )
 def test_the_types_that_are_not_archived_are_named(days: str, by_type: dict[str, int], said: str) -> None:
-    """A removed task's type is unknown, so the response names the types that are not archived."""
+    """If a removed task's type is unknown, the response names the types that are not archived."""
     with archived() as account:
         account.environ |= {Variable.ARCHIVE_DAYS: days, Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps(by_type)}
         task_id = account.create()
@@ -339,7 +339,7 @@ def test_runs_of_a_schedule_are_said_to_be_archived_if_its_type_is(archived_type
 
 
 def test_without_an_archive_no_task_is_said_to_be_in_one() -> None:
-    """If no archive is configured, a removed task is just not found."""
+    """If no archive is configured, the response for a removed task says only that the task was not found."""
     with Scenario() as account:
         task_id = account.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
         account.run(MINUTE)

@@ -10,11 +10,11 @@ from tests.scenarios.tasks import ONCE, Tasks
 from tests.scenarios.test_pull_workers import Pulled
 
 SOON = 2 * SECOND
-"""How long after its limit a task that is checked has ended."""
+"""The time after its limit within which a checked task has ended."""
 
 
 def limited(seconds: int, **retry: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """A retry policy of many attempts, a few seconds apart, for at most `seconds`."""
+    """A retry policy with many attempts that are a few seconds apart, for at most `seconds`."""
     policy = {"max_attempts": 100, "initial_seconds": 4, "multiplier": 1, "max_seconds": 4}
     return {"retry": {**policy, "max_duration_seconds": seconds, **retry}}
 
@@ -31,7 +31,7 @@ def error_of(tasks: Tasks, task_id: str) -> str | None:
 
 
 def test_no_attempt_starts_after_the_retry_duration() -> None:
-    """A task fails at once if its next attempt would be too late; a user's retry restarts the duration."""
+    """A task whose next attempt would be too late fails at once; a user's retry restarts the duration."""
     with Tasks() as tasks:
         tasks.fail()
         task_id = tasks.create(**limited(30))
@@ -52,7 +52,7 @@ def test_no_attempt_starts_after_the_retry_duration() -> None:
 
 
 def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> None:
-    """A running attempt is limited only by its timeout."""
+    """The maximum retry duration does not end a running attempt; only its timeout does."""
     with Tasks() as tasks:
         tasks.last(40)
         task_id = tasks.create(**limited(10))
@@ -61,7 +61,7 @@ def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> 
 
 
 def test_what_a_lost_attempt_did_is_rolled_back_after_the_retry_duration() -> None:
-    """The attempt after the lease would be too late, so the task is rolled back; the history shows the lost attempt."""
+    """If a worker is lost and the next attempt would be too late, the task is rolled back; the history has the loss."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang()
@@ -75,7 +75,7 @@ def test_what_a_lost_attempt_did_is_rolled_back_after_the_retry_duration() -> No
 
 
 def test_a_task_that_waits_after_an_attempt_fails_at_the_end_of_its_retry_duration() -> None:
-    """A switch holds the second attempt, and the explanation says when the task will fail."""
+    """If a switch holds the second attempt, the explanation says when the task will fail."""
     with Tasks() as tasks:
         tasks.fail()
         task_id = tasks.create(**limited(60))
@@ -94,7 +94,7 @@ def test_a_task_that_waits_after_an_attempt_fails_at_the_end_of_its_retry_durati
 
 
 def test_a_task_gives_up_its_lock_after_its_wait() -> None:
-    """The task fails without an attempt and leaves the line; a retry may wait just as long again."""
+    """A task that waits too long for a lock fails without an attempt; a retry may wait equally long."""
     with Tasks() as tasks:
         tasks.last(50)
         holder = tasks.create(**patient(300))
@@ -119,7 +119,7 @@ def test_a_task_gives_up_its_lock_after_its_wait() -> None:
 
 
 def test_a_task_that_waits_for_other_things_in_between_gives_up_its_lock_as_soon() -> None:
-    """Repeated pauses and resumes of a task do not restart the wait for its lock."""
+    """Repeated pauses and resumes of a task do not extend its limited wait for a lock."""
     with Tasks() as tasks:
         tasks.last(50)
         holder = tasks.create(**patient(300))
@@ -136,7 +136,7 @@ def test_a_task_that_waits_for_other_things_in_between_gives_up_its_lock_as_soon
 
 
 def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> None:
-    """The first attempt's effect is undone; the rollback waits for the lock without a limit."""
+    """If a second attempt waits too long for its lock, the first is rolled back, however long the rollback waits."""
     with Tasks() as tasks:
         tasks.fail(1)
         slow = {"max_attempts": 3, "initial_seconds": 10, "max_seconds": 10}
@@ -150,7 +150,7 @@ def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> No
 
 
 def test_a_pulled_task_gives_up_its_lock_after_its_wait() -> None:
-    """The next worker that asks for a lease finds that the wait is over, and the task fails."""
+    """If the wait for a lock is over when a pull worker asks for a lease, the task fails."""
     with Pulled() as tasks:
         tasks.create_pulled(**patient(300))
         tasks.lease_one()
@@ -161,7 +161,7 @@ def test_a_pulled_task_gives_up_its_lock_after_its_wait() -> None:
 
 
 def test_a_pulled_task_that_nobody_asks_for_again_fails_after_its_retry_duration() -> None:
-    """A timer sends the task to a worker function, which fails it within minutes."""
+    """If no pull worker asks for a lease, a timer has a worker function fail the task within minutes."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(**limited(60))
         lease = tasks.lease_one()

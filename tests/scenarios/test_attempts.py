@@ -1,4 +1,4 @@
-"""Attempts that fail, attempts whose workers die, hang or are cut off, and the attempts after them."""
+"""Attempts that fail, attempts whose workers die, hang or are cut off, and the attempts that follow."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_spent_attempts_fail_the_task_with_its_last_error(tasks: Tasks) -> None:
 
 
 def test_an_unretriable_error_is_not_retried(tasks: Tasks) -> None:
-    """The task fails after one attempt."""
+    """A task with a single allowed attempt fails after one attempt."""
     with tasks:
         tasks.fail(error=Unretriable)
         task_id = tasks.create()
@@ -99,7 +99,7 @@ def test_an_unretriable_error_is_not_retried(tasks: Tasks) -> None:
 
 
 def test_old_lines_of_the_history_move_out_of_the_record(tasks: Tasks) -> None:
-    """After eight attempts the record has the last five lines; the API returns all eight."""
+    """After eight attempts, the record has the last five attempts, and the API returns all eight."""
     with tasks:
         tasks.fail(7)
         task_id = tasks.create(retry={"max_attempts": 9, "initial_seconds": 0})
@@ -113,7 +113,7 @@ def test_old_lines_of_the_history_move_out_of_the_record(tasks: Tasks) -> None:
 
 
 def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks) -> None:
-    """The queue delivers the message again, and no second run starts while the first may be alive."""
+    """After a worker dies, the queue delivers the message again, and the second run starts only after the lease."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -128,7 +128,7 @@ def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks)
 
 
 def test_a_worker_and_its_message_lost_together_are_found_by_a_scan(tasks: Tasks) -> None:
-    """Only the record with its ended lease is left: a scan sends the task again."""
+    """If a worker dies and its message is lost, a scan finds the record's ended lease and sends the task again."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -140,7 +140,7 @@ def test_a_worker_and_its_message_lost_together_are_found_by_a_scan(tasks: Tasks
 
 
 def test_a_worker_killed_before_its_claim_costs_no_attempt(tasks: Tasks) -> None:
-    """The message was received but the task not claimed: the task runs once, as its first attempt."""
+    """If a worker dies after it received a message but before the claim, the task runs once, as its first attempt."""
     with tasks:
         task_id = tasks.create(10 * SECOND)
         tasks.time.run_until(tasks.record(task_id).due_at - 200)
@@ -151,7 +151,7 @@ def test_a_worker_killed_before_its_claim_costs_no_attempt(tasks: Tasks) -> None
 
 
 def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
-    """A crash counts as an attempt: if only one is allowed, the task fails with the reason, and nothing runs again."""
+    """A crash counts as an attempt, so a task with only one allowed attempt fails and does not run again."""
     with tasks:
         tasks.hang(9)
         task_id = tasks.create(retry=ONCE, timeout_seconds=800)
@@ -173,7 +173,7 @@ def test_a_task_that_outlives_its_scans_is_looked_at_every_day(tasks: Tasks) -> 
         task_id = tasks.create(notify_within_seconds=25 * 3600)
         tasks.run(SECOND)
         assert tasks.record(task_id).awaiting_notification
-        # Every timer of its deadline is lost: only those of scans are left.
+        # Every timer for the task's deadline is removed, so that only the timers for scans are left.
         for item in tasks.items():
             partition, sort = item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]
             if schema.TIMER_MARK in sort:
@@ -189,7 +189,7 @@ def test_a_task_that_outlives_its_scans_is_looked_at_every_day(tasks: Tasks) -> 
 
 
 def test_a_long_task_keeps_its_lease() -> None:
-    """Ten minutes of work under a lease of 30 s: heartbeats renew the lease and hide the message from other workers."""
+    """During ten minutes of work with a 30 s lease, heartbeats renew the lease and hide the message."""
     with Tasks() as tasks:
         tasks.last(600)
         task_id = tasks.create(timeout_seconds=800)
@@ -199,7 +199,7 @@ def test_a_long_task_keeps_its_lease() -> None:
 
 
 def test_a_short_task_costs_no_heartbeat() -> None:
-    """A task that ends within a third of its lease is written only when created, claimed and finished."""
+    """A task that ends within a third of its lease is written only three times: created, claimed and finished."""
     with Tasks() as tasks:
         tasks.last(9)
         task_id = tasks.create()
@@ -243,7 +243,7 @@ def _raised(error: Exception) -> object:
 
 @pytest.mark.parametrize("ends", ENDS)
 def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, ends: str) -> None:
-    """An outcome that arrives when another attempt runs changes nothing."""
+    """If an attempt's outcome arrives while another attempt runs, the outcome changes nothing."""
     with tasks:
 
         def behave(_phase: str, context: Context) -> object:
@@ -276,7 +276,7 @@ def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, en
 
 
 def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced(tasks: Tasks) -> None:
-    """A worker that cannot reach the table ends its process, and another worker takes over after the lease."""
+    """A worker that cannot reach the table ends its process, and another worker runs the task after the lease."""
     with tasks:
         tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
         task_id = tasks.create(timeout_seconds=800)
@@ -291,7 +291,7 @@ def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced(tasks: Tasks) -
 
 
 def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Tasks) -> None:
-    """None of ten running tasks starts again before their cut-off worker has ended."""
+    """If a worker with ten running tasks is cut off, none of the tasks starts again before the worker has ended."""
     with tasks:
         tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
         made = [tasks.create(10 * SECOND, timeout_seconds=800) for _ in range(10)]
@@ -316,7 +316,7 @@ def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Task
 
 @pytest.mark.parametrize("how", ["late heartbeat", "late finish", "away at the end", "away at the claim"])
 def test_a_table_that_is_away_for_a_while_costs_no_outcome(tasks: Tasks, how: str) -> None:
-    """A failed heartbeat, outcome or claim is retried: the task runs once, in its first attempt."""
+    """A failed heartbeat, outcome or claim is retried, so the task runs once, in its first attempt."""
     away = {
         "late heartbeat": (5 * SECOND, 14 * SECOND),
         "late finish": (20 * SECOND, LEASE + 2 * SECOND),
@@ -344,7 +344,7 @@ class Stuck(Tasks):
     """An account in which the first target hangs, and sends to SQS are slow in its process.
 
     Attributes:
-        gone_at: when the process of the first target was gone.
+        gone_at: the time at which the process with the first target had ended.
     """
 
     def __init__(self) -> None:
@@ -368,14 +368,14 @@ class Stuck(Tasks):
         return "done"
 
     def stall(self, call: Call) -> None:
-        """Delay the stuck process's sends."""
+        """Delay the calls to SQS that the stuck process makes."""
         is_late = bool(self.effects) and self.now > self.effects[0].at + OVERDUE
         if is_late and call.machine is self.machine and call.operation == "send_message_batch":
             self.take(20 * SECOND)
 
 
 def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
-    """A thread cannot be stopped: the worker records the timeout and ends its process, and the task is tried again."""
+    """Because a thread cannot be stopped, the worker records the timeout, ends its process, and the task is retried."""
     with Tasks() as tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=5)
@@ -386,7 +386,7 @@ def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
 
 
 def test_the_batch_of_a_stuck_target_may_end_first(tasks: Tasks) -> None:
-    """Other tasks of the batch finish before the process ends; none of them runs twice."""
+    """Other tasks of the batch finish before the process ends, and no task runs twice."""
     with tasks:
         stuck = tasks.create(10 * SECOND, timeout_seconds=5)
         others = [tasks.create(10 * SECOND) for _ in range(5)]
@@ -399,7 +399,7 @@ def test_the_batch_of_a_stuck_target_may_end_first(tasks: Tasks) -> None:
 
 
 def test_the_next_attempt_waits_for_the_process_of_a_stuck_one() -> None:
-    """The retry is written but sending it takes long: the process still ends before the next attempt."""
+    """Even if sending a written retry takes long, the process ends before the next attempt starts."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry={"initial_seconds": 0})
         tasks.run(5 * MINUTE)
@@ -452,7 +452,7 @@ def test_the_lock_of_a_stuck_target_is_free_when_its_process_is_gone() -> None:
 
 
 def test_a_stuck_target_is_reported_as_failed_at_once() -> None:
-    """The outcome can be read before the process has ended; only the follow-up waits."""
+    """A stuck attempt's outcome can be read before the process has ended; only the follow-up waits."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE)
         tasks.run(OVERDUE + OVERDUE_GRACE + 2 * SECOND)
@@ -466,11 +466,11 @@ def test_a_stuck_target_is_reported_as_failed_at_once() -> None:
 
 
 class Throttled(Tasks):
-    """An account whose calls of HTTP endpoints are throttled before they are sent.
+    """An account in which calls to HTTP endpoints are throttled before they are sent.
 
     Attributes:
-        until: until when.
-        phase: of which phase.
+        until: the time at which throttling ends.
+        phase: the phase whose calls are throttled.
     """
 
     def __init__(self, phase: str = "run") -> None:
@@ -490,7 +490,7 @@ class Throttled(Tasks):
 
 @pytest.fixture
 def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
-    """An account whose egress is throttled when a test wants."""
+    """An account whose outgoing calls are throttled when a test chooses."""
     from duetime.adapters.targets.http_messages import EGRESS_UNAVAILABLE, NoResponse  # noqa: PLC0415 - only here
     from duetime_testing.simulation.simulated_target_calls import SimulatedCaller  # noqa: PLC0415 - only here
 
@@ -506,7 +506,7 @@ def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
 
 
 def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> None:
-    """A task with one attempt survives any throttling: it tries ever less often, then runs as the first attempt."""
+    """A throttled call uses up no attempt: it is retried at growing intervals, and then runs as the first attempt."""
     with throttled as tasks:
         tasks.until = tasks.now + HOUR
         task_id = tasks.create(target=HTTP, retry=ONCE)
@@ -526,7 +526,7 @@ def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> No
 
 @pytest.mark.parametrize("phase", ["prepare", "rollback"])
 def test_no_phase_is_counted_whose_call_was_never_sent(throttled: Throttled, phase: str) -> None:
-    """Throttled calls of `prepare` and `rollback` wait as well, and use up no attempt."""
+    """Throttled calls of `prepare` and `rollback` are retried as well and use up no attempt."""
     with throttled as tasks:
         tasks.phase, tasks.until = phase, tasks.now + 10 * MINUTE
         task_id = tasks.create(target=HTTP | {"phases": ["prepare", "rollback"]}, retry=ONCE)
@@ -543,7 +543,7 @@ def test_no_phase_is_counted_whose_call_was_never_sent(throttled: Throttled, pha
 def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
     throttled: Throttled, duration: Millis, failed: int
 ) -> None:
-    """`clean` is retried for some seconds; if it is still throttled, the task is finished without it."""
+    """A throttled `clean` is retried for some seconds, after which the task is finished without `clean`."""
     with throttled as tasks:
         tasks.phase, tasks.until = "clean", tasks.now + duration
         task_id = tasks.create(target=HTTP | {"phases": ["clean"]})
@@ -554,7 +554,7 @@ def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
 
 @pytest.mark.parametrize("kind", ["worker", "pulled", "awaiting_notification"])
 def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, kind: str) -> None:
-    """A heartbeat that arrives after a later one is refused, and the lease does not change."""
+    """A heartbeat that arrives after a later heartbeat is refused, and the lease does not change."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted() if kind == "deferred" else tasks.take(HOUR)
         task_id = tasks.create(
@@ -584,7 +584,7 @@ def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, 
 
 
 def test_a_payload_that_cannot_be_read_for_a_while_costs_no_attempt(tasks: Tasks) -> None:
-    """S3 fails when the task is due: the task waits with a reason, then runs once as its first attempt."""
+    """If S3 fails when the task is due, the task waits with a reason and then runs once, as its first attempt."""
     with tasks:
         huge = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(60_000))
         task_id = tasks.create(10 * SECOND, payload=huge)

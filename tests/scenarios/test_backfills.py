@@ -1,4 +1,4 @@
-"""Backfills combined with other changes of a schedule: each scheduled time of the period runs once."""
+"""Backfills that are combined with other changes to a schedule run each scheduled time of the period once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def backfilled(schedules: Schedules) -> Counter[Millis]:
 
 
 def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more: Any) -> list[Millis]:  # noqa: ANN401 - JSON
-    """Request a backfill of `number` minutes, four runs per minute; return the scheduled times."""
+    """Request a backfill of `number` minutes with four runs per minute; return the scheduled times."""
     end = start + number * MINUTE
     body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 4, **more}
     assert schedules.control("backfills", body).status == 201
@@ -51,7 +51,7 @@ def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more:
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one"]))
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_backfill_goes_on_whatever_becomes_of_its_schedule(event: str, overlap: str) -> None:
-    """After a change of the schedule, the rest of the backfill runs, each time once, and so do regular occurrences."""
+    """After a change of the schedule, the rest of the backfill and the regular occurrences run, each time once."""
     with Schedules() as schedules:
         schedules.make(overlap=overlap)
         schedules.run(MINUTE)
@@ -84,7 +84,7 @@ def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
 
 
 def test_nothing_of_a_backfill_begins_after_its_schedule_was_deleted() -> None:
-    """Neither placed occurrences nor the remaining ones start."""
+    """When a schedule is paused, neither the backfill's placed occurrences nor its remaining times start."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         assert schedules.amend(cron="* * * * *").status == 200
@@ -119,7 +119,7 @@ def test_a_backfill_runs_what_was_once_stopped(how: str) -> None:
     ids=["unchanged", "edited", "with other timings"],
 )
 def test_only_what_is_missing_runs(changes: tuple[dict[str, Any], ...]) -> None:
-    """A backfill runs only the minutes without a run, each once: those of a pause, not one whose run failed."""
+    """A backfill runs each minute without a run once, such as those of a pause, but not a minute whose run failed."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", task={"type": PLAIN, "retry": {"max_attempts": 1}})
         schedules.fail(1)
@@ -162,7 +162,7 @@ def test_what_has_a_run_takes_no_place_in_the_pace() -> None:
 
 
 def test_an_occurrence_that_was_skipped_is_missing() -> None:
-    """If `overlap` skips every other run, a backfill runs the skipped ones."""
+    """If `overlap` skipped every second run, a backfill runs the skipped runs."""
     with Schedules() as schedules:
         schedules.last(90)
         schedules.make(overlap="skip")
@@ -179,7 +179,7 @@ def test_an_occurrence_that_was_skipped_is_missing() -> None:
 
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_the_runs_of_a_backfill_wait_for_each_other(is_paused: bool) -> None:  # noqa: FBT001 - a parameter of a test
-    """Twelve overlapping runs of a backfill, with regular runs going on, all run, one at a time."""
+    """Twelve overlapping runs of a backfill run one at a time while regular runs continue."""
     with Schedules() as schedules:
         schedules.last(30)
         schedules.make(cron="*/5 * * * *", overlap="skip")
@@ -194,7 +194,7 @@ def test_the_runs_of_a_backfill_wait_for_each_other(is_paused: bool) -> None:  #
 
 @pytest.mark.parametrize("change", [{"cron": "*/2 * * * *"}, {"timezone": "Asia/Kathmandu"}])
 def test_a_backfill_that_was_cut_off_before_a_change_of_the_timing_repeats_nothing(change: dict[str, Any]) -> None:
-    """The API dies during a backfill and the timing changes: no scheduled time runs twice."""
+    """If the API dies during a backfill and the timing changes, no scheduled time runs twice."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         died = schedules.once(

@@ -1,4 +1,4 @@
-"""A handlers package that cannot be imported: its tasks wait with the reason, and other tasks are not affected."""
+"""If a handlers package cannot be imported, its tasks wait with a reason, and other tasks are not affected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGE = "absent_handlers"
 
 
 def test_tasks_of_a_broken_package_wait_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks wait with the reason and use no attempt; they run once the package can be imported."""
+    """Tasks of a broken package wait with the reason, use no attempt, and run once the package can be imported."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
@@ -40,7 +40,7 @@ def test_other_targets_do_not_need_the_package() -> None:
 
 
 def test_a_task_of_a_broken_package_can_be_cancelled() -> None:
-    """A task that waits for the package can be cancelled like any other."""
+    """A task that waits for its handlers package can be cancelled."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]

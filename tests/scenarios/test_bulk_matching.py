@@ -1,4 +1,4 @@
-"""A bulk operation acts on the tasks that match its filter at that moment, not on those in the list it read."""
+"""A bulk operation acts on tasks that match its filter at that moment, not on all tasks in the list it read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Boom(Exception):
-    """An error that the filter names by its class."""
+    """An error whose class is in the filter."""
 
 
 class Other(Exception):
-    """An error that the filter does not name."""
+    """An error whose class is not in the filter."""
 
 
 def _fill(scenario: Scenario, count: int, **body: object) -> list[str]:
@@ -27,7 +27,7 @@ def _fill(scenario: Scenario, count: int, **body: object) -> list[str]:
 
 
 def _outcome(scenario: Scenario, replies: list[Reply]) -> dict[str, Any]:
-    """The final result of a request by filter, even if its bulk operation continues after the response."""
+    """The final result of a request by filter, even if the bulk operation continues after the response."""
     assert scenario.run_until(lambda: replies)
     told: dict[str, Any] = replies[0].body
     while told.get("state") == "running":
@@ -44,7 +44,7 @@ def _outcome(scenario: Scenario, replies: list[Reply]) -> dict[str, Any]:
 def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
     operation: str, wanted: dict[str, Any]
 ) -> None:
-    """A task that a user renames during a paced operation by name is not affected by the operation."""
+    """A task that is renamed during a paced operation by name is not affected by the operation."""
     with Scenario() as scenario:
         ids = _fill(scenario, 30)
         body = {"filter": {"name": "old"}, "per_second": 5, **wanted}
@@ -67,7 +67,7 @@ def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
 
 
 def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
-    """A task that changed after the list was read, but still matches the filter, is cancelled."""
+    """A task that has changed since the list was read but still matches the filter is cancelled."""
     with Scenario() as scenario:
         ids = _fill(scenario, 10)
         bulk = scenario.send("POST", "/v1/tasks/cancel", {"filter": {"name": "old"}, "per_second": 5})
@@ -79,7 +79,7 @@ def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
 
 
 def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between() -> None:
-    """A heartbeat changes a running task's version, but not whether the task matches."""
+    """A heartbeat changes a running task's version, but the task still matches the filter."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Any) -> Any:  # noqa: ANN401 - any context
@@ -102,7 +102,7 @@ def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between()
 
 
 def test_a_redrive_leaves_alone_what_has_failed_otherwise_since() -> None:
-    """A redrive by error class skips a task that was retried and failed with another error."""
+    """A redrive by error class skips a task that was retried and then failed with a different error."""
     with Scenario() as scenario:
         errors: list[Exception] = [Boom("first")]
 
@@ -117,7 +117,7 @@ def test_a_redrive_leaves_alone_what_has_failed_otherwise_since() -> None:
         body = {"filter": {"error_type": "Boom"}, "per_second": 2}
         redriven = scenario.send("POST", "/v1/tasks/retry", body)
         scenario.run(SECOND)
-        # The latest come first, so the first one is reached last.
+        # The list begins with the latest tasks, so the first task is reached last.
         assert scenario.ask("POST", f"/v1/tasks/{ids[0]}/retry").status == 200
         told = _outcome(scenario, redriven)
         scenario.run(10 * SECOND)

@@ -1,4 +1,4 @@
-"""Requests for many tasks: they respond soon, and are completed despite any crash."""
+"""Requests for many tasks return soon, and are completed despite any crash."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 SOON = 2 * SECOND
 BOUND = 3 * MINUTE
-"""What was answered 202 goes on so soon after a crash."""
+"""The time after a crash within which a request that was answered with 202 continues."""
 CANCEL = "/v1/tasks/cancel"
 MANY = BULK_INLINE_NODES + 1
 SOME = 60
-"""More than are acted on at once, so that a slow one leaves work for later."""
+"""More tasks than are handled concurrently, so that a slow task leaves work for later."""
 
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """An account whose DynamoDB responses have full-size pages."""
+    """An account whose DynamoDB queries return full-size pages."""
     with Scenario() as scenario:
         scenario.dynamodb.page = 1000
         yield scenario
 
 
 def graph_of(scenario: Scenario, count: int) -> str:
-    """Create a topology of this many nodes that are not due yet; return its id."""
+    """Create a topology with this many nodes that are not due yet; return its id."""
     nodes = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(count)}
     created = scenario.ask("POST", "/v1/topologies", {"nodes": nodes})
     assert created.status == 201
@@ -53,7 +53,7 @@ def tasks_of(scenario: Scenario, count: int) -> list[str]:
 
 
 def states_of(scenario: Scenario) -> dict[str, int]:
-    """The number of topologies' nodes in each state."""
+    """The number of topology nodes in each state."""
     states: dict[str, int] = {}
     for task in scenario.watching.tasks():
         if task.node_ref:
@@ -62,7 +62,7 @@ def states_of(scenario: Scenario) -> dict[str, int]:
 
 
 def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict[str, str] | None = None) -> Reply:
-    """The response, which must come soon."""
+    """The response to a request that must be answered soon."""
     began = scenario.now
     answer = scenario.ask("POST", path, body, headers=headers)
     assert scenario.now - began <= SOON, f"{path} took {scenario.now - began} ms"
@@ -87,7 +87,7 @@ def operations_of(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], None]:
-    """Kill a function once, at its call with the given number; all its calls are added to the list."""
+    """Kill a function once, at its nth call; all its calls are added to the returned list."""
 
     def strike(call: Call) -> None:
         if call.machine.function == function:
@@ -101,7 +101,7 @@ def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], N
 @pytest.mark.slow
 @pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("cancel", "cancelled")])
 def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, verb: str, state: str) -> None:
-    """The response comes soon, and the topology shows the operation and its progress until the end."""
+    """A topology's bulk request is answered soon, and the topology shows the operation's progress until the end."""
     topology = graph_of(scenario, MANY)
     answer = asked_soon(scenario, f"/v1/topologies/{topology}/{verb}")
     assert (answer.status, answer.body["requested_action"]) == (202, verb)
@@ -116,7 +116,7 @@ def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, ve
 
 
 def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
-    """A paced cancel responds at once, keeps its pace and shows progress; a repeat with the key starts no other."""
+    """A paced cancel is answered at once, keeps its pace and shows progress; a repeat with the key starts no second."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
     answer = asked_soon(scenario, CANCEL, body, key)
@@ -137,7 +137,7 @@ def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
 
 
 def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> None:
-    """A repeated request gets the first response, and affects no task created since."""
+    """A repeated request gets the first response, and does not affect tasks created since."""
     tasks_of(scenario, 3)
     body, key = {"filter": {"type": PLAIN}}, {"Idempotency-Key": "once"}
     first = asked_soon(scenario, CANCEL, body, key)
@@ -148,7 +148,7 @@ def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> Non
 
 
 def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
-    """A cancelled operation stops within seconds; neither a second cancel nor a repeat restarts it."""
+    """A cancelled operation stops within seconds; neither a second cancel nor a repeated request restarts it."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
     path = f"/v1/bulk-operations/{asked_soon(scenario, CANCEL, body, key).body['id']}"
@@ -166,7 +166,7 @@ def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
 
 
 def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
-    """If the function is killed at any AWS call, another takes over within the bound and handles every task."""
+    """If the function is killed at any AWS call, another invocation takes over in time and handles every task."""
     number, most = 0, 1
     while number < most:
         number += 1
@@ -183,12 +183,12 @@ def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
             assert operations_of(scenario)[0]["state"] == "succeeded", f"killed at call {number}"
             if number == 1:
                 most = len([call for call in calls if call.machine is not calls[0].machine])
-    # The number of calls of a whole operation; otherwise the kills could have ended too early.
+    # The operation must make about this many calls; with fewer calls, the kills would not cover all of them.
     assert most > 10
 
 
 def test_what_was_accepted_is_done_although_its_start_is_lost(scenario: Scenario) -> None:
-    """If the function's invocation is lost, a timer finds the operation within the bound."""
+    """If the function's invocation is lost, a timer finds the operation in time."""
     tasks = tasks_of(scenario, 4)
 
     def lose(_call: Call) -> None:
@@ -214,7 +214,7 @@ def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
                     and (schema.BULK_MARK in str(call.request) or schema.BULK_PREFIX in str(call.request))
                 )
 
-            # The function started first dies; then the trigger, when it finds the timer.
+            # The function that was started first dies, and so does the trigger when it finds the timer.
             scenario.once(lambda call: call.machine.function == "bulk", lambda call: call.machine.die())
             died = scenario.once(is_met, lambda call: call.machine.die())
             assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
@@ -224,7 +224,7 @@ def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
 
 
 def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
-    """The operation completes after DynamoDB has refused all the function's writes for a while."""
+    """An operation completes after DynamoDB has refused all of the function's writes for a while."""
     tasks = tasks_of(scenario, 6)
     until = scenario.now + 2 * MINUTE
 
@@ -241,7 +241,7 @@ def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
 
 
 def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
-    """A function that stalls past its lease is replaced; when it resumes, it changes nothing."""
+    """A function that stalls past its lease is replaced and, when it resumes, changes nothing."""
     tasks = tasks_of(scenario, 12)
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 4 * MINUTE)
     assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
@@ -255,9 +255,9 @@ def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(("later", "state"), [("resume", "scheduled"), ("cancel", "cancelled")])
 def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> None:
-    """Another request stops a running pause, and no node is left paused."""
+    """A later request stops a running pause, and no node is left paused."""
     topology = graph_of(scenario, SOME)
-    # The pausing function stops at a node, and writes it when the other request has begun long ago.
+    # The pausing function stalls at a node, and writes the node after the later request has begun.
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 12 * SECOND)
     assert controlled_slowly(scenario, topology, "pause").status == 202
     scenario.run(3 * SECOND)
@@ -271,7 +271,7 @@ def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> N
 
 
 def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scenario) -> None:
-    """A pause applies to all nodes at once, however long it takes to reach them."""
+    """A pause applies to all nodes at once, however long it takes to write them."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(SOME)}
     nodes |= {"first": {"type": PLAIN}, "second": {"type": PLAIN, "depends_on": ["first"]}}
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
@@ -285,7 +285,7 @@ def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scena
 
 @pytest.mark.slow
 def test_a_node_that_fails_stops_a_large_topology(scenario: Scenario) -> None:
-    """The remaining nodes are cancelled in the background, and the topology ends."""
+    """When a topology is cancelled, the remaining nodes are cancelled in the background, and the topology ends."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(MANY)}
     nodes["bad"] = {"type": PLAIN, "delay_seconds": 90, "retry": {"max_attempts": 1}}
 
@@ -301,7 +301,7 @@ def test_a_node_that_fails_stops_a_large_topology(scenario: Scenario) -> None:
 
 
 def test_a_bulk_operation_can_be_read_after_its_end(scenario: Scenario) -> None:
-    """A running operation does not expire; an ended one is removed after a week."""
+    """A running operation does not expire; an operation that has ended is removed after a week."""
     tasks_of(scenario, 4)
     assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5}).status == 202
     (item,) = scenario.items(schema.BULK_PREFIX)
@@ -313,7 +313,7 @@ def test_a_bulk_operation_can_be_read_after_its_end(scenario: Scenario) -> None:
 
 
 def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> None:
-    """The pointer to the latest operation is kept as long as the topology may run and the operation can be read."""
+    """The pointer to the latest operation is kept as long as the topology can run and the operation can be read."""
     topology = graph_of(scenario, SOME)
     began = scenario.now
     assert controlled_slowly(scenario, topology, "pause").status == 202
@@ -322,7 +322,7 @@ def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> N
 
 
 def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
-    """An operation of another owner can be neither seen nor stopped, as if it did not exist."""
+    """An operation of another owner can be neither read nor stopped, as if the operation did not exist."""
     tasks_of(scenario, 3)
     answer = asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5})
     path, you = f"/v1/bulk-operations/{answer.body['id']}", {"X-Duetime-Owner": "you"}
@@ -334,7 +334,7 @@ def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
 
 
 def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: Scenario) -> None:
-    """The response says `cancelled`, not that everything was done."""
+    """The response to a topology's cancel says `cancelled`, even while nodes are still being cancelled."""
     ids = tasks_of(scenario, 5)
     body, key = {"filter": {"type": PLAIN}, "per_second": 0.1}, {"Idempotency-Key": "once"}
     operation = scenario.ask("POST", CANCEL, body, headers=key).body["id"]
@@ -347,7 +347,7 @@ def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: S
 
 @pytest.mark.parametrize("body", [{}, {"per_second": 1}], ids=["at-once", "paced"])
 def test_a_repeat_of_a_request_that_was_lost_means_no_task_that_came_since(body: dict[str, Any]) -> None:
-    """The API dies after it stored the key: a repeat of the request does not affect a task created in between."""
+    """If the API dies after it stored the key, a repeated request does not affect a task created in between."""
     with Scenario() as scenario:
         scenario.faulty = True
         ids = tasks_of(scenario, 5)

@@ -1,4 +1,4 @@
-"""Repeated bulk requests: by another owner, for another filter, in another deployment, after an abort."""
+"""Bulk requests repeated by another owner, for another filter, in another deployment or after an abort."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_key_of_one_owner_means_nothing_to_another(body: dict[str, Any]) -> No
     ids=["filter", "force", "retry", "update"],
 )
 def test_a_key_is_not_used_for_another_request(path: str, body: dict[str, Any]) -> None:
-    """A key cannot be reused for another request, whether the first one is running, aborted or done."""
+    """A key cannot be reused for a different request, whether the first request is running, aborted or done."""
     with Tasks() as tasks:
         ids = made(tasks, 12)
         operation = f"/v1/bulk-operations/{tasks.ask('POST', CANCEL, PACED, headers=KEY).body['id']}"
@@ -69,7 +69,7 @@ def test_a_key_is_not_used_for_another_request(path: str, body: dict[str, Any]) 
 
 
 def test_an_aborted_operation_is_continued_with_the_token_of_its_dry_run() -> None:
-    """The rest of the counted tasks is cancelled, once each, but no task created since."""
+    """A repeated request cancels the rest of the counted tasks, each once, but no task created since."""
     with Tasks() as tasks:
         shown = made(tasks, 12)
         token = tasks.ask("POST", CANCEL, PACED | {"dry_run": True}).body["confirmation_token"]

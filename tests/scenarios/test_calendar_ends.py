@@ -1,4 +1,4 @@
-"""A calendar ends at a date: its schedules warn once and in time, and at each later occurrence."""
+"""A calendar ends at a date, and its schedules warn once in time and at each later occurrence."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
 
 @pytest.mark.parametrize("known", ["always", "later"])
 def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
-    """A calendar without an end, or with one in half a year, causes no warning."""
+    """A calendar without an end, or with an end in half a year, causes no warning."""
     with Schedules() as schedules:
         put(schedules, None if known == "always" else schedules.now + 180 * DAY)
         schedules.make(rate="30 minutes", calendars=["off"])
@@ -59,7 +59,7 @@ def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
 
 
 def test_a_schedule_that_runs_seldom_tells_in_good_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A schedule that is checked only every week (here every two hours) still warns three weeks ahead."""
+    """A schedule that is checked only every week (in this test, every two hours) still warns three weeks ahead."""
     assert CALENDAR_NOTICE - LONGEST_SLEEP >= 3 * 7 * DAY
     monkeypatch.setattr("duetime.services.schedules.expansion_planner.LONGEST_SLEEP", 2 * HOUR)
     with Schedules() as schedules:
@@ -90,7 +90,7 @@ def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:
 
 
 def test_an_empty_calendar_and_one_without_events_are_refused() -> None:
-    """Whoever stores a calendar expects it to exclude something, so an empty calendar is refused."""
+    """An empty calendar is refused, because a user who stores a calendar expects it to exclude something."""
     with Schedules() as schedules:
         answer = schedules.ask("PUT", "/v1/calendars/off", {"timezone": "Europe/London"})
         assert answer.status == 422

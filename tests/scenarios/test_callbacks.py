@@ -1,4 +1,4 @@
-"""Callbacks: each outcome is posted by a separate task."""
+"""Each outcome is posted to a callback URL by a separate task."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def tasks() -> Tasks:
 
 
 def callback_of(tasks: Tasks, task_id: str) -> dict[str, object]:
-    """The only callback task of a task, as a user finds it."""
+    """The only callback task for a task, as a user finds it."""
     found = tasks.ask("GET", "/v1/tasks", query=f"type=duetime.callback&name={task_id}").body["tasks"]
     assert len(found) == 1
     return dict(found[0])
 
 
 def test_a_callback_is_a_task_that_its_owner_sees() -> None:
-    """The callback runs at once, and is listed under the task's id with its target, attempts and history."""
+    """A callback runs at once, and is listed under the task's id with its target, attempts and history."""
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL, tags={"team": "dba"}, priority="high")
         tasks.run(2 * SECOND)
@@ -61,7 +61,7 @@ def test_the_attempts_of_a_callback_take_a_day() -> None:
 
 @pytest.mark.slow
 def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
-    """The task finishes at once; a receiver that is down for 20 hours gets the callback afterwards."""
+    """A task finishes at once even if its receiver is down; the receiver gets the callback 20 hours later."""
     with Tasks() as tasks:
         tasks.faulty = True
         up_at = tasks.now + 20 * HOUR
@@ -78,7 +78,7 @@ def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_callback_that_its_user_cancels_by_its_name_is_not_sent_again(tasks: Tasks, *, asked: bool) -> None:
-    """A callback's name is its task's id. The simulation reports a missing callback unless a user cancelled it."""
+    """A callback's name is its task's id, and the simulation reports a missing callback unless it was cancelled."""
     tasks.answer_callback = lambda: 503
     task_id = tasks.create(callback_url=CALLBACK_URL)
     tasks.run(10 * SECOND)
@@ -114,13 +114,13 @@ def test_a_callback_that_is_given_up_is_a_dead_letter() -> None:
         assert [each["id"] for each in dead] == [made["id"]]
         tasks.answer_callback = lambda: 200
         assert tasks.do(str(made["id"]), "retry").status == 200
-        # The address has failed so often that calls to it pause for some minutes.
+        # Calls to the address have failed so often that they pause for some minutes.
         assert tasks.run_until(lambda: tasks.state(str(made["id"])) == "succeeded", within=HOUR)
 
 
 @pytest.mark.parametrize("is_written", [False, True])
 def test_an_outcome_has_one_callback_whatever_crashes(tasks: Tasks, *, is_written: bool) -> None:
-    """If a worker dies before or after it writes the callback, the next worker creates no second one."""
+    """If a worker dies before or after it writes the callback, the next worker does not create a second callback."""
     with tasks:
         died = tasks.once(
             lambda call: (
@@ -138,14 +138,14 @@ def test_an_outcome_has_one_callback_whatever_crashes(tasks: Tasks, *, is_writte
 
 
 def has_callback(tasks: Tasks, call: Call) -> bool | None:
-    """Whether a callback is in the table; `None` just before the call that writes one."""
+    """Whether a callback is in the table, or `None` just before the call that writes a callback."""
     if any(task.type == CALLBACK_TYPE for task in tasks.watching.tasks()):
         return True
     return False if CALLBACK_TYPE in str(call.request) else None
 
 
 def test_a_worker_that_dies_in_a_callback_has_it_repeated(tasks: Tasks) -> None:
-    """The next attempt posts the callback again (at least once); the task's target is not called again."""
+    """A worker dies after posting: the next attempt posts the callback again, and the target is not called again."""
     with tasks:
 
         def die_first() -> int:
@@ -177,7 +177,7 @@ def test_a_receiver_that_is_slow_has_its_time_and_no_more(tasks: Tasks) -> None:
 
 
 def test_an_outcome_that_a_target_notifies_is_called_back(tasks: Tasks) -> None:
-    """The API writes the outcome; a worker's message does the follow-up."""
+    """If the API writes the outcome, a worker's message does the follow-up, which includes the callback."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(callback_url=CALLBACK_URL)
@@ -190,7 +190,7 @@ def test_an_outcome_that_a_target_notifies_is_called_back(tasks: Tasks) -> None:
 
 
 def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
-    """A task cancelled before it ran has no callback: the canceller already has the response."""
+    """A task cancelled before it ran has no callback, because the canceller already has the response."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR, callback_url=CALLBACK_URL)
         tasks.cancel(task_id)
@@ -199,7 +199,7 @@ def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
 
 
 def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
-    """A task that fails, then succeeds in a user's retry, has two callbacks, each posted by its own task."""
+    """A task that fails and then succeeds in a user's retry has two callbacks, each posted by a separate task."""
     with tasks:
         tasks.fail(error=Unretriable)
         task_id = tasks.create(callback_url=CALLBACK_URL)
@@ -213,7 +213,7 @@ def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
 
 
 def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
-    """A retried task fails again as its wait for a lock is too long: each failure has a callback with its time."""
+    """If a retried task fails again because it waits too long for a lock, each failure has a callback with its time."""
     with Tasks() as tasks:
         tasks.fail(error=Unretriable)
         lock = {"key": "db-17", "wait_seconds": 10}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one", "allow_all"])
 @pytest.mark.parametrize("lasts", others_slow([2, 90]))
 def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts: int) -> None:
-    """Only the latest missed occurrence runs; then others run on time or one after another, each at most once."""
+    """Only the latest missed occurrence runs; later occurrences run on time or one at a time, each at most once."""
     with Schedules() as schedules:
         schedules.last(lasts)
         schedules.make(overlap=overlap)
@@ -42,7 +42,7 @@ def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts
 
 @pytest.mark.parametrize("slow", ["first", "second"])
 def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
-    """One trigger stalls before it saves the occurrences it placed, while another expands the same schedule."""
+    """If a trigger stalls before it saves its occurrences and another expands the schedule, each still runs once."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
         schedules.run(MINUTE)
@@ -62,7 +62,7 @@ def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
 
 
 def test_a_change_while_a_run_is_caught_up_keeps_to_the_number_of_runs() -> None:
-    """A change of `remaining_runs` during a catch-up takes effect at once, apart from a run already placed."""
+    """A change to `remaining_runs` during a catch-up takes effect at once, except for a run that is already placed."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=10)
         schedules.ticking = False

@@ -1,4 +1,4 @@
-"""Changes of the conditions that a task waits for."""
+"""Changes to the conditions that a task waits for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: 
 
 @pytest.mark.parametrize("change", [{"lock": None}, {"lock": {"key": "other"}}, {"lock": {"max_holders": 2}}])
 def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> None:
-    """A task starts at once if its lock is removed, replaced by a free one, or given room."""
+    """A task starts at once if its lock is removed, replaced by a free lock, or given a higher capacity."""
     with Tasks() as scenario:
         [task] = waiting(scenario, 1)
         at = scenario.now
@@ -48,7 +48,7 @@ def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> No
     "change", others_slow([{"lock": None, "due_at": "2100-01-01T00:00:00Z"}, {"priority": "high"}])
 )
 def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> None:
-    """A postponed task does not start early; in another queue, a task starts once the lock is free."""
+    """A postponed task does not start early, and a task moved to another queue starts once the lock is free."""
     with Tasks() as scenario:
         [task] = waiting(scenario, 1)
         if "due_at" in change:
@@ -68,11 +68,11 @@ def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> 
 
 
 def test_the_lock_goes_to_the_next_of_its_line_when_the_first_wants_another() -> None:
-    """The next waiter gets the lock, even if it was just reserved for the first."""
+    """If the first waiter gives up the lock, the next waiter gets it, even if it was just reserved for the first."""
     with Tasks() as scenario:
         first, second = waiting(scenario, 2)
         holder = scenario.effects[0].task_id
-        # Its message does not come, so that it cannot take its reservation.
+        # The first waiter's message is lost, so that the waiter cannot take its reservation.
         scenario.receiving = False
         assert scenario.run_until(lambda: scenario.record(holder).finished_at)
         scenario.run(5 * SECOND)

@@ -1,4 +1,4 @@
-"""Users skip, move, run early or restore single occurrences: each runs once, as requested."""
+"""Users skip, move, run early or restore single occurrences, and each occurrence runs once, as requested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def change(schedules: Schedules, at: Millis, action: str, due_at: Millis | None 
 
 
 def hourly() -> tuple[Schedules, Millis]:
-    """An hourly schedule, and its first scheduled time."""
+    """Create an hourly schedule; return it with its first scheduled time."""
     schedules = Schedules()
     schedules.make(cron="0 * * * *", jitter_seconds=600)
     return schedules, (schedules.now // HOUR + 1) * HOUR
@@ -31,7 +31,7 @@ def hourly() -> tuple[Schedules, Millis]:
 
 @pytest.mark.parametrize("is_paused", others_slow([False, True]))
 def test_each_runs_when_its_user_says_and_once(is_paused: bool) -> None:  # noqa: FBT001 - a parameter
-    """Skipped, moved, early and restored occurrences run as requested, once each, also across a pause."""
+    """Skipped, moved, early and restored occurrences each run once as requested, even if the schedule is paused."""
     schedules, first = hourly()
     with schedules:
         earlier, later = first + 2 * HOUR - 50 * MINUTE, first + 5 * HOUR + 7 * MINUTE
@@ -74,7 +74,7 @@ def test_what_was_queued_for_the_old_time_does_not_run_there() -> None:
 
 
 def test_a_new_timing_keeps_the_changes_of_its_own_occurrences_only() -> None:
-    """Of two skipped occurrences, only the one that the new timing also has stays skipped."""
+    """Of two skipped occurrences, only the occurrence that the new timing also has stays skipped."""
     schedules, first = hourly()
     with schedules:
         for at in (first + HOUR, first + 2 * HOUR):
@@ -85,7 +85,7 @@ def test_a_new_timing_keeps_the_changes_of_its_own_occurrences_only() -> None:
 
 
 def test_what_cannot_be_changed_is_refused_by_its_field() -> None:
-    """A change of a time that is none of the schedule's, past or starting is refused; a repeat changes nothing."""
+    """A change to a time that is past, starting or not in the schedule is refused; a repeated change has no effect."""
     schedules, first = hourly()
     with schedules:
         refusals = [

@@ -1,4 +1,4 @@
-"""Combined features, as stated on the reference page, that no other test covers."""
+"""Combinations of features that the reference page describes and no other test covers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STOP = "/v1/switches/all/all"
 
 @pytest.mark.parametrize("first", ["low", "high"])
 def test_a_line_for_a_lock_is_in_order_of_due_times_whatever_the_priority(first: str) -> None:
-    """Of two waiting tasks, the one with the earlier due time gets the lock first, whatever their priorities."""
+    """Of two waiting tasks, the task with the earlier due time gets the lock first, whatever their priorities."""
     other = "high" if first == "low" else "low"
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: tasks.take(20 * SECOND)
@@ -31,7 +31,7 @@ def test_a_line_for_a_lock_is_in_order_of_due_times_whatever_the_priority(first:
 
 
 def test_an_expired_task_frees_its_unique_key_and_a_paused_one_holds_it() -> None:
-    """A task that expires while a switch holds it frees its key; a paused task keeps its key."""
+    """A task that expires while a switch holds it frees its key, but a paused task keeps its key."""
     with Tasks() as tasks:
         assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
         unique = {"key": "report"}
@@ -62,7 +62,7 @@ def test_a_run_that_waits_for_its_lock_is_still_going() -> None:
 
 
 def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> None:
-    """A run that waits for an earlier run expires after 50 s, which frees the place for the next run."""
+    """A run that waits for an earlier run expires after 50 s, so that the next run can wait instead."""
     with Schedules() as schedules:
         schedules.last(150)
         task = {"type": PLAIN, "timeout_seconds": 600, "expires_seconds": 50}
@@ -82,7 +82,7 @@ def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> Non
 
 @pytest.mark.parametrize(("overlap", "number"), [("skip", 4), ("buffer_all", 4)])
 def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: int) -> None:
-    """After a stop of four occurrences, those that the policy keeps run one at a time."""
+    """After a stop during four occurrences, the occurrences that the policy keeps run one at a time."""
     with Schedules() as schedules:
         schedules.last(150)
         schedules.run(MINUTE - schedules.now % MINUTE + SECOND)
@@ -97,7 +97,7 @@ def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: in
 
 
 def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
-    """Once a schedule is paused, none of its waiting runs starts."""
+    """Once a schedule is paused, its waiting runs do not start."""
     with Schedules() as schedules:
         schedules.last(180)
         schedules.make(overlap="buffer_all")
@@ -110,7 +110,7 @@ def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
 
 
 def test_a_switch_holds_callbacks_of_what_ended_before() -> None:
-    """A stop of all tasks holds callbacks, too: they are posted after the stop, and use up no attempt."""
+    """A stop of all tasks also holds callbacks, which are posted after the stop and use up no attempt."""
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL)
 
@@ -129,7 +129,7 @@ def test_a_switch_holds_callbacks_of_what_ended_before() -> None:
 
 
 def test_a_backfill_beside_a_run_in_progress_takes_its_turn() -> None:
-    """A buffered backfill waits for regular runs: one run at a time, and other regular runs are skipped."""
+    """A buffered backfill waits for regular runs, one run at a time, while other regular runs are skipped."""
     with Schedules() as schedules:
         schedules.last(100)
         schedules.make(overlap="skip")
@@ -145,7 +145,7 @@ def test_a_backfill_beside_a_run_in_progress_takes_its_turn() -> None:
 
 
 def test_a_pause_of_a_run_holds_up_the_next_ones() -> None:
-    """While a run is paused between attempts, later occurrences are skipped until it is resumed and ends."""
+    """While a run is paused between attempts, later occurrences are skipped until that run is resumed and has ended."""
     with Schedules() as schedules:
         schedules.fail(1)
         retry = {"initial_seconds": 90, "max_seconds": 90, "max_attempts": 2}

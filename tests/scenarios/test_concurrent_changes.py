@@ -1,4 +1,4 @@
-"""If one of two concurrent changes is refused, it has no effect on the other's timing."""
+"""A refused change has no effect on the timing that a concurrent change has set."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def _is_write_of(task_id: str, operation: str, call: Call) -> bool:
 
 @pytest.mark.parametrize("seconds", [(5, 55), (55, 5), (5, 5)])
 def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, int]) -> None:
-    """Two concurrent changes move a task within the same minute: the task runs at the accepted time."""
+    """Two concurrent changes move a task within the same minute, and the task runs at the accepted time."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
         path, minute = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + 30) * MINUTE
-        # The first one's write of the record waits until the second has written its timer.
+        # The first change's write of the record waits until the second change has written its timer.
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
         headers = {"If-Match": f'"{created["version"]}"'}
         dues = [minute + each * SECOND for each in seconds]
@@ -45,7 +45,7 @@ def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, in
 
 
 def test_two_updates_at_once_are_both_merged() -> None:
-    """Two concurrent updates are merged; neither undoes the other."""
+    """Two concurrent updates are merged, and neither undoes the other."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 3600, "tags": {"a": "0"}, "retry": {"max_attempts": 9}}
         created = scenario.ask("POST", "/v1/tasks", body).body
@@ -62,7 +62,7 @@ def test_two_updates_at_once_are_both_merged() -> None:
 
 
 def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> None:
-    """Two changes set different priorities for the same instant: the message goes to the accepted queue."""
+    """If two changes set different priorities for the same instant, the message goes to the accepted queue."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
         path, at = f"/v1/tasks/{created['id']}", to_iso((scenario.now // MINUTE + 30) * MINUTE)
@@ -86,14 +86,14 @@ def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> N
 
 
 def test_a_refused_change_does_not_silence_the_timer_of_the_accepted_one() -> None:
-    """A refused change that meant to send the message itself leaves the accepted timer to the trigger."""
+    """If a change that meant to send the message itself is refused, the trigger still handles the accepted timer."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 7200}).body
         path, headers = f"/v1/tasks/{created['id']}", {"If-Match": f'"{created["version"]}"'}
-        # A second before messages of that minute are sent at once, and not by the trigger.
+        # It is one second before the time from which a message of that minute is sent at once, not by the trigger.
         scenario.time.run_until((scenario.now // MINUTE + 1) * MINUTE + 29 * SECOND)
         due = to_iso((scenario.now // MINUTE + 4) * MINUTE + 30 * SECOND)
-        # The second one has read the record, and is slow to write its payload down.
+        # The second change has read the record, and its write of the payload is slow.
         large = ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]
         scenario.slow(lambda call: _is_write_of(created["id"], "put_item", call), 2 * SECOND)
         second = scenario.send("PATCH", path, {"due_at": due, "payload": large}, headers=headers)
@@ -107,7 +107,7 @@ def test_a_refused_change_does_not_silence_the_timer_of_the_accepted_one() -> No
 
 
 def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
-    """Each heartbeat of a deferred attempt sets a timer for its new deadline, but each minute has at most one."""
+    """Each heartbeat of a deferred attempt sets a timer for its new deadline, with at most one timer per minute."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_within_seconds": 1800}).body
@@ -118,14 +118,14 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
             scenario.run(10 * SECOND)
         timers = [item for item in scenario.items() if schema.TIMER_MARK in item[schema.SORT_KEY]["S"]]
         minutes = [item[schema.PARTITION_KEY]["S"] for item in timers]
-        # The first is that of the deferral itself.
+        # The first timer is that of the deferral.
         assert len(minutes[1:]) == len(set(minutes[1:])) <= 7
         scenario.run(HOUR)
         assert scenario.record(created["id"]).attempt > 1
 
 
 def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target() -> None:
-    """A refused change's timer for pull workers has no effect: the accepted target is called, once."""
+    """A refused change's timer for pull workers has no effect, and the accepted target is called once."""
     with Scenario() as scenario:
         calls: list[str] = []
         scenario.target = lambda phase, _context: calls.append(phase)
@@ -141,7 +141,7 @@ def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target(
         second = scenario.send("PATCH", path, {"due_at": at, "target": {"kind": "pull"}}, headers=headers)
         scenario.time.run_until(due - 3 * SECOND)
         assert (first[0].status, second[0].status) == (200, 412)
-        # The worker functions come late, so that the pull worker is the first.
+        # The worker functions come late, so that the pull worker comes first.
         scenario.receiving = False
         wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 6}
         assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
@@ -154,7 +154,7 @@ def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target(
 
 
 def test_a_refused_change_to_another_target_does_not_delay_what_is_pulled() -> None:
-    """A refused change's timer for an endpoint delays a pulled task by seconds at most."""
+    """A refused change's timer for an endpoint delays a pulled task by at most a few seconds."""
     with Scenario() as scenario:
         created = scenario.ask(
             "POST", "/v1/tasks", {"type": PULLED, "delay_seconds": 3600, "timeout_seconds": 600}
@@ -182,7 +182,7 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": before * 60}).body
         path, due = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + after) * MINUTE
         assert scenario.ask("POST", f"{path}/pause").status == 200
-        # The resume has read the record, and its write is delayed until the change is made.
+        # The resume has read the record, and its write is delayed until the other change is made.
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 100)
         resumed = scenario.send("POST", f"{path}/resume")
         scenario.run(30)
@@ -196,7 +196,7 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
 
 
 def test_of_two_resumes_of_a_running_task_the_later_one_is_refused() -> None:
-    """Of two overlapping resumes, one withdraws the request to pause and the other is a conflict."""
+    """Of two overlapping resumes, the first withdraws the request to pause and the second is a conflict."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "timeout_seconds": 600}).body
         path = f"/v1/tasks/{created['id']}"

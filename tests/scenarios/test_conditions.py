@@ -1,4 +1,4 @@
-"""Nodes with conditions run, are skipped or fail depending on their parents' results."""
+"""Nodes with conditions run, are skipped or fail, depending on their parents' results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def giving(graphs: Graphs, **results: Any) -> None:  # noqa: ANN401 - JSON
 
 
 def test_one_of_two_branches_runs() -> None:
-    """If a condition is false, its node and the nodes that need it are skipped; the join and the topology succeed."""
+    """If a condition is false, its node and dependent nodes are skipped, and the join and the topology succeed."""
     with Graphs() as graphs:
         giving(graphs, check={"rows": 7})
         graphs.submit(BRANCHES)
@@ -49,7 +49,7 @@ def test_one_of_two_branches_runs() -> None:
 
 
 def test_a_condition_that_gives_no_answer_fails_its_node() -> None:
-    """The node fails without running, its error has the condition's result, and `on_failure` applies as usual."""
+    """A node whose condition cannot be evaluated fails without running, and `on_failure` applies as usual."""
     with Graphs() as graphs:
         giving(graphs, check={"rwos": 7})
         nodes = BRANCHES | {"alarm": {"type": PLAIN, "depends_on": ["large"], "trigger_rule": "one_failed"}}
@@ -66,7 +66,7 @@ def test_a_condition_that_gives_no_answer_fails_its_node() -> None:
 
 
 def test_a_branch_is_chosen_by_the_error_of_a_parent() -> None:
-    """Like a `Catch` in Step Functions, a condition on one parent's error works beside many other parents."""
+    """A condition on one parent's error works like a `Catch` in Step Functions, even with many other parents."""
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
         other = {f"n{number}": {"type": PLAIN} for number in range(6)}
@@ -84,7 +84,7 @@ def test_a_branch_is_chosen_by_the_error_of_a_parent() -> None:
 
 @pytest.mark.parametrize(("error", "state"), [("Unretriable", "succeeded"), ("Other", "failed")])
 def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -> None:
-    """If the condition of the handling node skips that node, the topology fails."""
+    """If the handling node's condition skips the node, the topology fails."""
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
         refund = {"type": PLAIN, "depends_on": ["pay"], "trigger_rule": "one_failed"}
@@ -96,7 +96,7 @@ def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -
 
 @pytest.mark.parametrize("rows", [7, 700])
 def test_a_retry_of_the_topology_asks_conditions_of_what_runs_again(rows: int) -> None:
-    """Nodes skipped because of kept results stay skipped; their conditions are not evaluated again."""
+    """In a rerun with kept results, skipped nodes stay skipped, and their conditions are not evaluated again."""
     with Graphs() as graphs:
         giving(graphs, check={"rows": rows}, after=Unretriable())
         graphs.submit(BRANCHES)

@@ -1,4 +1,4 @@
-"""A dry run's token: tasks that were created, or ended, after the dry run are not touched."""
+"""A dry run's token excludes tasks that were created or ended after the dry run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _confirmed(tasks: Tasks, path: str, body: dict[str, Any], token: str) -> Rep
 
 @pytest.mark.parametrize("more", [{}, {"limit": 100}], ids=["whole", "piece"])
 def test_what_is_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]) -> None:
-    """The filter matches later tasks too, but the token covers only earlier ones."""
+    """A run with a token acts only on tasks from before the dry run, though the filter also matches later tasks."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(3)]
         token = _token(tasks, CANCEL, PLAINS)
@@ -77,7 +77,7 @@ def test_what_fails_after_the_dry_run_is_not_retried() -> None:
 
 
 def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Later pages of a dry run, given the first page's token, count no newer task and return the same token."""
+    """Later pages of a dry run with the first page's token count no newer tasks and return the same token."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         for number in range(105):
@@ -90,7 +90,7 @@ def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.Monk
         second = tasks.ask("POST", CANCEL, {**dry, **follows, "confirmation_token": first["confirmation_token"]}).body
         assert (first["matched"], second["matched"], second["next_token"]) == (100, 5, None)
         assert second["confirmation_token"] == first["confirmation_token"]
-        # Otherwise the pieces would have counted until different moments, which no token could express.
+        # Otherwise the parts would be counted up to different moments, which a token cannot express.
         assert tasks.ask("POST", CANCEL, {**dry, **follows}).body["confirmation_token"] is None
         done = _confirmed(tasks, CANCEL, PLAINS, first["confirmation_token"])
         tasks.run(MINUTE)
@@ -111,7 +111,7 @@ def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.Monk
     ],
 )
 def test_a_token_is_good_for_its_filter_and_action_alone(path: str, body: dict[str, Any]) -> None:
-    """With another filter or action, or with running tasks included, the token is refused and nothing is done."""
+    """With another filter or action, or with running tasks included, the token is refused and no task changes."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
         refused = _confirmed(tasks, path, body, _token(tasks, CANCEL, PLAINS))
@@ -121,7 +121,7 @@ def test_a_token_is_good_for_its_filter_and_action_alone(path: str, body: dict[s
 
 
 def test_a_token_is_bound_to_the_update() -> None:
-    """The token covers the update (`null` differs from an omitted field), but neither pace nor order."""
+    """The token covers the update (`null` differs from an omitted field), but neither the pace nor the order."""
     with Tasks() as tasks:
         tasks.create(HOUR)
         body = {**PLAINS, "update": {"priority": "low", "tags": {"b": "1", "a": "2"}}}
@@ -134,7 +134,7 @@ def test_a_token_is_bound_to_the_update() -> None:
 
 @pytest.mark.parametrize("token", ["", "x", "MTE3OTUyMjgzODcyNTA", "é"])
 def test_what_is_no_token_is_refused(token: str) -> None:
-    """An invalid token is refused, and nothing is done."""
+    """An invalid token is refused, and no task changes."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
         assert _confirmed(tasks, CANCEL, PLAINS, token).status == 422
@@ -145,7 +145,7 @@ def test_what_is_no_token_is_refused(token: str) -> None:
 
 
 def test_only_a_dry_run_hands_out_a_token() -> None:
-    """A real run returns no token, and another owner's token is refused."""
+    """A real run returns no token, and a token from another owner is refused."""
     with Tasks() as tasks:
         tasks.create(HOUR)
         token = _token(tasks, CANCEL, PLAINS)

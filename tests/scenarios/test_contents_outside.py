@@ -1,4 +1,4 @@
-"""Task data outside the record: nothing is removed while needed, and nothing is kept forever."""
+"""Contents stored outside the record are kept while they are needed, and then removed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UPLOADED = b"\x89PNG, in short"
 
 
 def contents(scenario: Scenario) -> dict[str, int | None]:
-    """The contents stored in items, each with its expiry in seconds, or `None` if it does not expire."""
+    """The contents stored in items, each with its expiry in seconds, or `None` without an expiry."""
     return {
         item[schema.SORT_KEY]["S"]: int(item[schema.TTL]["N"]) if schema.TTL in item else None
         for item in scenario.items(schema.CONTENT_PREFIX)
@@ -34,13 +34,13 @@ def contents(scenario: Scenario) -> dict[str, int | None]:
 
 
 def tags(scenario: Scenario) -> list[str]:
-    """The tags of all objects; empty for objects that no lifecycle rule removes."""
+    """The tags of all objects, with empty tags for objects that no lifecycle rule removes."""
     kept = "=".join(schema.KEPT_TAG)
     return [scenario.s3.tags.get(place, "").replace(kept, "") for place in scenario.s3.objects]
 
 
 def lose(scenario: Scenario) -> None:
-    """Remove every content stored outside a record, as TTL may in any order after expiry."""
+    """Remove all contents stored outside records, as TTL can do in any order after the expiry."""
     for item in scenario.items(schema.CONTENT_PREFIX):
         scenario.table.write(scenario.now, (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]), None)
 
@@ -55,7 +55,7 @@ def throttled(scenario: Scenario) -> Any:  # noqa: ANN401 - raises
 
 
 def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a handler
-    """A handler that runs until a pause is requested, and then leaves a checkpoint."""
+    """A handler that runs until a pause is requested, and then saves a checkpoint."""
 
     def work(_phase: str, context: Context) -> None:
         while context.requested_action is None:
@@ -67,7 +67,7 @@ def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a 
 
 @pytest.mark.slow
 def test_attempts_are_told_of_for_as_long_as_their_task_lives() -> None:
-    """All attempts of a task retried for more than a day are shown, although the retention is one day."""
+    """All attempts of a task that is retried for more than a day are shown, although the retention is one day."""
     with Scenario() as scenario:
         scenario.environ[Variable.RETENTION_DAYS] = "1"
 
@@ -102,7 +102,7 @@ def test_attempts_of_an_ended_task_are_removed_with_it() -> None:
 
 
 def test_a_content_outlives_its_record() -> None:
-    """TTL keeps no order, so payload and result expire days after the record."""
+    """TTL removes items in any order, so payload and result expire days after the record."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: OTHER
         order = {"type": PLAIN, "payload": BIG, "delay_seconds": 10}
@@ -117,7 +117,7 @@ def test_a_content_outlives_its_record() -> None:
 
 @pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
 def test_a_read_says_that_a_content_has_expired(size: list[str]) -> None:
-    """A task whose payload and result have expired says so when read; a rollback is refused with `content_expired`."""
+    """A task says when its payload and result have expired, and its rollback is refused with `content_expired`."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: BIG
         task = scenario.ask("POST", "/v1/tasks", {"type": UNDONE, "payload": size}).body["id"]
@@ -134,7 +134,7 @@ def test_a_read_says_that_a_content_has_expired(size: list[str]) -> None:
 
 
 def test_a_task_whose_payload_is_gone_fails_with_the_reason() -> None:
-    """A missing payload fails the task at once with `ContentExpired`; a retry is refused with that reason."""
+    """A task with a missing payload fails at once with `ContentExpired`, and a retry is refused for that reason."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 60}).body["id"]
         lose(scenario)
@@ -157,7 +157,7 @@ def test_a_reopened_task_keeps_its_contents() -> None:
 
 
 def test_earlier_checkpoints_expire() -> None:
-    """Of several large checkpoints, only the last is kept while the task is open, and none after its end."""
+    """Of several large checkpoints, only the last is kept while the task is open, and all are removed after its end."""
     with Scenario() as scenario:
         scenario.target = until_asked(scenario, BIG)
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "timeout_seconds": 800}).body["id"]
@@ -205,7 +205,7 @@ def test_the_payload_of_a_creation_that_failed_expires(size: list[str]) -> None:
 
 @pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
 def test_the_payload_of_an_open_task_never_expires(size: list[str]) -> None:
-    """A referenced payload has no expiry, however far ahead the due time is; neither has one that replaces it."""
+    """A payload that a record refers to has no expiry, however late the due time, even after a replacement."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": size, "delay_seconds": 86_400}).body["id"]
         assert (list(contents(scenario).values()) or tags(scenario)) in ([None], [""])
@@ -216,7 +216,7 @@ def test_the_payload_of_an_open_task_never_expires(size: list[str]) -> None:
 
 
 def test_a_change_that_was_throttled_takes_no_payload_away() -> None:
-    """If a change is throttled, the client gets 503 and the record's payload has no expiry."""
+    """If a change is throttled, the client gets 503, and the record's payload still has no expiry."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 86_400}).body["id"]
         scenario.once(
@@ -233,7 +233,7 @@ def test_a_change_that_was_throttled_takes_no_payload_away() -> None:
 
 
 def test_an_occurrence_and_its_schedule_keep_their_payloads() -> None:
-    """Payloads of a schedule and of its open occurrence do not expire; a replaced payload does."""
+    """Payloads of a schedule and its open occurrence do not expire, but a replaced payload does."""
     with Scenario() as scenario:
         body = {"name": "hourly", "cron": "0 * * * *", "task": {"type": PLAIN, "payload": BIG}}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
@@ -248,7 +248,7 @@ def test_an_occurrence_and_its_schedule_keep_their_payloads() -> None:
 
 @pytest.mark.parametrize("how", ["create", "change", "retry"])
 def test_what_is_cancelled_before_its_content_is_kept_leaves_nothing_for_ever(how: str) -> None:
-    """A cancel just before a new payload's expiry is removed leaves every payload with an expiry."""
+    """If a cancel happens just before a new payload's expiry is removed, every payload has an expiry afterwards."""
     with Scenario() as scenario:
         scenario.ticking = False
         order = {"type": PLAIN, "payload": BIG, "delay_seconds": 600, "retry": {"max_attempts": 1}}
@@ -288,7 +288,7 @@ def is_kept(call: Call) -> bool:
 
 
 def upload(scenario: Scenario) -> dict[str, object]:
-    """Upload a payload, and return a creation body that refers to it."""
+    """Upload a payload, and return the body of a create request that refers to the upload."""
     body = {"id": "scan-17", "size": len(UPLOADED), "content_type": "image/png"}
     signed = scenario.ask("POST", "/v1/uploads", body).body
     assert scenario.s3.send_signed("PUT", signed["url"], signed["headers"], UPLOADED) == (200, b"")
@@ -296,7 +296,7 @@ def upload(scenario: Scenario) -> dict[str, object]:
 
 
 def test_an_uploaded_payload_lives_as_long_as_its_task() -> None:
-    """No lifecycle rule removes the payload while the task is open; after the end one does. The upload is removed."""
+    """A lifecycle rule removes an uploaded payload only after the task has ended; the original upload is removed."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", upload(scenario)).body["id"]
         ((_, key),) = scenario.s3.objects
@@ -309,7 +309,7 @@ def test_an_uploaded_payload_lives_as_long_as_its_task() -> None:
 
 @pytest.mark.parametrize("number", range(8))
 def test_a_creation_with_an_upload_can_fail_at_any_call_and_is_repeated(number: int) -> None:
-    """Whichever AWS call fails, a repeat with the same key creates one task with the uploaded payload."""
+    """If any AWS call of a creation fails, a repeat with the same key creates one task with the uploaded payload."""
     with Scenario() as scenario:
         body, calls = upload(scenario), 0
 
@@ -331,10 +331,10 @@ def test_a_creation_with_an_upload_can_fail_at_any_call_and_is_repeated(number: 
 
 
 def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
-    """The copy that finds the upload already used returns the other copy's task."""
+    """If one copy of a request finds that another has already used the upload, both return the same task."""
     with Scenario() as scenario:
         body, headers = upload(scenario), {"idempotency-key": "order-17"}
-        # The first copy looks for the upload after the second one has used it.
+        # The first copy looks for the upload after the second copy has used it.
         scenario.slow(lambda call: call.operation == "head_object", 5 * SECOND)
         first = scenario.send("POST", "/v1/tasks", body, headers=headers)
         scenario.run(SECOND)
@@ -347,10 +347,11 @@ def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
 
 @pytest.mark.parametrize("keys", [("order-17", "order-17"), ("order-17", "order-18")])
 def test_an_upload_that_two_creations_copy_is_lost_to_neither(keys: tuple[str, str]) -> None:
-    """Copies of one request are one task with one object; two requests are two tasks with an object each."""
+    """Two copies of one request create one task with one object; two requests create two tasks, each with an object."""
     with Scenario() as scenario:
         body = upload(scenario)
-        # The first creation has copied the upload, and writes its record when the second one has removed it.
+        # The first request has copied the upload, and writes its record after the second request has removed the
+        # upload.
         scenario.slow(lambda call: call.operation == "put_item" and schema.STATE in call.request["Item"], 5 * SECOND)
         first = scenario.send("POST", "/v1/tasks", body, headers={"idempotency-key": keys[0]})
         scenario.run(SECOND)

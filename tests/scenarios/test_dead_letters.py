@@ -1,4 +1,4 @@
-"""Dead letters: a task whose message was received too often."""
+"""Dead letters are tasks whose messages were received too often."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def tasks() -> Tasks:
-    """An account in which messages may become dead letters, and no recovery scan comes first."""
+    """An account in which messages can become dead letters, because no recovery scan comes first."""
     made = Tasks()
     made.faulty, made.ticking = True, False
     return made
@@ -48,7 +48,7 @@ def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int 
 
 @pytest.mark.parametrize("most", [1, 5])
 def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) -> None:
-    """For a running task, a message is sent for after the lease, and the record does not change."""
+    """If a running task has a dead letter, a message is sent for after the lease, and the record does not change."""
     with tasks:
         tasks.last(20)
         task_id = tasks.create(retry={"max_attempts": most})
@@ -62,7 +62,7 @@ def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) 
 
 
 def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
-    """A new message starts the next attempt."""
+    """The message that replaces a dead letter starts the next attempt."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -77,7 +77,7 @@ def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("target", [MACHINE, {"kind": "approval", "on_timeout": "approve"}], ids=["job", "approval"])
 def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[str, Any]) -> None:
-    """A lost worker does not fail the last attempt of a job or approval: the job is found, or the approval awaited."""
+    """A dead letter does not fail the last attempt of a job or approval, which is looked up or awaited again."""
     with tasks:
 
         def die(call: Call) -> None:
@@ -100,7 +100,7 @@ def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[s
 
 
 def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:
-    """For an outdated, paused or ended task, nothing is written or sent."""
+    """For a dead letter whose task is outdated, paused or ended, no write and no message is made."""
     with tasks:
         changed, paused, cancelled = (tasks.create(30 * MINUTE) for _ in range(3))
         tasks.change(changed, delay_seconds=2400)
@@ -115,7 +115,7 @@ def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:
 
 
 def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
-    """A new message makes a worker do the outcome's follow-up."""
+    """If a dead letter's task has its outcome, a new message makes a worker do the outcome's follow-up."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(callback_url="https://hooks.example.org/ended")
@@ -132,7 +132,7 @@ def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
 
 
 def test_a_letter_whose_fresh_message_is_refused_comes_again(tasks: Tasks) -> None:
-    """The dead letter is kept while the queue refuses messages."""
+    """A dead letter is kept on its queue while the work queue refuses messages."""
     with tasks:
         tasks.last(20)
         task_id = tasks.create()
@@ -145,7 +145,7 @@ def test_a_letter_whose_fresh_message_is_refused_comes_again(tasks: Tasks) -> No
 
 
 def test_a_dead_letter_of_a_pulled_task_is_sent_to_its_queue(tasks: Tasks) -> None:
-    """A pulled task's dead letter is sent again to the queue that pull workers read."""
+    """A pulled task's dead letter is sent again to the queue from which pull workers read."""
     with tasks:
         task_id = tasks.create(kind=PULLED)
         _give_up(tasks, task_id, "pulled")

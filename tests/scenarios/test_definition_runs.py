@@ -1,4 +1,4 @@
-"""Schedules that run topology definitions: which version each occurrence runs, also if the definition changes."""
+"""Which version each occurrence runs if a schedule runs a topology definition, also when the definition changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DefinitionRuns(Schedules):
 
 
 def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed() -> None:
-    """Occurrences placed before a change keep their graph; later ones have the new graph, with the parameters."""
+    """Occurrences placed before a change to the definition keep their graph; later occurrences have the new graph."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule(parameters={"region": "us"})
@@ -53,7 +53,7 @@ def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed()
 
 
 def test_a_pinned_version_stays() -> None:
-    """A pinned version runs even if there are later versions."""
+    """A schedule with a pinned version runs that version even if later versions exist."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule(version=1)
@@ -63,7 +63,7 @@ def test_a_pinned_version_stays() -> None:
 
 
 def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -> None:
-    """If a new version needs a parameter that the schedule does not set, no run is created."""
+    """If a new version needs a parameter that the schedule does not set, the schedule is paused with the reason."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule()
@@ -77,7 +77,7 @@ def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -
 
 
 def test_a_condition_asks_the_parameters_of_its_run() -> None:
-    """Conditions use the parameters of their own run, alone or with parents' results, also in a sub-topology."""
+    """A run's conditions use the parameters of the run, alone or with parents' results, also in a sub-topology."""
     with DefinitionRuns() as scenario:
         nodes = {
             "load": {"type": PLAIN},

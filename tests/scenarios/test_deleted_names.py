@@ -1,4 +1,4 @@
-"""Reused names: nothing from before a deletion comes back, however late it arrives."""
+"""After a deletion, a name can be reused, and no late write from before the deletion affects the new item."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_late_save_of_the_trigger_does_not_bring_a_deleted_schedule_back(is_lost: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """The trigger's save arrives after the schedule was deleted and its name reused: the new schedule stays."""
+    """If the trigger's save arrives after the schedule's name was reused, the new schedule does not change."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         save = writes("trigger", "#nightly", "put_item")
@@ -116,14 +116,14 @@ def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
 
 
 def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
-    """A note about an occurrence of the old schedule is not added to a new schedule with the same name."""
+    """A note about an occurrence of a deleted schedule is not added to a new schedule with the same name."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         assert scenario.ask("POST", f"{NIGHTLY}/pause").status == 200
         reads: list[Call] = []
 
         def is_second_read(call: Call) -> bool:
-            """The first read is the check whether the occurrence may begin."""
+            """The first read checks whether the occurrence may begin."""
             if call.machine.function == "worker" and call.operation == "query":
                 reads.append(call)
             return len(reads) == 2
@@ -136,7 +136,7 @@ def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
 
 
 def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() -> None:
-    """A creation's first try arrives after the second try created the schedule and its user deleted it."""
+    """A first try that arrives after the schedule was created by the second try and then deleted creates nothing."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "#nightly", "put_item"), 36 * SECOND)
         scenario.send("POST", "/v1/schedules", OLD)
@@ -153,16 +153,16 @@ def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() 
 @pytest.mark.parametrize("what", ["create", "change"])
 @pytest.mark.parametrize("is_made_again", [False, True], ids=["gone", "another"])
 def test_what_is_deleted_just_after_its_write_is_answered_as_written(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - same
-    """A creation or change whose schedule is deleted while its occurrences are created does not get 404.
+    """A creation or change whose schedule is deleted while occurrences are created gets no 404.
 
-    Its response is not another schedule with the same name, either.
+    The response is not that of another schedule with the same name, either.
     """
     with Scenario() as scenario:
         if what == "change":
             assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
 
         def delete(_call: Call) -> None:
-            assert scenario.users.ask("DELETE", NIGHTLY).status == 200  # type: ignore[union-attr]  # it is answered
+            assert scenario.users.ask("DELETE", NIGHTLY).status == 200  # it has a response
             if is_made_again:
                 assert scenario.users.ask("POST", "/v1/schedules", NEW).status == 201  # type: ignore[union-attr]  # same
 
@@ -181,7 +181,7 @@ def test_what_is_deleted_just_after_its_write_is_answered_as_written(what: str, 
 
 
 def test_a_name_can_be_used_again_and_again() -> None:
-    """A name is free right after a deletion, and after the deletion marker, which no list shows, has expired."""
+    """A name can be reused right after a deletion, and again after the hidden deletion marker has expired."""
     with Scenario() as scenario:
         for _ in range(3):
             assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
@@ -200,7 +200,7 @@ def test_a_name_can_be_used_again_and_again() -> None:
 
 
 def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
-    """A change with the old schedule's ETag is refused, even if the new one has changed as often."""
+    """A change with a deleted schedule's ETag is refused, even if the new schedule has changed as often."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         version = scenario.ask("PATCH", NIGHTLY, {"cron": "*/2 * * * *"}).body["version"]
@@ -214,7 +214,7 @@ def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_slow_deletion_leaves_the_activity_of_the_new_schedule_alone(is_lost: bool) -> None:  # noqa: FBT001 - same
-    """The rest of a slow deletion happens after the name is reused: the new runs still do not overlap."""
+    """If a slow deletion continues after the name is reused, the new schedule's runs still do not overlap."""
     with Scenario() as scenario:
         running: set[str] = set()
         most: list[int] = []
@@ -261,7 +261,7 @@ def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: st
         scenario.run(2 * LATEST_ARRIVAL)
         found = scenario.ask("GET", CALENDAR)
         if late == "PUT" and not is_lost:
-            # It was still waiting for its response: written anew over the other one, it is the last of all.
+            # This request was still waiting for its response, so the calendar is written again, after all other writes.
             assert replies[0].status == 200
             assert list(found.body["dates"]) == ["2027-02-02"]
         else:
@@ -270,7 +270,7 @@ def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: st
 
 
 def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
-    """The first try arrives after the second created the calendar and its user deleted it."""
+    """A calendar request that arrives after the calendar was created by a second try and deleted creates nothing."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "off", "put_item"))
         scenario.send("PUT", CALENDAR, {"dates": ["2027-01-01"]})
@@ -283,7 +283,7 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
 
 
 def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
-    """Operators' switches share one item that is never removed, so its version only grows."""
+    """Operators' switches share one item that is never removed, so the item's version only grows."""
     with Scenario() as scenario:
         path, switch = "/v1/switches/owner/local", {"stopped": True}
         met = land_late(scenario, writes("api", "operators", "put_item"))
@@ -296,9 +296,9 @@ def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
 
 
 def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> None:
-    """A lock's item outlives its holders and its version grows, so the late take of an ended attempt fails."""
+    """A lock's item outlives its holders and its version grows, so a late take by an ended attempt fails."""
     with Scenario() as scenario:
-        scenario.faulty = True  # the first attempt is tried again
+        scenario.faulty = True  # the first attempt is retried
         met = land_late(scenario, writes("worker", "#db-17", "put_item"))
         first = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "lock": {"key": "db-17"}})
         assert scenario.run_until(lambda: met)
@@ -309,7 +309,7 @@ def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> No
 
 
 def test_a_late_save_of_an_idempotency_key_does_not_replace_the_one_that_counts() -> None:
-    """The first try arrives after the second created the task: a third try still returns that task."""
+    """If a first try arrives after the second try has created the task, a third try still returns that task."""
     with Scenario() as scenario:
         body, headers = {"type": PLAIN, "delay_seconds": 600}, {"Idempotency-Key": "once"}
         met = land_late(

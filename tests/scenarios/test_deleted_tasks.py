@@ -1,4 +1,4 @@
-"""A deleted task and its contents no longer exist for its user, and nothing brings them back."""
+"""A deleted task and its contents cannot be read any more, and no late or repeated request restores them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(8_000))
-"""Too large for an item: it lies in S3."""
+"""The payload is too large for an item and is stored in S3."""
 
 
 def created(scenario: Scenario, headers: dict[str, str] | None = None, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -31,7 +31,7 @@ def writes_record(task_id: str, call: Call) -> bool:
 
 @pytest.mark.parametrize("payload", ["secret words", "secret" + LARGE[:9_000], "secret" + LARGE])
 def test_nothing_is_left_of_an_ended_task(payload: str) -> None:
-    """Payload, names and tags are gone from all stores and lists; further requests get 404."""
+    """After a deletion, the payload, names and tags are in no store or list, and later requests get 404."""
     with Scenario() as scenario:
         task = created(scenario, payload=payload, name="secret name", tags={"secret": "tag"})
         path = f"/v1/tasks/{task['id']}"
@@ -49,7 +49,7 @@ def test_nothing_is_left_of_an_ended_task(payload: str) -> None:
 
 
 def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
-    """A task deleted before it started is cancelled; its message starts nothing."""
+    """A task that is deleted before it started is cancelled, and its message starts nothing."""
     with Scenario() as scenario:
         task = created(scenario, delay_seconds=30)
         assert scenario.ask("DELETE", f"/v1/tasks/{task['id']}").status == 204
@@ -59,7 +59,7 @@ def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
 
 
 def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
-    """A repeated creation says that the task was deleted; with another key, a new task is created."""
+    """A repeated creation says that the task was deleted; a request with another key creates a new task."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 30}
         key = {"Idempotency-Key": "a"}
@@ -72,7 +72,7 @@ def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
 
 
 def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
-    """A deletion's write that is applied twice, as its response was lost, is recognized."""
+    """If a deletion's response is lost and the SDK repeats the write, the deletion still succeeds."""
     with Scenario() as scenario:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"
@@ -88,7 +88,7 @@ def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
 
 
 def test_a_deletion_of_another_version_is_refused() -> None:
-    """If `If-Match` names another version, the task does not change."""
+    """A deletion whose `If-Match` names another version is refused, and the task does not change."""
     with Scenario() as scenario:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"
@@ -99,7 +99,7 @@ def test_a_deletion_of_another_version_is_refused() -> None:
 
 @pytest.mark.parametrize("pause", [1, 40, 90])
 def test_of_a_retry_and_a_deletion_at_once_one_wins(pause: int) -> None:
-    """Either the task is deleted, or the task runs again with its payload."""
+    """If a deletion and a retry overlap, either the task is deleted, or it runs again with its payload."""
     with Scenario() as scenario:
         task = created(scenario, type="no.such", allow_unknown_type=True, payload=LARGE, retry={"max_attempts": 1})
         path = f"/v1/tasks/{task['id']}"
@@ -116,7 +116,7 @@ def test_of_a_retry_and_a_deletion_at_once_one_wins(pause: int) -> None:
 
 
 def test_a_schedule_goes_on_without_a_deleted_run() -> None:
-    """A permanent schedule continues after its ended or pending run is deleted."""
+    """A permanent schedule continues after a run that has ended or is pending is deleted."""
     with Scenario() as scenario:
         schedule = {"name": "poller", "permanent": {"gap_seconds": 60}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", schedule).status == 201

@@ -1,4 +1,4 @@
-"""A deleted topology and its nodes no longer exist, and nothing brings them back."""
+"""A deleted topology and its nodes cannot be read any more, and no late or repeated request restores them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FAILING: dict[str, dict[str, Any]] = {
 
 
 def listed(graphs: Graphs) -> list[str]:
-    """The ids of all tasks, nodes included, that their owner is shown."""
+    """The ids of all tasks, including nodes, that their owner can list."""
     return [task["id"] for task in graphs.ask("GET", "/v1/tasks", query="include_nodes=true").body["tasks"]]
 
 
 def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:
-    """Payloads and node names are gone from all stores and lists; further requests get 404."""
+    """After a deletion, payloads and node names are in no store or list, and later requests get 404."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET, name="secret name")
         graphs.run_until_ended()
@@ -54,7 +54,7 @@ def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:
 
 
 def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
-    """A topology deleted before it started never creates any node."""
+    """A topology that is deleted before it started never creates a node."""
     with Graphs() as graphs:
         topology = graphs.submit(DIAMOND, delay_seconds=600)
         assert graphs.ask("DELETE", f"/v1/tasks/{topology}").status == 204
@@ -63,7 +63,7 @@ def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
 
 
 def test_one_that_runs_is_not_deleted() -> None:
-    """Deleting a running topology is a conflict; once cancelled and ended, it can be deleted."""
+    """Deleting a running topology is a conflict; a topology that was cancelled and has ended can be deleted."""
     with Graphs() as graphs:
         nodes: dict[str, dict[str, Any]] = {
             "a": {"type": PLAIN},
@@ -80,7 +80,7 @@ def test_one_that_runs_is_not_deleted() -> None:
 
 
 def test_a_node_is_deleted_with_its_topology_only() -> None:
-    """A node cannot be deleted alone, even after its end; the error says to delete its topology."""
+    """A node cannot be deleted alone, even after its end, and the error says to delete its topology."""
     with Graphs() as graphs:
         graphs.submit(DIAMOND)
         graphs.run_until_ended()
@@ -115,7 +115,7 @@ def test_a_node_that_runs_again_keeps_its_topology() -> None:
 
 
 def test_the_nodes_of_every_run_are_deleted() -> None:
-    """Nodes of the run before a retry are deleted as well."""
+    """Nodes from the run before a retry are deleted as well."""
     with Graphs() as graphs:
         topology = graphs.submit(FAILING)
         graphs.run_until_ended()
@@ -129,7 +129,7 @@ def test_the_nodes_of_every_run_are_deleted() -> None:
 
 
 def test_a_deletion_that_was_cut_off_goes_on_when_it_is_repeated() -> None:
-    """The topology is deleted at once; a repeated deletion removes the remaining nodes."""
+    """A deletion that is cut off deletes the topology at once, and a repeat removes the remaining nodes."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET)
         graphs.run_until_ended()
@@ -150,7 +150,7 @@ def test_a_deletion_that_was_cut_off_goes_on_when_it_is_repeated() -> None:
 
 @pytest.mark.parametrize("pause", [1, 40, 90])
 def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
-    """Either the topology and its nodes are deleted, or it runs again and keeps what succeeded."""
+    """If a deletion and a retry overlap, either the topology is deleted, or it runs again and keeps its successes."""
     with Graphs() as graphs:
         topology = graphs.submit(FAILING)
         graphs.run_until_ended()
@@ -175,7 +175,7 @@ def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
 
 @pytest.mark.slow
 def test_many_nodes_are_deleted_by_a_bulk_operation() -> None:
-    """The response comes soon, and the nodes are deleted in the background."""
+    """Deleting a topology with many nodes is answered soon, and the nodes are deleted in the background."""
     with Graphs() as graphs:
         topology = graphs.submit(
             {f"secret{n}": {"type": PLAIN, "payload": "secret" + (LARGE if n == 119 else "")} for n in range(120)}

@@ -32,7 +32,7 @@ def refused(tasks: Tasks, **fields: Any) -> tuple[str, str]:  # noqa: ANN401 - J
 
 
 def test_a_task_waits_for_others_and_starts_within_a_second_of_the_last_end() -> None:
-    """The task is blocked past its due time; its lateness counts from when it may start."""
+    """A task with dependencies is blocked past its due time; its lateness counts from the last dependency's end."""
     with Tasks() as tasks:
         tasks.last(30)
         first, second = tasks.create(), tasks.create(10 * SECOND)
@@ -49,7 +49,7 @@ def test_a_task_waits_for_others_and_starts_within_a_second_of_the_last_end() ->
 
 
 def test_a_due_time_is_the_earliest_start() -> None:
-    """A task whose dependency ends before its due time still waits for that time."""
+    """A task whose dependency ends before the task's due time still waits for its due time."""
     with Tasks() as tasks:
         first = tasks.create()
         second = tasks.create(10 * MINUTE, after=[first])
@@ -61,7 +61,7 @@ def test_a_due_time_is_the_earliest_start() -> None:
 
 
 def test_what_has_ended_before_the_creation_counts() -> None:
-    """A dependency that already succeeded lets a new task run at once; a failed one ends the task at once."""
+    """A new task starts at once if its dependency has already succeeded, and ends at once if the dependency failed."""
     with Tasks() as tasks:
         done = tasks.create()
         tasks.run(5 * SECOND)
@@ -77,7 +77,7 @@ def test_what_has_ended_before_the_creation_counts() -> None:
 
 
 def test_a_failure_ends_a_chain_and_other_rules_run_after_it() -> None:
-    """A failure ends its dependents, and their dependents; tasks with `all_done` or `one_failed` run."""
+    """A failure ends all direct and indirect dependents, but tasks with `all_done` or `one_failed` run."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
         first = tasks.create(20 * SECOND, retry=ONCE)
@@ -96,7 +96,7 @@ def test_a_failure_ends_a_chain_and_other_rules_run_after_it() -> None:
 
 @pytest.mark.parametrize("length", [10, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_a_chain_runs_in_order(length: int) -> None:
-    """Each task of a chain starts soon after the previous one ends."""
+    """Each task in a chain starts soon after the previous task ends."""
     with Tasks() as tasks:
         chain = [tasks.create(MINUTE)]
         for _ in range(length - 1):
@@ -109,7 +109,7 @@ def test_a_chain_runs_in_order(length: int) -> None:
 
 @pytest.mark.slow
 def test_as_many_dependencies_as_allowed_and_many_dependents_of_one() -> None:
-    """A task with fifty dependencies runs after the last of them; two hundred dependents of that task all run."""
+    """A task with fifty dependencies runs after the last of them ends, and then its two hundred dependents run."""
     with Tasks() as tasks:
         tasks.last(20)
         many = [tasks.create() for _ in range(50)]
@@ -141,7 +141,7 @@ def test_dependencies_that_cannot_be_are_refused_by_name() -> None:
 
 
 def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
-    """If the occurrence had the same key and came later in the line, both would wait forever."""
+    """An ordered task cannot depend on an occurrence: if the occurrence were later in line, both would wait forever."""
     with Tasks() as tasks:
         occurrence = {"schedule": "nightly", "occurrence": "2026-12-01T02:00:00Z"}
         field, reason = refused(tasks, after=[occurrence], order={"key": "k"})
@@ -150,7 +150,7 @@ def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
 
 @pytest.mark.parametrize("then", ["retry", "nothing"])
 def test_a_dependency_that_is_retried_does_not_start_what_has_ended(then: str) -> None:
-    """A dependent stays cancelled until a user retries it; then it waits for its dependency's new outcome."""
+    """A dependent that has ended stays ended when its dependency is retried, until a user retries the dependent."""
     with Tasks() as tasks:
         tasks.fail(attempts=99)
         first = tasks.create(retry=ONCE)
@@ -191,7 +191,7 @@ def test_a_blocked_task_can_be_changed_paused_resumed_and_cancelled() -> None:
 
 
 def test_a_cancelled_dependency_ends_its_dependents() -> None:
-    """Dependents end whether the dependency is cancelled before its first start or between two attempts."""
+    """Dependents end when their dependency is cancelled, whether before its first start or between two attempts."""
     with Tasks() as tasks:
         tasks.fail()
         waiting, failing = tasks.create(HOUR), tasks.create(retry={"initial_seconds": 300, "max_seconds": 300})
@@ -209,7 +209,7 @@ def of_the_dependents(call: Call) -> bool:
 
 
 def notes_it(call: Call) -> bool:
-    """Whether a call records a dependent of a task."""
+    """Whether a call records a task's dependent."""
     return call.operation == "put_item" and "after#" in str(call.request)
 
 
@@ -242,7 +242,7 @@ def closes_it(call: Call) -> bool:
 @pytest.mark.parametrize("at", [of_the_dependents, notes_it, marks_it, releases_it, closes_it])
 @pytest.mark.parametrize("lose", [False, True])
 def test_a_crash_at_any_point_loses_no_task(at: Callable[[Call], bool], *, lose: bool) -> None:
-    """After a crash, even with lost messages, the dependent still runs, once."""
+    """After a crash at any point, even with lost messages, the dependent still runs exactly once."""
     with Tasks() as tasks:
         tasks.last(5)
         first = tasks.create()
@@ -262,7 +262,7 @@ def test_a_crash_at_any_point_loses_no_task(at: Callable[[Call], bool], *, lose:
 
 
 def test_an_end_between_the_read_and_the_note_is_seen() -> None:
-    """If a dependency ends while its dependent is recorded, the dependent reads it again and starts."""
+    """If a dependency ends while its dependent is being recorded, the dependent reads it again and starts."""
     with Tasks() as tasks:
         tasks.last(5)
         first = tasks.create()
@@ -273,7 +273,7 @@ def test_an_end_between_the_read_and_the_note_is_seen() -> None:
 
 
 def test_an_outcome_that_is_written_while_it_is_marked_has_its_follow_ups() -> None:
-    """A worker that read the record before it was marked still starts the dependent."""
+    """A worker that read a dependency's record before the record was marked still starts the dependent."""
     with Tasks() as tasks:
         tasks.last(5)
         first = tasks.create()
@@ -284,7 +284,7 @@ def test_an_outcome_that_is_written_while_it_is_marked_has_its_follow_ups() -> N
 
 
 def test_a_lost_first_message_is_found_by_the_first_scan() -> None:
-    """A scan finds a blocked task whose first message was lost, and records it at its dependency."""
+    """A scan finds a blocked task whose first message was lost, and records the task at its dependency."""
     with Tasks() as tasks:
         first = tasks.create(HOUR)
         second = tasks.create(after=[first])
@@ -295,7 +295,7 @@ def test_a_lost_first_message_is_found_by_the_first_scan() -> None:
 
 
 def test_an_outcome_is_remembered_after_its_record_has_expired(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dependency's outcome counts even if its record is removed before the other dependency ends."""
+    """A dependency's outcome counts even if its record is removed before another dependency ends."""
     monkeypatch.setattr(dependencies, "OUTCOME_REMEMBERED", 31 * DAY)
     with Tasks() as tasks:
         first, second = tasks.create(), tasks.create(5 * MINUTE)
@@ -303,7 +303,7 @@ def test_an_outcome_is_remembered_after_its_record_has_expired(monkeypatch: pyte
         tasks.run(MINUTE)
         key = tasks.record(first).id.partition, first
         tasks.table.write(tasks.now, key, None)
-        # In fact it has not expired.
+        # The record has not really expired, so its removal is reported as a violation.
         tasks.watching.violations.clear()
         tasks.run(10 * MINUTE)
         assert tasks.state(third) is State.SUCCEEDED
@@ -321,7 +321,7 @@ def test_a_note_of_a_dependent_outlives_the_next_check() -> None:
 
 
 def test_a_task_waits_for_an_occurrence_that_is_to_come() -> None:
-    """A task can wait for an occurrence without a task yet; `task_id` is shown once there is one."""
+    """A task can wait for an occurrence that has no task yet; `task_id` is shown once the task exists."""
     with Schedules() as schedules:
         schedules.last(5)
         schedules.make(cron="*/15 * * * *")
@@ -340,7 +340,7 @@ def test_a_task_waits_for_an_occurrence_that_is_to_come() -> None:
 
 
 def test_an_occurrence_that_never_comes_skips_its_dependents() -> None:
-    """If the schedule is deleted before the occurrence, the dependent is skipped."""
+    """If a schedule is deleted before the occurrence, tasks that depend on the occurrence are skipped."""
     with Schedules() as schedules:
         schedules.make(cron="*/15 * * * *")
         at = (schedules.now // (15 * MINUTE) + 2) * 15 * MINUTE
@@ -353,7 +353,7 @@ def test_an_occurrence_that_never_comes_skips_its_dependents() -> None:
 
 
 def test_occurrences_that_cannot_be_are_refused() -> None:
-    """Unknown schedules, times that are not the schedule's, and past occurrences without a task are refused."""
+    """Unknown schedules, times that are not in the schedule, and past occurrences without a task are refused."""
     with Schedules() as schedules:
         schedules.make(cron="*/15 * * * *")
         at = (schedules.now // (15 * MINUTE) + 2) * 15 * MINUTE

@@ -17,7 +17,7 @@ def instant(text: str) -> int:
 
 
 def test_an_outage_of_the_trigger_is_seen_and_its_end_too() -> None:
-    """`last_tick_at` is null before the first tick, then at most a minute old, and stands still in an outage."""
+    """`last_tick_at` is null before the first tick, then at most a minute old, and does not change in an outage."""
     with Scenario() as account:
         account.ticking = False
         assert account.ask("GET", PATH).body["last_tick_at"] is None
@@ -34,7 +34,7 @@ def test_an_outage_of_the_trigger_is_seen_and_its_end_too() -> None:
 
 
 def test_messages_are_counted_by_queue() -> None:
-    """A task due in a minute is a delayed message on its priority's queue; pulled types have their own queues."""
+    """A task that is due within a minute is counted as a delayed message on its priority's or pulled type's queue."""
     with Scenario() as account:
         urls = {"render": account.environ[Variable.QUEUE_LOW]}
         account.environ[Variable.PULLED_QUEUES] = json.dumps(urls)
@@ -50,7 +50,7 @@ def test_messages_are_counted_by_queue() -> None:
 
 
 def test_others_than_operators_are_not_told() -> None:
-    """Only operators see the status, which covers all owners' tasks."""
+    """Only operators can read the status, because it covers all owners' tasks."""
     with Scenario() as account:
         account.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         refused = account.ask("GET", PATH)

@@ -1,4 +1,4 @@
-"""Tasks start at their due times, whoever finds them, and at once after an outage of the trigger."""
+"""Tasks start at their due times, whichever component finds them, and at once after an outage of the trigger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.machines import Machine
 
 NEXT_TO_NOTHING = 50
-"""Milliseconds that a claim takes at most."""
+"""The maximum time that a claim takes, in milliseconds."""
 
 
 @pytest.mark.parametrize("delay", [0, 300, 1 * SECOND, 90 * SECOND, 4 * MINUTE, 20 * MINUTE, 3 * HOUR])
@@ -37,7 +37,7 @@ def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
 
 @pytest.mark.parametrize("years", [0, 56])
 def test_a_task_due_in_the_past_is_late_from_its_creation(years: int) -> None:
-    """With a past due time, lateness counts from the creation, and is the same everywhere it is shown."""
+    """If a task's due time is past at its creation, its lateness counts from the creation, wherever it is shown."""
     with Tasks() as tasks:
         due_at = "1970-01-01T00:00:00Z" if years else to_iso(tasks.now - HOUR)
         task_id = tasks.create(due_at=due_at)
@@ -56,7 +56,7 @@ def test_a_due_time_that_is_changed_to_the_past_counts_from_the_change() -> None
 
 
 def test_a_task_that_its_user_held_is_late_from_when_it_was_resumed() -> None:
-    """Time that a task was paused past its due time does not count as lateness."""
+    """The time that a task was paused past its due time does not count as lateness."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         assert tasks.do(task_id, "pause").status == 200
@@ -67,7 +67,7 @@ def test_a_task_that_its_user_held_is_late_from_when_it_was_resumed() -> None:
 
 
 def assert_lateness_agrees(tasks: Tasks, task_id: str, below: Millis) -> None:
-    """Check that response, attempt history and metric show the same lateness, except for the API's own time."""
+    """Check that the response, attempt history and metric show the same lateness, except for the API's own time."""
     assert tasks.state(task_id) == "succeeded"
     told = tasks.ask("GET", f"/v1/tasks/{task_id}").body["lateness_ms"]
     (attempt,) = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
@@ -78,7 +78,7 @@ def assert_lateness_agrees(tasks: Tasks, task_id: str, below: Millis) -> None:
 
 
 def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
-    """150 tasks over ten minutes on all queues each run once, neither early nor late."""
+    """If 150 tasks are due on all queues within ten minutes, each runs once, neither early nor late."""
     with Tasks() as tasks:
         made = [
             (tasks.now + 4 * index * SECOND, tasks.create(4 * index * SECOND, priority=list(Priority)[index % 3].value))
@@ -92,7 +92,7 @@ def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
 
 
 def test_a_task_the_trigger_finds_costs_one_message() -> None:
-    """A task beyond the look-ahead is sent only by the trigger's first read."""
+    """A task beyond the look-ahead is sent only once, by the trigger's first read."""
     with Tasks() as tasks:
         tasks.create(10 * MINUTE)
         tasks.run(15 * MINUTE)
@@ -100,7 +100,7 @@ def test_a_task_the_trigger_finds_costs_one_message() -> None:
 
 
 def test_a_task_sent_by_the_api_is_not_sent_again_by_the_trigger() -> None:
-    """The record says that the message was sent, so the trigger sends none."""
+    """The trigger does not send a task whose record says that the API has sent the message."""
     with Tasks() as tasks:
         tasks.create(150 * SECOND)
         tasks.run(10 * MINUTE)
@@ -122,7 +122,7 @@ def test_missed_ticks_are_caught_up() -> None:
 
 
 def test_after_missed_ticks_what_is_still_to_come_is_on_time() -> None:
-    """The next tick continues from the cursor, so tasks of later minutes are on time."""
+    """After missed ticks, the next tick continues from the cursor, so tasks in later minutes are on time."""
     with Tasks() as tasks:
         made = [tasks.create((20 + minute) * MINUTE) for minute in range(5)]
         tasks.run(MINUTE)
@@ -137,7 +137,7 @@ class Deployments(Tasks):
     """An account whose functions may differ in their number of shards.
 
     Attributes:
-        known: the number in new processes of a function.
+        known: the number of shards that new processes of each function know.
     """
 
     def __init__(self, shards: int) -> None:
@@ -145,7 +145,7 @@ class Deployments(Tasks):
         self.known = {"api": shards, "trigger": shards, "intake": shards}
 
     def deploy(self, function: str, shards: int) -> None:
-        """Deploy one function with another number of shards."""
+        """Deploy one function with a different number of shards."""
         self.known[function] = shards
         for machine in self.machines:
             if machine.function == function:
@@ -161,7 +161,7 @@ def _shard(task_id: str) -> int:
 
 
 def test_many_shards_are_read_by_invocations_of_their_own() -> None:
-    """Forty shards are read in three groups, and tasks of all groups run."""
+    """Forty shards are read in three groups, and tasks in all groups run."""
     with Deployments(40) as tasks:
         for index in range(60):
             tasks.create(5 * MINUTE + index)
@@ -205,7 +205,7 @@ def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
 
 @pytest.mark.parametrize("late", [30 * MINUTE, 3 * HOUR])
 def test_the_first_tick_of_a_stack_reads_everything_before_it(late: Millis) -> None:
-    """The first tick of a new stack, however late, runs all earlier tasks."""
+    """The first tick of a new stack runs all earlier tasks, however late the tick is."""
     with Tasks() as tasks:
         tasks.faulty, tasks.ticking = True, False
         made = [tasks.create(delay * MINUTE) for delay in (1, 5, 12, 20)]
@@ -224,7 +224,7 @@ def _writes_records(call: Call) -> bool:
 
 
 def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messages_are_refused() -> None:
-    """A repeated batch sets new timers, as the trigger has already read the minutes of its records."""
+    """A repeated batch sets new timers, because the trigger has already read the minutes of its records."""
     with Tasks() as tasks:
         tasks.faulty = True
         body, key = {"tasks": 3 * [{"type": PLAIN}]}, {"Idempotency-Key": "batch"}
@@ -243,7 +243,7 @@ def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messag
 
 @pytest.mark.slow
 def test_an_event_is_one_task_while_shards_grow() -> None:
-    """An event delivered before and after a deployment with more shards creates one task."""
+    """An event that is delivered before and after a deployment with more shards creates one task."""
     with Deployments(16) as tasks:
         origin = to_iso(tasks.now)
         for number in range(5):

@@ -1,4 +1,4 @@
-"""Tasks that wait for an event: nothing runs until a signal with their name and key is sent, or their time is up."""
+"""Tasks that wait for an event end when a signal with their name and key is sent, or when their time is up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def created(graphs: Graphs, key: str = "", **fields: Any) -> str:  # noqa: ANN40
 
 
 def waiting(graphs: Graphs, key: str = "", **fields: Any) -> Task:  # noqa: ANN401 - fields of a request
-    """Create a task that waits for an event, and let it start to wait."""
+    """Create a task that waits for an event, and let its wait begin."""
     task_id = created(graphs, key, **fields)
     graphs.run(MINUTE)
     task = graphs.record(task_id)
@@ -66,12 +66,12 @@ def signal(graphs: Graphs, key: str = "", payload: object = None, name: str = EV
 
 
 def shown(graphs: Graphs, task_id: str) -> Any:  # noqa: ANN401 - any JSON
-    """A task as the API shows it."""
+    """A task as the API returns it."""
     return graphs.ask("GET", f"/v1/tasks/{task_id}").body
 
 
 def test_a_signal_ends_the_tasks_that_wait_for_it() -> None:
-    """A signal ends all tasks with its name and key, and its payload is their result; no attempt is counted."""
+    """A signal ends all tasks with its name and key, its payload is their result, and no attempt is counted."""
     with Graphs() as graphs:
         tasks = [waiting(graphs, key) for key in ("o-17", "o-17", "o-18", "")]
         assert shown(graphs, tasks[0].id.text)["waiting_for"] == {
@@ -92,7 +92,7 @@ def test_a_signal_ends_the_tasks_that_wait_for_it() -> None:
 
 
 def test_a_task_takes_the_first_signal_that_meets_its_condition() -> None:
-    """Other signals do not wake the task, and stay available to other tasks; earlier signals count, too."""
+    """A task takes the first signal that meets its condition; other signals stay available to other tasks."""
     with Graphs() as graphs:
         large, any_amount = "payload.amount > `10`", None
         task = waiting(graphs, target={"when": large})
@@ -122,7 +122,7 @@ def test_a_task_takes_the_first_signal_that_meets_its_condition() -> None:
     ],
 )
 def test_a_signal_about_which_the_condition_is_not_true_is_ignored(when: str, payload: object) -> None:
-    """If a condition is not exactly true for a signal, the task waits on until its timeout."""
+    """If a condition is not exactly true for a signal, the task continues to wait until its timeout."""
     with Graphs() as graphs:
         task = waiting(graphs, target={"when": when, "timeout_seconds": 600})
         assert signal(graphs, payload=payload)["woken"] == 0
@@ -138,7 +138,7 @@ def test_a_signal_about_which_the_condition_is_not_true_is_ignored(when: str, pa
 
 
 def test_a_condition_can_be_changed_while_the_task_waits() -> None:
-    """An earlier signal that meets a changed condition ends the task."""
+    """After a task's condition is changed, an earlier signal that meets the new condition ends the task."""
     with Graphs() as graphs:
         task = waiting(graphs, target={"when": "payload > `10`"})
         assert signal(graphs, payload=5)["woken"] == 0
@@ -155,7 +155,7 @@ def test_a_condition_can_be_changed_while_the_task_waits() -> None:
 
 
 def test_a_condition_does_not_keep_a_worker_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If there are too many signals to evaluate, the task fails with `TooManySignals`."""
+    """If there are too many signals to evaluate, the waiting task fails with `TooManySignals`."""
     monkeypatch.setattr(event_waits, "_ALL_STEPS", 100)
     with Graphs() as graphs:
         for number in range(20):
@@ -171,7 +171,7 @@ def test_a_condition_does_not_keep_a_worker_busy(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_node_waits_for_an_event() -> None:
-    """Later nodes' conditions and inputs get the waiting node's result."""
+    """After a node has waited for an event, later nodes' conditions and inputs get its result."""
     with Graphs() as graphs:
         graphs.submit(ORDER)
         graphs.run(HOUR)
@@ -183,7 +183,7 @@ def test_a_node_waits_for_an_event() -> None:
 
 
 def test_each_item_of_a_map_waits_for_an_event_of_its_own() -> None:
-    """A map's event key may have a placeholder for its item."""
+    """A map's event key can have a placeholder for its item, so that each item waits for its own event."""
     with Graphs() as graphs:
         target = {"kind": "wait_for_event", "event": EVENT, "key": "<duetime.item>"}
         nodes: dict[str, dict[str, Any]] = {
@@ -197,7 +197,7 @@ def test_each_item_of_a_map_waits_for_an_event_of_its_own() -> None:
 
 
 def test_an_event_does_not_happen_in_time() -> None:
-    """The task fails at its timeout, and nodes that run after a failure start."""
+    """A task whose event does not happen fails at its timeout, and nodes that run after a failure start."""
     with Graphs() as graphs:
         graphs.submit(ORDER, on_failure="continue")
         graphs.run(2 * HOUR - 2 * MINUTE)
@@ -216,7 +216,7 @@ def test_an_event_does_not_happen_in_time() -> None:
     ("before", "lookback", "state"), [(10, 0, "waiting"), (10, 60, "succeeded"), (90, 60, "waiting")]
 )
 def test_a_signal_that_was_sent_before(before: int, lookback: int, state: str) -> None:
-    """Signals sent before a task's creation do not count, unless the task looks back."""
+    """Signals sent before a task's creation do not count, unless the task has a look-back time."""
     with Graphs() as graphs:
         assert signal(graphs, "o-17", 1)["woken"] == 0
         graphs.run(before * SECOND)
@@ -226,7 +226,7 @@ def test_a_signal_that_was_sent_before(before: int, lookback: int, state: str) -
 
 
 def test_a_signal_before_the_due_time_counts_from_then_on() -> None:
-    """When the task is due, it takes the first of the signals sent since its creation."""
+    """When a task is due, it takes the first signal sent since its creation."""
     with Graphs() as graphs:
         task_id = created(graphs, "o-17", delay_seconds=3600)
         graphs.run(MINUTE)
@@ -239,7 +239,7 @@ def test_a_signal_before_the_due_time_counts_from_then_on() -> None:
 
 @pytest.mark.parametrize(("pause", "status"), [(SECOND // 4, 200), (5 * SECOND, 202)])
 def test_a_signal_comes_just_as_a_worker_lets_the_task_wait(pause: int, status: int) -> None:
-    """A signal sent during a worker's check looks again after the check, in the background if necessary."""
+    """If a signal arrives during a worker's check, the check is repeated, in the background if necessary."""
     with Graphs() as graphs:
         task = waiting(graphs)
         name = task.id.text
@@ -258,7 +258,7 @@ def test_a_signal_comes_just_as_a_worker_lets_the_task_wait(pause: int, status: 
 
 @pytest.mark.parametrize("operation", ["query", "put_item", "update_item"])
 def test_a_task_outlives_the_worker_that_lets_it_wait(operation: str) -> None:
-    """A worker that dies at any step uses up no attempt, and a signal sent meanwhile is found."""
+    """A worker that dies at any step uses up no attempt, and a signal sent in the meantime is found."""
     with Graphs() as graphs:
         graphs.faulty = True
 
@@ -277,7 +277,7 @@ def test_a_task_outlives_the_worker_that_lets_it_wait(operation: str) -> None:
 
 
 def test_a_paused_task_finds_its_signal_when_it_is_resumed() -> None:
-    """A signal does not wake a paused task; the task takes the signal when resumed."""
+    """A signal does not wake a paused task, which takes the signal when it is resumed."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert graphs.ask("POST", f"/v1/tasks/{task.id}/pause").status == 200
@@ -290,7 +290,7 @@ def test_a_paused_task_finds_its_signal_when_it_is_resumed() -> None:
 
 
 def test_a_waiting_task_is_changed_to_another_event() -> None:
-    """The task no longer waits for its first event, and a signal for the new one wakes it."""
+    """A task that is changed to another event is woken by a signal for the new event only."""
     with Graphs() as graphs:
         task = waiting(graphs, "o-17")
         answer = graphs.ask("PATCH", f"/v1/tasks/{task.id}", {"target": {"key": "o-18"}})
@@ -300,7 +300,7 @@ def test_a_waiting_task_is_changed_to_another_event() -> None:
 
 
 def test_a_waiting_task_that_is_moved_does_not_end_before_its_new_time() -> None:
-    """A signal sent before the new due time is kept, and taken at that time."""
+    """A signal sent before a postponed task's new due time is kept, and the task takes it at that time."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert graphs.ask("PATCH", f"/v1/tasks/{task.id}", {"delay_seconds": 3600}).status == 200
@@ -312,7 +312,7 @@ def test_a_waiting_task_that_is_moved_does_not_end_before_its_new_time() -> None
 
 
 def test_a_retried_task_waits_for_another_signal() -> None:
-    """Only signals sent after the retry count."""
+    """A retried task ends only with a signal that was sent after the retry."""
     with Graphs() as graphs:
         task = waiting(graphs, target={"timeout_seconds": 120})
         graphs.run(3 * MINUTE)
@@ -328,7 +328,7 @@ def test_a_retried_task_waits_for_another_signal() -> None:
 
 
 def test_a_cancelled_task_takes_no_signal() -> None:
-    """A waiting task is cancelled at once, and a later signal wakes nothing."""
+    """A waiting task is cancelled at once, and a later signal does not wake it."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert graphs.ask("POST", f"/v1/tasks/{task.id}/cancel").body["state"] == "cancelled"
@@ -356,7 +356,7 @@ def test_a_waiting_task_has_nothing_to_undo() -> None:
 
 
 def test_a_repeated_signal_is_the_same_signal() -> None:
-    """A signal repeated with its idempotency key wakes no task created since; another body is refused."""
+    """A signal repeated with its idempotency key does not wake later tasks; a changed body is refused."""
     with Graphs() as graphs:
         first = waiting(graphs)
         headers = {"idempotency-key": "payment-1"}
@@ -374,7 +374,7 @@ def test_a_repeated_signal_is_the_same_signal() -> None:
 
 @pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_signal_wakes_many_tasks(count: int) -> None:
-    """A signal wakes every waiting task once, in the background if that takes longer than a request."""
+    """A signal wakes every waiting task once, in the background if there are many tasks."""
     with Graphs() as graphs:
         target = {"kind": "wait_for_event", "event": EVENT}
         tasks: list[str] = []
@@ -394,7 +394,7 @@ def test_a_signal_wakes_many_tasks(count: int) -> None:
 
 
 def test_a_signal_is_kept_for_as_long_as_a_task_can_wait() -> None:
-    """A signal is kept for 30 days, for tasks that become due later."""
+    """A signal is kept for 30 days for tasks that become due later."""
     with Graphs() as graphs:
         created(graphs, delay_seconds=20 * 86_400)
         sent_at = graphs.now
@@ -404,7 +404,7 @@ def test_a_signal_is_kept_for_as_long_as_a_task_can_wait() -> None:
 
 
 def test_a_note_of_a_waiting_task_outlives_its_wait() -> None:
-    """The item that leads a signal to its waiting task is kept longer than the wait."""
+    """The item that leads from a signal to a waiting task is kept longer than the wait."""
     with Graphs() as graphs:
         task = waiting(graphs, "o-17", target={"timeout_seconds": 3600})
         (note,) = graphs.items(schema.EVENT_PREFIX)
@@ -433,7 +433,7 @@ def test_a_note_of_a_waiting_task_outlives_its_wait() -> None:
     ],
 )
 def test_an_invalid_wait_is_refused(target: dict[str, Any], field: str) -> None:
-    """The error names the field."""
+    """The error for an invalid wait names the invalid field."""
     with Graphs() as graphs:
         answer = graphs.ask("POST", "/v1/tasks", {"type": "t", "target": {"kind": "wait_for_event", **target}})
         assert (answer.status, [each["field"] for each in answer.body["errors"]]) == (422, [field])
@@ -450,7 +450,7 @@ def test_an_invalid_wait_is_refused(target: dict[str, Any], field: str) -> None:
     ],
 )
 def test_an_invalid_signal_is_refused(body: dict[str, Any], field: str) -> None:
-    """The error names the field."""
+    """The error for an invalid signal names the invalid field."""
     with Graphs() as graphs:
         answer = graphs.ask("POST", "/v1/signals", body)
         assert (answer.status, [each["field"] for each in answer.body["errors"]]) == (422, [field])

@@ -1,4 +1,4 @@
-"""Schedules with expectations: every missing success is found, and nothing else."""
+"""Schedules with expectations report every missing success, and no others."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def by(instant: int) -> str:
 
 
 def until(schedules: Schedules, deadline: int) -> None:
-    """Let time pass until after a deadline has been checked."""
+    """Let time pass until a deadline has been checked."""
     schedules.run(deadline - schedules.now + 3 * MINUTE)
 
 
 def test_a_run_that_succeeds_in_time_meets_the_expectation() -> None:
-    """No miss is counted, and the schedule shows when the expectation was met."""
+    """If a run succeeds in time, no miss is counted, and the schedule shows when the expectation was met."""
     with Schedules() as schedules:
         deadline = (schedules.now // MINUTE + 20) * MINUTE
         schedules.make(rate="10 minutes", expect_success_by=by(deadline))
@@ -45,7 +45,7 @@ def test_a_run_that_succeeds_in_time_meets_the_expectation() -> None:
 
 @pytest.mark.parametrize("delay", [0, 7 * MINUTE + 11 * SECOND])
 def test_runs_that_fail_miss_the_expectation_once_a_day(delay: int) -> None:
-    """If all runs fail, one miss is counted and logged at each day's deadline."""
+    """If all runs of a day fail, one miss is counted and logged at the day's deadline."""
     with Schedules() as schedules:
         schedules.run(delay)
         schedules.fail(error=Unretriable)
@@ -63,7 +63,7 @@ def test_runs_that_fail_miss_the_expectation_once_a_day(delay: int) -> None:
 
 
 def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
-    """Each ten minutes without a success count as one miss."""
+    """Every ten minutes without a success count as one miss if a success is expected every ten minutes."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="2 minutes", expect_every_seconds=600)
@@ -72,7 +72,7 @@ def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
 
 
 def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
-    """An hourly success is missed even if no run is due within the hour."""
+    """An hourly expectation is missed even if no run is due within the hour."""
     with Schedules() as schedules:
         schedules.make(rate="1 day", start_at=to_iso(schedules.now + DAY), expect_every_seconds=3600)
         schedules.run(HOUR + 10 * MINUTE)
@@ -82,7 +82,7 @@ def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [1.9, 2.1, 7])
 def test_a_period_of_days_is_missed_once_it_is_over(days: float) -> None:
-    """If every run fails, a period of days has one miss, at its end and not before."""
+    """If every run fails, an expectation over days has one miss, at the end of its period and not before."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="6 hours", expect_every_seconds=int(days * DAY) // SECOND)
@@ -97,7 +97,7 @@ def test_a_period_of_days_is_missed_once_it_is_over(days: float) -> None:
 
 @pytest.mark.slow
 def test_a_success_counts_however_many_runs_fail_after_it() -> None:
-    """A success counts even if more runs failed after it than a check of the deadline reads."""
+    """A success counts even if more runs failed after it than the check of a deadline reads."""
     with Schedules() as schedules:
         deadline = (schedules.now // MINUTE + 3 * 60 + 25) * MINUTE
         schedules.make(
@@ -125,7 +125,7 @@ def test_a_success_counts_whose_run_lasted_longer_than_runs_are_read_back() -> N
 
 
 def test_a_success_begins_the_next_period() -> None:
-    """Successes every eight minutes never miss a period of ten."""
+    """If runs succeed every eight minutes, an expectation of a success every ten minutes is never missed."""
     with Schedules() as schedules:
         schedules.make(rate="8 minutes", expect_every_seconds=600)
         schedules.run(HOUR)
@@ -135,7 +135,7 @@ def test_a_success_begins_the_next_period() -> None:
 
 
 def test_a_success_after_a_miss_ends_it() -> None:
-    """A later success is shown, and the miss stays counted."""
+    """After a miss, a later success is shown, but the miss stays counted."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=600)
@@ -164,7 +164,7 @@ def test_a_failed_run_that_is_tried_again_counts_by_its_success() -> None:
 
 
 def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:
-    """A paused schedule has no misses; after a resume a full period passes before the next miss."""
+    """A paused schedule has no misses; after a resume, a complete period passes before the next miss."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=1200)
@@ -196,7 +196,7 @@ def test_an_expectation_that_is_added_and_removed_counts_meanwhile() -> None:
 
 
 def test_an_outage_of_the_trigger_is_seen_after_it() -> None:
-    """After a three-hour outage the trigger checks the missed deadlines, a few at a time."""
+    """After a three-hour outage, the trigger checks the missed deadlines, a few at a time."""
     with Schedules() as schedules:
         schedules.make(rate="5 minutes", expect_every_seconds=1800)
         schedules.run(20 * MINUTE)
@@ -208,7 +208,7 @@ def test_an_outage_of_the_trigger_is_seen_after_it() -> None:
 
 
 def test_a_deadline_that_the_store_does_not_answer_is_looked_into_later() -> None:
-    """If records cannot be read at a deadline, the miss is counted later, once."""
+    """If records cannot be read at a deadline, the miss is counted once, later."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=900)
@@ -224,7 +224,7 @@ def test_a_deadline_that_the_store_does_not_answer_is_looked_into_later() -> Non
 
 
 def test_a_schedule_without_expectations_reads_no_record_more() -> None:
-    """Without an expectation, the trigger reads no task records."""
+    """For a schedule without an expectation, the trigger reads no task records."""
     with Schedules() as schedules:
         schedules.make(rate="5 minutes")
         schedules.run(30 * MINUTE)
@@ -237,7 +237,7 @@ NOTIFIED: dict[str, Any] = {"type": PLAIN, "timeout_seconds": 600, "notify_on": 
 
 
 def test_a_run_that_takes_a_multiple_of_the_usual_time_is_notified() -> None:
-    """After three runs of ten seconds, a run that does not end sends a notice after about 30 seconds."""
+    """After three runs of ten seconds, a run that does not end causes a notice after about 30 seconds."""
     with Schedules() as schedules:
         schedules.last(10)
         schedules.make(task=NOTIFIED, expect_duration_factor=3)
@@ -256,7 +256,7 @@ def test_a_run_that_takes_a_multiple_of_the_usual_time_is_notified() -> None:
 
 @pytest.mark.parametrize(("own", "limits"), [(5, {5}), (900, {900, 31})])
 def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
-    """A run's limit is the shorter of its task's and the schedule's, which exists after three successful runs."""
+    """A run's limit is the shorter of its task's limit and the schedule's, which exists after three successful runs."""
     with Schedules() as schedules:
         schedules.last(10)
         notify_on = {**NOTIFIED["notify_on"], "running_seconds": own}
@@ -270,7 +270,7 @@ def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
 
 
 def test_failed_runs_have_no_usual_duration() -> None:
-    """Failed runs do not count for the usual duration, however long they took."""
+    """Failed runs do not affect the usual duration, however long they took."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(

@@ -1,4 +1,4 @@
-"""A task that has not started within `expires_seconds` never starts: it fails, and is reported everywhere."""
+"""A task that has not started within `expires_seconds` never starts, and its failure is reported everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STOP = "/v1/switches/all/all"
 SOON = 2 * SECOND
-"""How long after its expiry a task that is checked has ended."""
+"""The time after its expiry within which a checked task has ended."""
 
 
 def has_expired(tasks: Any, task_id: str) -> bool:  # noqa: ANN401 - any of the scenarios
@@ -36,13 +36,13 @@ def expiry_of(tasks: Tasks, task_id: str) -> int:
 
 
 def reads_lock(call: Call) -> bool:
-    """Whether a worker reads a lock, after its claim."""
+    """Whether a worker reads a lock after its claim."""
     return call.machine.function == "worker" and (call.partition or "").startswith(schema.LOCK_PREFIX)
 
 
 @pytest.mark.parametrize("kind", [PLAIN, UNDONE, PHASED])
 def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
-    """The task fails while the switch is on, with callback and notice, and its target is never called."""
+    """A task that a switch holds fails at its expiry, with callback and notice, and its target is never called."""
     with Tasks() as tasks:
         tasks.faulty = True
         assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
@@ -66,7 +66,7 @@ def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
 
 
 def test_a_message_that_comes_too_late_starts_nothing() -> None:
-    """If the recovery scan's message arrives after the expiry, the task does not start."""
+    """If the recovery scan's message arrives after a task's expiry, the task does not start."""
     with Tasks() as tasks:
         tasks.faulty = True
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
@@ -77,7 +77,7 @@ def test_a_message_that_comes_too_late_starts_nothing() -> None:
 
 
 def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
-    """A worker that claims the task in time but is slow does not call the target after the expiry."""
+    """A worker that claims a task in time but is then slow does not call the target after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
         task_id = tasks.create(SECOND, expires_seconds=5, lock={"key": "db"})
@@ -108,7 +108,7 @@ def test_one_that_waits_for_a_lock_leaves_the_line_when_it_expires() -> None:
 
 
 def test_what_has_begun_in_time_goes_on() -> None:
-    """A retry, or an attempt after a lost worker, may start after the expiry."""
+    """A retry, or an attempt after a lost worker, can start after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.fail(1)
@@ -141,7 +141,7 @@ def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
 def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
-    """`run` before the expiry and `retry` after it remove the limit; a repeat has no further effect."""
+    """`run` before the expiry and `retry` after it remove the limit, and a repeated request has no other effect."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
         tasks.do(task_id, "pause")
@@ -161,7 +161,7 @@ def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
 
 
 def test_another_due_time_or_another_limit_moves_the_expiry() -> None:
-    """The limit counts from the due time or the creation, whichever is later."""
+    """The expiry counts from the due time or the creation, whichever is later."""
     with Tasks() as tasks:
         task_id = tasks.create(10 * SECOND, expires_seconds=10)
         tasks.change(task_id, delay_seconds=60)
@@ -175,7 +175,7 @@ def test_another_due_time_or_another_limit_moves_the_expiry() -> None:
 
 
 def test_a_cancel_while_it_waits_is_a_cancel() -> None:
-    """A cancelled task does not expire."""
+    """A task that is cancelled while it waits does not expire."""
     with Tasks() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True})
         task_id = tasks.create(0, expires_seconds=30)
@@ -207,7 +207,7 @@ def test_a_pulled_task_that_nobody_asks_for_expires() -> None:
 
 
 def test_a_lease_outlasts_the_expiry() -> None:
-    """A pulled task leased in time does not expire under its worker; after the expiry it is not leased."""
+    """A pulled task that is leased in time does not expire during its lease; after the expiry it is not leased."""
     with Pulled() as tasks:
         kept = tasks.create_pulled(expires_seconds=60)
         lease = tasks.lease_one()
@@ -224,7 +224,7 @@ def test_a_lease_outlasts_the_expiry() -> None:
 
 
 def test_a_node_that_expires_has_failed() -> None:
-    """Its topology fails, its child does not run, and a node that runs after a failure does."""
+    """If a node expires, its topology fails, its child does not run, and a node that runs after a failure does."""
     with Graphs() as graphs:
         graphs.ask("PUT", "/v1/switches/type/slow", {"stopped": True})
         nodes: dict[str, dict[str, Any]] = {
@@ -240,7 +240,7 @@ def test_a_node_that_expires_has_failed() -> None:
 
 
 def test_a_run_of_a_schedule_that_expires_is_told_of() -> None:
-    """An expired run is shown with its reason; a catch-up run has the full limit again."""
+    """An expired run of a schedule is shown with the reason, and a catch-up run has the full limit again."""
     with Schedules() as schedules:
         schedules.make(cron="*/10 * * * *", task={"type": PLAIN, "expires_seconds": 60})
         schedules.ask("PUT", STOP, {"stopped": True})

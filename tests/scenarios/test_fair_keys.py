@@ -1,4 +1,4 @@
-"""Fair keys: a task's messages are in its key's group, and small keys do not wait behind a large one."""
+"""Messages with a fair key are in the key's group, so that small keys do not wait behind a large key."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def watch_groups(tasks: Tasks) -> dict[str, list[str]]:
 
 
 def shares(weight: int = 1, key: str = KEY) -> set[str]:
-    """The groups of a key of this weight."""
+    """The groups for a key with this weight."""
     return {group_of(OWNER, f"{number}.{key}") for number in range(weight)}
 
 
 def test_every_message_of_a_task_is_in_the_group_of_its_key() -> None:
-    """All messages of a task are in its key's group, whoever sends them; without a key, in its owner's group."""
+    """All messages of a task are in its key's group, whoever sends them, or without a key in its owner's group."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.fail(1)
@@ -112,7 +112,7 @@ def test_runs_of_schedules_have_the_key_of_their_task() -> None:
 
 
 def test_nodes_have_the_key_of_their_topology_unless_they_have_one() -> None:
-    """Nodes and map items use their topology's key, and callbacks that of their task."""
+    """Nodes and map items use their topology's key, and callbacks use their task's key."""
     items = {"type": PLAIN, "depends_on": ["a"], "map": {"over": "parents.a.result"}}
     nodes = {"a": {"type": PLAIN}, "b": {"type": PLAIN, "fair_key": "own"}, "items": items}
     with Tasks() as tasks:
@@ -141,7 +141,7 @@ def test_pulled_tasks_and_messages_to_queues_are_in_the_group_of_the_key() -> No
 
 @pytest.mark.parametrize(("key", "longest"), others_slow([(FAIR, 3), ({}, 60)]), ids=["with keys", "without"])
 def test_a_small_key_does_not_wait_behind_a_large_one(key: Mapping[str, str], longest: float) -> None:
-    """Ten tasks of other keys hardly wait behind 600 tasks of one key; without keys, they do."""
+    """Ten tasks with other keys hardly wait behind 600 tasks with one key; without keys, they wait for a long time."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.sqs.pick = lambda messages: messages
@@ -164,7 +164,7 @@ WRITES = {"put_item", "update_item", "delete_item"}
 
 
 def test_a_shared_lock_limits_how_many_tasks_of_a_key_run_at_once() -> None:
-    """Other keys do not wait for the lock, and the average task takes at most 15 writes."""
+    """Tasks of other keys do not wait for one key's shared lock, and the average task takes at most 15 writes."""
     with Crowd(5) as tasks:
         lock = {"key": KEY, "mode": "shared", "max_holders": 4}
         body = {"type": PLAIN, "delay_seconds": 10, **FAIR, "lock": lock}

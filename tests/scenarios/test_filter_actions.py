@@ -1,4 +1,4 @@
-"""Cancels and changes by filter are bounded, counted and repeatable."""
+"""Requests that cancel or change tasks by filter are bounded, counted and repeatable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fill(tasks: Tasks, count: int) -> list[str]:
 
 
 def _all_pieces(tasks: Tasks, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Cancel page by page, to the end."""
+    """Cancel page by page until all tasks are cancelled."""
     pieces = [tasks.ask("POST", CANCEL, body).body]
     while token := pieces[-1]["next_token"]:
         pieces.append(tasks.ask("POST", CANCEL, body | {"next_token": token}).body)
@@ -33,7 +33,7 @@ def _all_pieces(tasks: Tasks, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_a_filter_action_goes_on_where_it_stopped_and_is_complete(order: str) -> None:
-    """In pages of at most 4, each of 25 tasks is cancelled once, in order; a repeat changes nothing."""
+    """Of 25 tasks in pages of up to 4, each is cancelled once, in order, and a repeat changes nothing."""
     with Tasks() as tasks:
         made = sorted(_fill(tasks, 25), reverse=order == "desc")
         body = PLAINS | {"limit": 4, "order": order}
@@ -49,7 +49,7 @@ def test_a_filter_action_goes_on_where_it_stopped_and_is_complete(order: str) ->
 
 
 def test_a_piece_examines_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If few tasks match, a page ends with a token instead of a timeout."""
+    """If few tasks match, a page ends with a token before it times out."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         _fill(tasks, 105)
@@ -59,7 +59,7 @@ def test_a_piece_examines_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
-    """Tasks whose due time is changed by filter run at the new time, not at the old one."""
+    """Tasks whose due time is changed by filter run at the new time, and not at the old time."""
     with Tasks() as tasks:
         _fill(tasks, 3)
         changed = tasks.ask("POST", CHANGE, PLAINS | {"update": {"name": "later", "delay_seconds": 7200}}).body
@@ -71,7 +71,7 @@ def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
 
 
 def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
-    """The response has the work done and a token to continue; if nothing was done, the request fails."""
+    """If the table fails midway, the response has the work done and a token; if nothing was done, the request fails."""
     with Tasks() as tasks:
         tasks.faulty = True
         made = _fill(tasks, 10)
@@ -94,7 +94,7 @@ def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
 
 
 def test_records_that_are_gone_do_not_hold_up_a_filter_action() -> None:
-    """Expired tasks may still be listed: a whole page of them is skipped."""
+    """A complete page of expired tasks that are still listed is skipped."""
     with Tasks() as tasks:
         made = sorted(_fill(tasks, 130), reverse=True)
         gone = set(made[:110])

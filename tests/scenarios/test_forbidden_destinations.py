@@ -1,4 +1,4 @@
-"""Forbidden URLs are refused when a request contains them."""
+"""Requests with a forbidden URL are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def faults(reply: Any) -> list[str]:  # noqa: ANN401 - of the scenario
 
 @pytest.mark.parametrize("url", [METADATA, "https://10.0.0.1/", "https://localhost/", "http://2130706433/"])
 def test_a_task_that_would_call_a_forbidden_address_is_refused(url: str) -> None:
-    """A forbidden target or callback is refused, alone or in a batch, and no task is created."""
+    """A task with a forbidden target or callback is refused, alone or in a batch, and no task is created."""
     with Scenario() as scenario:
         assert faults(scenario.ask("POST", "/v1/tasks", calling(url))) == ["target.url"]
         assert faults(scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "callback_url": url})) == ["callback_url"]
@@ -35,7 +35,7 @@ def test_a_task_that_would_call_a_forbidden_address_is_refused(url: str) -> None
 
 
 def test_a_task_cannot_be_changed_to_call_a_forbidden_address() -> None:
-    """A change to a forbidden target or callback is refused like a creation."""
+    """A change to a forbidden target or callback is refused as in a creation."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"]
         path = f"/v1/tasks/{task}"
@@ -45,7 +45,7 @@ def test_a_task_cannot_be_changed_to_call_a_forbidden_address() -> None:
 
 
 def test_a_schedule_and_a_node_that_would_call_a_forbidden_address_are_refused() -> None:
-    """Task templates are checked like tasks."""
+    """Task templates in schedules and nodes are checked in the same way as tasks."""
     with Scenario() as scenario:
         schedule = {"name": "hourly", "cron": "0 * * * *", "task": calling(METADATA)}
         assert faults(scenario.ask("POST", "/v1/schedules", schedule)) == ["task.target.url"]
@@ -55,7 +55,7 @@ def test_a_schedule_and_a_node_that_would_call_a_forbidden_address_are_refused()
 
 
 def test_what_may_be_public_is_accepted() -> None:
-    """A host name is accepted, as it is only resolved at the call."""
+    """A host name is accepted, because it is resolved only at the call."""
     with Scenario() as scenario:
         later = {**calling("https://hooks.example.org/run"), "delay_seconds": 3600}
         assert scenario.ask("POST", "/v1/tasks", later).status == 201

@@ -1,4 +1,4 @@
-"""The API's forecast of runs planned by an owner's schedules."""
+"""The API's forecast of the runs that an owner's schedules plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ YEARLY = {"cron": "30 1 1 1 *"}
 
 
 def test_only_active_schedules_with_times_are_in_the_forecast() -> None:
-    """Paused and permanent schedules are not in the forecast; each period names its schedules."""
+    """The forecast excludes paused and permanent schedules, and each period names its schedules."""
     with Scenario() as account:
         for name, timing in TIMINGS.items():
             made = account.ask("POST", "/v1/schedules", {"name": name, **timing, "task": {"type": PLAIN}})
@@ -35,7 +35,7 @@ def test_only_active_schedules_with_times_are_in_the_forecast() -> None:
 
 
 def test_a_forecast_of_a_part_of_the_schedules_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the maximum number of schedules, only the first by name are counted, and `is_complete` is false."""
+    """Above the maximum number of schedules, only the first ones by name are counted, and `is_complete` is false."""
     monkeypatch.setattr(preview, "MAX_FORECAST_SCHEDULES", 5)
     monkeypatch.setattr(preview, "_FORECAST_PAGE", 2)
     with Scenario() as account:
@@ -50,7 +50,7 @@ def test_a_forecast_of_a_part_of_the_schedules_says_so(monkeypatch: pytest.Monke
 
 
 def test_a_forecast_ends_before_the_gateway_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the time for counting is over, the schedules counted so far are returned."""
+    """When the time limit for counting is reached, the schedules counted so far are returned."""
     monkeypatch.setattr(preview, "_FORECAST_TIME", -1)
     with Scenario() as account:
         account.ask("POST", "/v1/schedules", {"name": "hourly", **TIMINGS["hourly"], "task": {"type": PLAIN}})
@@ -61,7 +61,7 @@ def test_a_forecast_ends_before_the_gateway_gives_up(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("hours", ["0", "169", "x", "1.5"])
 def test_a_forecast_is_of_one_hour_to_a_week(hours: str) -> None:
-    """Any number of hours outside 1 to 168 is refused; the error names `hours`."""
+    """A number of hours outside 1 to 168 is refused, and the error names `hours`."""
     with Scenario() as account:
         refused = account.ask("GET", "/v1/forecast", query=f"hours={hours}")
         assert refused.status == 400

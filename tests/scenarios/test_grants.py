@@ -1,4 +1,4 @@
-"""Rare calls of functions, each of which must be granted (see `tests/grants.py`).
+"""Functions rarely make these calls, each of which must be granted (see `tests/grants.py`).
 
 None of these tests may be marked slow: `make test` fails if a grant is not used.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.machines import Machine
 
 HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
-"""JSON that fits into no item: it lies in the bucket."""
+"""JSON that fits into no item and is stored in the bucket."""
 LOCK = {"key": "one"}
 LATER = 7200
 
@@ -46,12 +46,12 @@ def create(scenario: Scenario, **body: Any) -> str:  # noqa: ANN401 - any JSON
 
 
 def expiring(scenario: Scenario) -> int:
-    """The number of objects tagged for removal after their task has ended."""
+    """The number of objects that are tagged for removal after their task has ended."""
     return sum("=".join(schema.EXPIRING_TAG) in tag for tag in scenario.s3.tags.values())
 
 
 def run_bulk(scenario: Scenario, kind: str, body: Mapping[str, Any]) -> None:
-    """Request an action by filter, and have the bulk function carry it out, as the API has no time for it."""
+    """Request an action by filter, and have the bulk function carry it out because the API has no time for it."""
     scenario.slow(lambda call: call.machine.function == "api" and call.operation == "query", 3 * SECOND)
     answer = scenario.ask("POST", f"/v1/tasks/{kind}", body)
     assert answer.status == 202, answer
@@ -59,7 +59,7 @@ def run_bulk(scenario: Scenario, kind: str, body: Mapping[str, Any]) -> None:
 
 
 def test_a_bulk_operation_lets_the_contents_of_what_it_cancels_expire(scenario: Scenario) -> None:
-    """The bulk function copies objects onto themselves, like each function that ends tasks."""
+    """The bulk function copies objects onto themselves, as each function that ends tasks does."""
     for number in range(3):
         create(scenario, payload=HUGE, delay_seconds=LATER + number)
     run_bulk(scenario, "cancel", {"filter": {"type": PLAIN}})
@@ -67,7 +67,7 @@ def test_a_bulk_operation_lets_the_contents_of_what_it_cancels_expire(scenario: 
 
 
 def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(scenario: Scenario) -> None:
-    """The bulk function reads the lock's line, and removes the next waiters from it."""
+    """The bulk function reads a lock's line, and removes the next waiters from the line."""
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     ids = [create(scenario, lock=LOCK) for _ in range(3)]
     assert scenario.run_until(lambda: [str(scenario.record(each).state) for each in ids].count("waiting") == 2)
@@ -81,7 +81,7 @@ def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(s
 
 
 def test_a_dead_letter_of_a_task_that_has_spent_its_attempts_fails_it(scenario: Scenario) -> None:
-    """A worker does the follow-up; the dead-letter function touches no content."""
+    """If a dead letter fails a task, a worker does the follow-up, and the dead-letter function touches no content."""
     scenario.faulty = True
     scenario.target = lambda _phase, _context: cast("Machine", scenario.time.process().home).die()
     for queue in scenario.sqs.queues.values():
@@ -112,8 +112,8 @@ def test_a_dead_letter_of_a_task_that_waits_sets_a_timer(scenario: Scenario) -> 
 
 
 def test_a_retry_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(scenario: Scenario) -> None:
-    """The topology function removes the tag that lets these contents expire."""
-    scenario.faulty = True  # a node of a retry begins long after the parents that it keeps
+    """When a topology is retried, the topology function removes the tag that lets kept nodes' contents expire."""
+    scenario.faulty = True  # In a retry, a node begins long after the kept parent.
     broken = True
 
     def run(_phase: str, context: Context) -> None:
@@ -142,7 +142,7 @@ def test_a_retry_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(sc
 def test_a_plan_that_finds_its_large_topology_cancelled_has_the_nodes_stopped_in_the_background(
     scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the canceller died, the topology function invokes the bulk function."""
+    """If the canceller died, the topology function invokes the bulk function to stop the nodes."""
     scenario.faulty = True
     monkeypatch.setattr(reconciler, "BULK_INLINE_NODES", 5)  # hundreds of nodes would take half a minute
     nodes = {f"n{number}": {"type": PLAIN, "delay_seconds": LATER} for number in range(6)}
@@ -167,7 +167,7 @@ def test_a_plan_that_finds_its_large_topology_cancelled_has_the_nodes_stopped_in
 
 
 def test_a_topology_keeps_and_lets_go_what_its_nodes_have_outside(scenario: Scenario) -> None:
-    """The topology function reads a large graph, keeps node payloads, and lets those of stopped nodes expire."""
+    """The topology function reads a large graph, keeps node payloads, and lets the payloads of stopped nodes expire."""
 
     def fail(_phase: str, _context: Context) -> None:
         raise ValueError
@@ -186,7 +186,7 @@ def test_a_topology_keeps_and_lets_go_what_its_nodes_have_outside(scenario: Scen
 
 
 def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenario: Scenario) -> None:
-    """If the function that was pausing the nodes died, the topology function continues at its check."""
+    """If the function that was pausing the nodes died, the topology function completes the pause at its next check."""
     scenario.faulty = True
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     nodes = {key: {"type": PLAIN, "lock": LOCK} for key in "abc"}
@@ -223,7 +223,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
 
 
 def test_the_trigger_hands_a_large_payload_of_a_schedule_on(scenario: Scenario) -> None:
-    """The trigger reads the schedule's object, and writes the task's with a tag that it removes afterwards."""
+    """The trigger reads a schedule's object and writes the task's object with a tag, which the trigger then removes."""
     body = {"name": "big", "rate": "1 minute", "task": {"type": PLAIN, "payload": HUGE}}
     assert scenario.ask("POST", "/v1/schedules", body).status == 201
     assert scenario.run_until(lambda: expiring(scenario) >= 2, HOUR, SECOND)
@@ -232,7 +232,7 @@ def test_the_trigger_hands_a_large_payload_of_a_schedule_on(scenario: Scenario) 
 
 
 def test_an_event_with_a_large_payload_becomes_a_task(scenario: Scenario) -> None:
-    """The intake writes the payload's object, and never reads objects."""
+    """For an event with a large payload, the intake writes the payload's object and never reads objects."""
     event = {"detail": {"type": PLAIN, "payload": HUGE}, "id": "one", "source": "tests", "time": "2026-11-21T00:00:00Z"}
     scenario.sqs.send_message(QueueUrl=scenario.intake, MessageBody=json.dumps(event))
     assert scenario.run_until(lambda: expiring(scenario) == 1, HOUR, SECOND)
@@ -244,7 +244,7 @@ def test_an_event_with_a_large_payload_becomes_a_task(scenario: Scenario) -> Non
 
 
 def test_a_call_of_one_thread_is_not_taken_for_that_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While one thread of a worker invokes the egress, calls of other threads count as the worker's."""
+    """While one thread of a worker invokes the egress, calls of other threads count as the worker's calls."""
     monkeypatch.setattr(grants, "_ACTING", [])
     asked: list[str | None] = []
 
@@ -273,7 +273,7 @@ def test_a_call_of_one_thread_is_not_taken_for_that_of_another(monkeypatch: pyte
 
 
 def test_a_call_that_is_not_granted_is_refused(scenario: Scenario) -> None:
-    """In tests, functions have the same policies as when deployed."""
+    """In tests, functions have the same policies as in a deployment, and a call without a grant is refused."""
     with pytest.raises(ClientError, match="not authorized to perform: dynamodb:Scan on resource"):
         grants.check("worker", scenario.environ, "dynamodb", "scan", {"TableName": "tasks"})
     with pytest.raises(ClientError, match=r"not authorized to perform: dynamodb:GetItem on resource: .*/other"):

@@ -1,4 +1,4 @@
-"""Groups: tasks join, each end is counted once, and the task after the last end runs once."""
+"""Tasks join a group, each member's end is counted once, and the following task runs once after the last end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Groups(Tasks):
     """A scenario about one group.
 
     Attributes:
-        told: the facts about the group that the tasks after it got.
+        told: the facts about the group that the following tasks got.
     """
 
     def __init__(self) -> None:
@@ -43,17 +43,17 @@ class Groups(Tasks):
         return super().act(phase, context, payload)
 
     def join(self, delay: Millis = 0, **fields: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a member; return its id."""
+        """Create a member of the group; return the task's id."""
         return self.create(delay, group={"id": ID}, **fields)
 
     def put(self, **fields: Any) -> Reply:  # noqa: ANN401 - JSON
-        """Close the group, with a task that runs after it."""
+        """Close the group with a task that runs after it."""
         rule = fields.pop("rule", "all_done")
         task = {"type": REPORT, "timeout_seconds": 60, **fields}
         return self.ask("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": task, "rule": rule}})
 
     def closed(self, **fields: Any) -> str:  # noqa: ANN401 - JSON
-        """Close the group, which must succeed; return the id of the following task."""
+        """Close the group, and check that this succeeds; return the id of the following task."""
         reply = self.put(**fields)
         assert reply.status == 200, reply.body
         return str(reply.body["on_complete"]["task_id"])
@@ -71,7 +71,7 @@ class Groups(Tasks):
 
 
 def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_member() -> None:
-    """The group completes, and no task runs after it."""
+    """If a group's following task is cancelled, the group completes with its last member, and no task runs after it."""
     with Groups() as groups:
         groups.join(5 * MINUTE)
         completion = groups.closed()
@@ -85,7 +85,7 @@ def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_membe
 
 
 def test_a_group_completes_when_its_following_task_ends_without_that() -> None:
-    """The following task is paused when the last member ends; cancelling it completes the group."""
+    """If the following task is paused when the last member ends, cancelling it completes the group."""
     with Groups() as groups:
         groups.join(5 * MINUTE)
         completion = groups.closed()
@@ -121,7 +121,7 @@ def test_a_task_runs_soon_after_the_last_member() -> None:
 
 
 def test_an_empty_group_is_complete_at_once() -> None:
-    """The following task runs once under every rule, even if the request is repeated; no task can join."""
+    """If the group is empty, the following task runs once under every rule, and no task can join."""
     with Groups() as groups:
         completion = groups.closed(rule="all_success")
         assert groups.closed(rule="all_success") == completion
@@ -140,7 +140,7 @@ def test_an_empty_group_is_complete_at_once() -> None:
     ("rule", "runs"), [("all_done", True), ("all_success", False), ("one_failed", True), ("none_failed", False)]
 )
 def test_a_rule_decides_whether_the_task_runs(rule: str, *, runs: bool) -> None:
-    """Depending on the rule, a failed member lets the following task run, or be cancelled with the reason."""
+    """Depending on the rule, a failed member lets the following task run or cancels it with the reason."""
     with Groups() as groups:
         groups.target = lambda _phase, context: 1 / 0 if context.payload == "fail" else "done"
         groups.join()
@@ -156,7 +156,7 @@ def test_a_rule_decides_whether_the_task_runs(rule: str, *, runs: bool) -> None:
 
 
 def test_members_are_cancelled_and_retried_as_a_whole() -> None:
-    """Cancelled members count as ended; a retried member is waited for until the group is complete."""
+    """Cancelled members count as ended, and the group waits for a member that is retried before its completion."""
     with Groups() as groups:
         groups.fail()
         first = groups.join(retry=ONCE)
@@ -215,7 +215,7 @@ def is_record(call: Call) -> bool:
 
 
 def test_an_end_that_was_not_noted_is_found() -> None:
-    """A worker dies after writing the outcome, before counting it: the next check reads the record."""
+    """If a worker dies after writing the outcome but before counting it, the next check reads the record."""
     with Groups() as groups:
         groups.faulty = True
         groups.join(30 * SECOND)
@@ -229,7 +229,7 @@ def test_an_end_that_was_not_noted_is_found() -> None:
 
 
 def test_a_creation_that_crashed_does_not_keep_a_group_from_its_completion() -> None:
-    """If the API dies between writing the member's item and its record, the item is dropped after a while."""
+    """If the API dies between writing the member's item and its record, the item is dropped later."""
     with Groups() as groups:
         groups.faulty = True
         groups.join()
@@ -243,7 +243,7 @@ def test_a_creation_that_crashed_does_not_keep_a_group_from_its_completion() -> 
 
 @pytest.mark.parametrize("nth", range(12))
 def test_a_crash_at_any_call_of_a_close_is_repaired_by_a_repeat(nth: int) -> None:
-    """The API dies at its nth call; the repeated request closes the group, and the following task runs once."""
+    """If the API dies at its nth call, a repeated request closes the group, and the following task runs once."""
     with Groups() as groups:
         groups.faulty = True
         groups.join()
@@ -269,7 +269,7 @@ def test_a_crash_at_any_call_of_a_close_is_repaired_by_a_repeat(nth: int) -> Non
 
 @pytest.mark.parametrize("nth", range(10))
 def test_a_crash_at_any_call_of_the_last_attempt_loses_nothing(nth: int) -> None:
-    """The last member's worker dies at its nth call; the following task still runs once."""
+    """If the last member's worker dies at its nth call, the following task still runs once."""
     with Groups() as groups:
         groups.faulty = True
         member = groups.join(30 * SECOND)
@@ -293,7 +293,7 @@ def test_a_crash_at_any_call_of_the_last_attempt_loses_nothing(nth: int) -> None
 
 
 def test_a_member_is_kept_while_it_is_open() -> None:
-    """A member's item gets a time to live when the task ends, and loses it when the task is retried."""
+    """A member's item gets a time to live when the task ends, which is removed when the task is retried."""
     with Groups() as groups:
         groups.fail()
         member = groups.join(40 * 24 * HOUR, retry=ONCE)
@@ -310,7 +310,7 @@ def test_a_member_is_kept_while_it_is_open() -> None:
 
 
 def test_the_waiting_task_can_be_explained() -> None:
-    """The explanation names the group that the task waits for."""
+    """The explanation of a following task names the group that the task waits for."""
     with Groups() as groups:
         groups.join(HOUR)
         completion = groups.closed()
@@ -322,7 +322,7 @@ def test_the_waiting_task_can_be_explained() -> None:
 
 
 def test_an_url_is_called_in_place_of_a_task() -> None:
-    """`callback_url` makes the following task an HTTP call."""
+    """With `callback_url`, the following task is an HTTP call."""
     with Groups() as groups:
         groups.join()
         body = {"on_complete": {"callback_url": "https://example.org/done"}}

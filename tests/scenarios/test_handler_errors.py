@@ -1,4 +1,4 @@
-"""A handler's errors, texts and results: none of them loses the attempt."""
+"""Whatever errors, texts and results a handler produces, its attempt ends properly."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FILE = "caf\udce9.txt"
-"""What `os.fsdecode(b"caf\\xe9.txt")` is: UTF-8 cannot write it."""
+"""The value of `os.fsdecode(b"caf\xe9.txt")`, which cannot be encoded as UTF-8."""
 WRITTEN = "caf\\udce9.txt"
 NO_WAIT = {"max_attempts": 2, "initial_seconds": 0}
 
 
 class Silent(Exception):
-    """An error whose text cannot be read."""
+    """An error whose message cannot be read."""
 
     def __str__(self) -> str:
         raise KeyboardInterrupt
@@ -70,7 +70,7 @@ BASE_ERRORS = [
 
 
 def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callable[[str, Any], str]:
-    """A target that raises in one of its phases, in the first `times` calls."""
+    """A target that raises in one of its phases during the first `times` calls."""
     left = [times]
 
     def behave(called: str, _context: Any) -> str:  # noqa: ANN401 - a handler's or an endpoint's
@@ -84,7 +84,7 @@ def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callab
 
 @pytest.mark.parametrize("error", BASE_ERRORS, ids=range(len(BASE_ERRORS)))
 def test_whatever_a_handler_raises_fails_its_attempt_at_once(error: BaseException) -> None:
-    """Any error fails the attempt at once with its own class, and the retry policy applies."""
+    """Any error of a handler fails the attempt at once with the error's class, and the retry policy applies."""
     with Tasks() as tasks:
         tasks.target = raising(error)
         task_id = tasks.create(retry=NO_WAIT)
@@ -104,7 +104,7 @@ def test_whatever_a_handler_raises_fails_its_attempt_at_once(error: BaseExceptio
 @pytest.mark.parametrize("phase", ["prepare", "run", "clean"])
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), GeneratorExit(FILE)], ids=["cancelled", "closed"])
 def test_every_phase_may_raise_anything(error: BaseException, phase: str) -> None:
-    """Errors of `prepare` and `run` are retried at once; errors of `clean` change no outcome."""
+    """Errors in `prepare` and `run` are retried at once, but errors in `clean` do not change the outcome."""
     with Tasks() as tasks:
         tasks.target = raising(error, phase, times=1)
         task_id = tasks.create(kind=PHASED, retry=NO_WAIT)
@@ -125,7 +125,7 @@ def test_a_rollback_may_raise_anything() -> None:
 
 
 def test_a_text_that_utf_8_cannot_write_is_escaped() -> None:
-    """Such characters in an error's message and traceback are escaped; an unretriable error is not retried."""
+    """In an error's message and traceback, characters that UTF-8 cannot encode are escaped."""
     with Tasks() as tasks:
         tasks.target = raising(Unretriable(f"cannot read {FILE}"))
         task_id = tasks.create()
@@ -183,7 +183,7 @@ UNKEPT: list[object] = [
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
 def test_a_result_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
-    """The attempt fails with `ResultNotJson` and is not retried: the same code would return the same value."""
+    """An attempt whose result is not JSON fails with `ResultNotJson` and is not retried, as it would fail again."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: value
         task_id = tasks.create()
@@ -196,7 +196,7 @@ def test_a_result_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
 def test_a_checkpoint_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
-    """The attempt fails with `ResultNotJson`, as for a result."""
+    """An attempt whose checkpoint is not JSON fails with `ResultNotJson`, as for a result."""
     with Tasks() as tasks:
 
         def behave(_phase: str, _context: Any) -> None:  # noqa: ANN401 - a handler's context
@@ -216,7 +216,7 @@ def test_a_checkpoint_that_cannot_be_kept_is_refused_at_once(value: object) -> N
 @pytest.mark.parametrize("attempts", [1, 2, 3, 4])
 @pytest.mark.parametrize("after", [0, 70, 130])
 def test_every_attempt_that_is_lost_is_found_in_time(attempts: int, after: int) -> None:
-    """After an attempt's worker and message vanish, the next begins within the lease and three minutes."""
+    """If an attempt's worker and message vanish, the next attempt begins within the lease and three minutes."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(attempts)
@@ -231,7 +231,7 @@ def test_every_attempt_that_is_lost_is_found_in_time(attempts: int, after: int) 
 
 
 def test_a_worker_killed_with_its_message_left_is_replaced_after_its_lease() -> None:
-    """The queue delivers the message again, after every lost attempt."""
+    """After every attempt whose worker is killed, the queue delivers the message again after the lease."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(3)
@@ -246,7 +246,7 @@ def test_a_worker_killed_with_its_message_left_is_replaced_after_its_lease() -> 
 
 
 def test_the_last_attempt_that_is_lost_fails_in_time() -> None:
-    """A task whose only attempt lost its worker and message fails within the bound."""
+    """A task whose only attempt lost its worker and message fails within the time limit."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(9)

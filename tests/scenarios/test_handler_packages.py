@@ -1,4 +1,4 @@
-"""Handlers in a package with its own function: the worker waits for the function, which can only report."""
+"""Handlers in a package run in the package's own function; the worker waits for that function."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ RETRIED = {"max_attempts": 2, "initial_seconds": 1}
 
 
 class Packaged(Tasks):
-    """An account whose handlers are in a package with its own function, except undoable ones.
+    """An account whose handlers, except undoable ones, are in a package with its own function.
 
     Attributes:
         invoked: the functions that were invoked, in order.
-        written: the functions that have written an item, in order, and how.
+        written: the functions that have written an item, in order, with the operation.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ def tasks() -> Packaged:
 
 
 def test_a_package_runs_the_types_of_its_pattern(tasks: Packaged) -> None:
-    """The package's function is invoked once per task of these types; other types run in the worker."""
+    """A package's function is invoked once per task of the package's types; other types run in the worker."""
     with tasks:
         assert tasks.state(tasks.perform(lambda _context: "done")) == "succeeded"
         assert tasks.invoked == ["handlers"]
@@ -87,7 +87,7 @@ def versions(tasks: Packaged, task_id: str) -> list[str]:
 
 
 def test_attempts_name_the_version_of_the_function_that_ran_them(tasks: Packaged) -> None:
-    """Attempts in a package have its function's version, also after a crash; others have the worker's."""
+    """Attempts in a package have its function's version, also after a crash; others have the worker's version."""
 
     def crashed_once(context: Context) -> object:
         if context.attempt == 1:
@@ -106,7 +106,7 @@ def test_attempts_name_the_version_of_the_function_that_ran_them(tasks: Packaged
 
 
 def test_with_a_canary_attempts_are_counted_by_version(tasks: Packaged) -> None:
-    """With a canary, attempts and failures are counted per version of the worker and of each package."""
+    """With a canary, attempts and failures are counted per version, for the worker and for each package."""
 
     def fail(_context: Context) -> object:
         raise ValueError("always")
@@ -128,7 +128,7 @@ def test_with_a_canary_attempts_are_counted_by_version(tasks: Packaged) -> None:
 
 
 def test_a_package_costs_no_further_write(tasks: Packaged) -> None:
-    """The claim's write contains its nonce, and the package's function writes nothing."""
+    """The claim's write contains the nonce, and the package's function writes nothing."""
     with tasks:
         counted: list[list[tuple[str, str]]] = []
         for kind in (PLAIN, UNDONE):
@@ -148,7 +148,7 @@ def test_every_phase_is_an_invocation(tasks: Packaged) -> None:
 
 
 def test_an_attempt_is_told_what_it_would_be_told_in_the_worker(tasks: Packaged) -> None:
-    """The context is the same, apart from ids, times and the type."""
+    """The context in a package is the same as in the worker, apart from ids, times and the type."""
     seen: list[Any] = []
     lateness: list[object] = []
 
@@ -164,7 +164,7 @@ def test_an_attempt_is_told_what_it_would_be_told_in_the_worker(tasks: Packaged)
 
 
 def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
-    """Type, message, traceback and `Unretriable` are passed on."""
+    """An error in a package is passed on with its type, message, traceback and `Unretriable`."""
 
     def fail(_context: Context) -> None:
         raise Unretriable("no such order")
@@ -179,7 +179,7 @@ def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
 
 
 def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
-    """Each attempt is a separate invocation, so a batch has one task."""
+    """Each attempt in a package is a separate invocation, so a batch has one task."""
     sizes: list[int] = []
 
     def index(items: Sequence[BatchItem[Any]]) -> list[str]:
@@ -198,7 +198,7 @@ def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
 
 
 def test_a_function_that_dies_fails_the_attempt(tasks: Packaged) -> None:
-    """The attempt fails with `HandlerCrashed`, and the next one runs."""
+    """If a package's function dies, the attempt fails with `HandlerCrashed`, and the next attempt runs."""
 
     def die(context: Context) -> str:
         if context.attempt == 1:
@@ -215,7 +215,7 @@ def test_a_function_that_dies_fails_the_attempt(tasks: Packaged) -> None:
 
 
 def test_progress_is_stored_while_the_handler_runs(tasks: Packaged) -> None:
-    """The first report is stored at once, later ones at most every five seconds, and the last with the result."""
+    """The first progress is stored at once, later progress every five seconds at most, and the last with the result."""
     seen: list[object] = []
 
     def report(context: Context) -> None:
@@ -260,7 +260,7 @@ def test_a_handler_learns_that_it_shall_stop(tasks: Packaged) -> None:
 
 
 def test_a_step_runs_once_over_all_attempts(tasks: Packaged) -> None:
-    """The attempts function stores a step's result, and the next attempt gets it."""
+    """The attempts function stores a step's result, and the next attempt gets that result."""
     charged: list[int] = []
 
     def charge(attempt: int) -> str:
@@ -276,7 +276,7 @@ def test_a_step_runs_once_over_all_attempts(tasks: Packaged) -> None:
     with tasks:
         task_id = tasks.perform(order, retry=RETRIED)
         assert (charged, tasks.state(task_id)) == ([1], "succeeded")
-        # The first attempt stores a step, and the second one reads it.
+        # The first attempt stores a step, and the second attempt reads the step.
         assert tasks.invoked == ["handlers", "attempts", "handlers", "attempts"]
 
 
@@ -287,7 +287,7 @@ def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
     def copy(context: Context) -> str:
         got.append(context.checkpoint)
         if context.attempt == 1:
-            # Too large for the record, even when compressed.
+            # The payload is too large for the record, even when it is compressed.
             context.save_checkpoint(works.LARGE[:4_000])
             context.save_checkpoint(works.LARGE[4_000:8_000])
             tasks.time.kill(tasks.time.current())
@@ -300,7 +300,7 @@ def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
 
 
 def test_children_belong_to_the_owner_of_the_task(tasks: Packaged) -> None:
-    """`context.client` can create children of the task, and nothing else."""
+    """`context.client` can create children of the task, but cannot do anything else."""
     said: list[str] = []
 
     def start(context: Context) -> str | None:
@@ -330,7 +330,7 @@ def result(tasks: Packaged, task_id: str) -> bytes:
 
 
 def test_a_token_ends_with_its_attempt(tasks: Packaged) -> None:
-    """An attempt's token is useless after its end; a token with another nonce never works."""
+    """An attempt's token is useless after its end, and a token with another nonce never works."""
 
     def asked(token: str) -> Any:  # noqa: ANN401 - the function's answer
         event = {"attempt": token, "phase": "run", "operation": "report", "progress": (50, "forged")}
@@ -362,7 +362,7 @@ def _is_of_package() -> bool:
 def test_a_broken_package_costs_no_attempt_and_no_other_package(
     tasks: Packaged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tasks of a broken package wait with the reason and use no attempt; other types run."""
+    """Tasks of a broken package wait with the reason and use no attempt, while other types run."""
     monkeypatch.setattr(
         "duetime.adapters.targets.python_handlers.HandlersPackage.why_broken",
         lambda _package: "ImportError: no module named 'ledger'" if _is_of_package() else None,

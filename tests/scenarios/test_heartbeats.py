@@ -1,4 +1,4 @@
-"""Heartbeats to an external monitor: sent after good ticks only, and never at the expense of a task."""
+"""Heartbeats to an external monitor are sent after good ticks only, and never delay a task."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _beats(call: Call) -> bool:
 
 
 def test_each_good_tick_tells_the_monitor_once(tasks: Tasks) -> None:
-    """In ten minutes, the egress function fetches the monitor's URL ten times."""
+    """With a monitor, the egress function fetches the monitor's URL ten times in ten minutes."""
     with tasks:
         tasks.run(10 * MINUTE)
         assert set(tasks.fetched) == {MONITOR}
@@ -60,7 +60,7 @@ def test_ticks_that_cannot_read_tell_nothing(tasks: Tasks) -> None:
 
 
 def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
-    """Without ticks there are no heartbeats, so the monitor notices."""
+    """Without ticks there are no heartbeats, so that the monitor notices the outage."""
     with tasks:
         tasks.run(2 * MINUTE)
         tasks.ticking = False
@@ -71,7 +71,7 @@ def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
 
 
 def test_a_trigger_with_a_wrong_clock_tells_nothing(tasks: Tasks) -> None:
-    """A trigger with a wrong clock reads nothing, so it sends no heartbeat."""
+    """A trigger with a wrong clock reads no tasks, so it sends no heartbeat."""
     with tasks:
         tasks.run(2 * MINUTE)
 
@@ -87,7 +87,7 @@ def test_a_trigger_with_a_wrong_clock_tells_nothing(tasks: Tasks) -> None:
 
 
 def test_a_heartbeat_that_is_refused_fails_no_tick_and_delays_no_task(tasks: Tasks) -> None:
-    """If the egress is throttled, tasks are on time and the unsent heartbeats are counted."""
+    """If the egress is throttled, tasks are still on time, and the unsent heartbeats are counted."""
     with tasks:
         tasks.refuse(_beats)
         made = [tasks.create(minutes * MINUTE) for minutes in range(1, 9)]
@@ -98,7 +98,7 @@ def test_a_heartbeat_that_is_refused_fails_no_tick_and_delays_no_task(tasks: Tas
 
 
 def test_a_slow_heartbeat_delays_no_task(tasks: Tasks) -> None:
-    """Heartbeats of forty seconds delay no task: due tasks are sent first, and the next tick comes."""
+    """A heartbeat that takes forty seconds delays no task, because due tasks are sent first and the next tick comes."""
     with tasks:
 
         def slow(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""Intake rules end to end: one event creates a task, and another cancels it."""
+"""Intake rules, end to end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.scenarios.tasks import Tasks
 
 
 def test_events_create_and_cancel_tasks() -> None:
-    """A bulk operation cancels only the matching event's task."""
+    """One event creates a task, and another event cancels that task in a bulk operation."""
     with Tasks() as tasks:
         task = {"type": PLAIN, "delay_seconds": HOUR // SECOND}
         fields = {"tags.order": "detail.order"}

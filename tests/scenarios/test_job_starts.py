@@ -1,4 +1,4 @@
-"""Job starts without a response: the job is looked for, so that none is left over or runs twice."""
+"""If a job's start gets no response, the job is looked for, so that no job is forgotten or runs twice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def die(call: Call) -> None:
 
 
 def at_start(tasks: Jobs, happens: Callable[[Call], None], *, is_made: bool = True) -> None:
-    """Make something happen at the next job start, after the start or in its place."""
+    """Make something happen at the next job start, either after the start or instead of it."""
 
     def hook(call: Call) -> None:
         if call.operation in STARTS:
@@ -64,7 +64,7 @@ def at_start(tasks: Jobs, happens: Callable[[Call], None], *, is_made: bool = Tr
 def test_a_cancel_stops_a_job_whose_start_got_no_response(
     tasks: Jobs, service: str, happens: Callable[[Call], None]
 ) -> None:
-    """The job is found by its name, and the task is cancelled when the job has ended."""
+    """If a task is cancelled and its job's start got no response, the job is found by its name and stopped."""
     with tasks:
         at_start(tasks, happens)
         task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200)
@@ -75,12 +75,12 @@ def test_a_cancel_stops_a_job_whose_start_got_no_response(
         assert (tasks.state(task_id), tasks.running()) == ("cancelled", [])
         assert tasks.record(task_id).error is None
         assert tasks.counts()["jobs_stopped"] == 1
-        # The fake of a process that dies is an exception, which the worker notes before it stops completely.
+        # The simulated death of a process is an exception, which the worker records before it stops completely.
         assert tasks.counts()["worker_errors"] == (happens is die)
 
 
 def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None:
-    """If no job is found, the task is cancelled after the search with `JobUnknown`."""
+    """If no job is found for a cancelled task, the task ends after the search with `JobUnknown`."""
     with tasks:
         at_start(tasks, fail, is_made=False)
         task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200)
@@ -95,7 +95,7 @@ def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None
 
 
 def test_a_start_that_never_arrived_is_made_again(tasks: Jobs, service: str) -> None:
-    """If the search finds no job, the same attempt starts one."""
+    """If the search finds no job, the same attempt starts a job."""
     with tasks:
         at_start(tasks, fail, is_made=False)
         task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200, retry=ONCE)
@@ -110,7 +110,7 @@ def test_a_start_that_never_arrived_is_made_again(tasks: Jobs, service: str) -> 
 def test_a_job_that_is_listed_late_is_not_started_again(
     tasks: Jobs, repeating: str, happens: Callable[[Call], None]
 ) -> None:
-    """For services that may start a name twice, the search lasts until their list is up to date."""
+    """For services that can start a name twice, the search lasts until the service's job list is up to date."""
     with tasks:
         tasks.job_services[repeating].listed_after = lambda: JOB_SEARCH - 10 * SECOND
         at_start(tasks, happens)
@@ -123,7 +123,7 @@ def test_a_job_that_is_listed_late_is_not_started_again(
 
 
 def test_the_lock_of_a_task_is_held_while_its_job_is_looked_for(tasks: Jobs) -> None:
-    """The job may be running, so no waiter gets the lock."""
+    """While a job is looked for, the task keeps its lock, because the job may be running."""
     with tasks:
         at_start(tasks, fail)
         lock = {"key": "db"}
@@ -138,7 +138,7 @@ def test_the_lock_of_a_task_is_held_while_its_job_is_looked_for(tasks: Jobs) -> 
 
 
 def test_what_keeps_a_task_from_starting_does_not_end_an_attempt_whose_job_may_run(tasks: Jobs) -> None:
-    """A lost worker's job is found although a switch is on and the task's expiry is over."""
+    """A lost worker's job is found although a switch is on and the task has passed its expiry."""
     with tasks:
         at_start(tasks, die)
         task_id = tasks.create(target=JOB_KINDS["batch"], notify_within_seconds=7200, expires_seconds=20)

@@ -1,4 +1,4 @@
-"""Jobs that AWS runs for tasks: how they end, and that each attempt has at most one."""
+"""AWS runs jobs for tasks; each attempt has at most one job, and the job's end is the attempt's outcome."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tasks() -> Jobs:
 
 
 def test_the_end_of_an_execution_is_the_outcome_of_its_task(tasks: Jobs) -> None:
-    """The task runs, without a worker, until the execution ends; the output is the result."""
+    """A task runs without a worker until its execution ends, and the execution's output is the result."""
     with tasks:
         task_id = tasks.create_job(payload={"n": 1})
         (execution,) = tasks.executions
@@ -43,7 +43,7 @@ def test_the_end_of_an_execution_is_the_outcome_of_its_task(tasks: Jobs) -> None
 
 
 def test_an_execution_that_fails_is_tried_again_under_another_name(tasks: Jobs) -> None:
-    """A name can be used only once, so the next attempt's execution has another."""
+    """An execution's name can be used only once, so the next attempt's execution has another name."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 2, "initial_seconds": 0})
         tasks.end(Status.FAILED)
@@ -55,7 +55,7 @@ def test_an_execution_that_fails_is_tried_again_under_another_name(tasks: Jobs) 
 
 
 def test_an_end_whose_event_is_lost_is_found_by_a_check(tasks: Jobs) -> None:
-    """A check finds the end within five minutes, or later after longer runs."""
+    """If the event for a job's end is lost, a check finds the end within five minutes, or later for longer runs."""
     with tasks:
         task_id = tasks.create_job()
         tasks.run(MINUTE)
@@ -65,7 +65,7 @@ def test_an_end_whose_event_is_lost_is_found_by_a_check(tasks: Jobs) -> None:
 
 
 def test_events_that_come_twice_or_too_early_do_no_harm(tasks: Jobs) -> None:
-    """Events are verified: a running job continues, and an outcome is not written twice."""
+    """Events are verified, so neither an early event nor a repeated event has an effect."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 3, "initial_seconds": 0})
         (execution,) = tasks.executions
@@ -75,7 +75,7 @@ def test_events_that_come_twice_or_too_early_do_no_harm(tasks: Jobs) -> None:
         tasks.end(Status.FAILED)
         tasks.send_job_event(execution.name)
         tasks.run(SOON)
-        # The next attempt runs: an event of the first is not its end.
+        # The next attempt runs, and an event for the first attempt's execution does not end it.
         tasks.send_job_event(execution.name)
         tasks.run(2 * MINUTE)
         assert tasks.outcomes(task_id) == ["retried"]
@@ -89,7 +89,7 @@ def test_events_that_come_twice_or_too_early_do_no_harm(tasks: Jobs) -> None:
 def test_a_start_whose_worker_is_lost_is_one_job_and_one_attempt(
     tasks: Jobs, target: dict[str, Any], *, is_last: bool
 ) -> None:
-    """The next worker that claims the task finds the job, even if only one attempt is allowed."""
+    """If a worker is lost during a start, the next worker finds the job, even if only one attempt is allowed."""
     with tasks:
 
         def die(call: Call) -> None:
@@ -114,7 +114,7 @@ def test_a_start_whose_worker_is_lost_is_one_job_and_one_attempt(
 
 @pytest.mark.parametrize("target", [MACHINE, CONTAINER], ids=["execution", "container"])
 def test_a_cancel_stops_the_job(tasks: Jobs, target: dict[str, Any]) -> None:
-    """The job is stopped at once, and the task is cancelled when the job has ended."""
+    """When a task is cancelled, its job is stopped at once, and the task ends when the job has ended."""
     with tasks:
         task_id = tasks.create_job(target)
         assert tasks.cancel(task_id, force=True).status == 202
@@ -143,7 +143,7 @@ def test_a_cancel_that_comes_while_the_job_starts_stops_it(tasks: Jobs) -> None:
 
 
 def test_a_job_that_takes_too_long_is_stopped_before_the_next_attempt(tasks: Jobs) -> None:
-    """The attempt times out; two jobs of a task never run at the same time."""
+    """If a job takes too long, the attempt times out, and two jobs of a task never run at the same time."""
     with tasks:
         task_id = tasks.create_job(notify_within_seconds=600, retry={"max_attempts": 2, "initial_seconds": 0})
         tasks.run(11 * MINUTE)
@@ -158,7 +158,7 @@ def test_a_job_that_takes_too_long_is_stopped_before_the_next_attempt(tasks: Job
 
 
 def test_a_job_that_a_person_stops_is_not_tried_again(tasks: Jobs) -> None:
-    """The task fails with `JobStopped`, so a person need not stop further attempts."""
+    """A task whose job is stopped by a person fails with `JobStopped`, without further attempts."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 3, "initial_seconds": 0})
         (execution,) = tasks.executions
@@ -181,7 +181,7 @@ def test_a_job_that_a_person_stops_is_not_tried_again(tasks: Jobs) -> None:
 def test_the_exit_code_of_its_container_is_the_outcome(
     tasks: Jobs, code: int | None, stop_code: str, expected: str | None
 ) -> None:
-    """Exit code zero is a success; without an exit code, the error says why the container stopped."""
+    """A container's exit code zero is a success; without an exit code, the error says why the container stopped."""
     with tasks:
         task_id = tasks.create_job(CONTAINER, retry=ONCE, payload={"n": 1})
         (request,) = tasks.ecs.requests.values()
@@ -196,7 +196,7 @@ def test_the_exit_code_of_its_container_is_the_outcome(
 
 
 def test_a_container_waits_for_capacity_without_using_up_attempts(tasks: Jobs) -> None:
-    """The task waits and shows the reason; no attempt is used."""
+    """If there is no capacity for a container, the task waits and shows the reason, and no attempt is used."""
     with tasks:
         tasks.ecs.has_capacity = False
         task_id = tasks.create(target=CONTAINER, retry=ONCE)
@@ -218,7 +218,7 @@ def service(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_end_of_a_job_is_the_outcome_of_its_task(tasks: Jobs, service: str) -> None:
-    """Each service's job gets the task's facts, and its event ends the attempt."""
+    """Each service's job gets the task's facts, and an event about the job ends the attempt."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service], payload={"n": 1})
         jobs = tasks.job_services[service]
@@ -242,7 +242,7 @@ def test_the_end_of_a_job_is_the_outcome_of_its_task(tasks: Jobs, service: str) 
 
 
 def test_a_job_that_fails_is_tried_again(tasks: Jobs, service: str) -> None:
-    """The next attempt is another job with another name; the error has the reason."""
+    """After a failed job, the next attempt starts a job with another name, and the error has the reason."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service], retry={"max_attempts": 2, "initial_seconds": 0})
         jobs = tasks.job_services[service]
@@ -262,7 +262,7 @@ def test_a_job_that_fails_is_tried_again(tasks: Jobs, service: str) -> None:
 
 
 def test_a_lost_start_is_found_by_its_name(tasks: Jobs, service: str) -> None:
-    """If the worker dies after the start, the job is found in the service's list, and no second one is started."""
+    """If a worker dies after starting a job, the job is found in the service's list, and no second job is started."""
     with tasks:
 
         def die(call: Call) -> None:
@@ -281,7 +281,7 @@ def test_a_lost_start_is_found_by_its_name(tasks: Jobs, service: str) -> None:
 
 
 def test_a_cancel_stops_the_job_of_any_service(tasks: Jobs, service: str) -> None:
-    """The job is stopped, and its end cancels the task."""
+    """When a task is cancelled, its job is stopped in any service, and the job's end cancels the task."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service])
         assert tasks.cancel(task_id, force=True).status == 202
@@ -292,7 +292,7 @@ def test_a_cancel_stops_the_job_of_any_service(tasks: Jobs, service: str) -> Non
 
 
 def test_a_job_that_a_person_stops_fails_its_task_at_once(tasks: Jobs, service: str) -> None:
-    """A stopped job gets no further attempt."""
+    """After a person stops a job, its task fails without another attempt."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service], retry={"max_attempts": 3, "initial_seconds": 0})
         jobs = tasks.job_services[service]
@@ -313,7 +313,7 @@ def test_a_job_that_a_person_stops_fails_its_task_at_once(tasks: Jobs, service: 
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_job_that_no_task_has_started_is_nobodys(tasks: Jobs, service: str) -> None:
-    """Events on other jobs fail nothing, and their messages are deleted."""
+    """Events about jobs that no task started fail nothing, and their messages are deleted."""
     with tasks:
         jobs = tasks.job_services[service]
         if isinstance(jobs, FakeGlue):
@@ -329,7 +329,7 @@ def test_a_job_that_no_task_has_started_is_nobodys(tasks: Jobs, service: str) ->
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_service_with_too_many_jobs_costs_no_attempt(tasks: Jobs, service: str) -> None:
-    """The task waits and shows the reason; no attempt is used."""
+    """If a service has too many jobs, the task waits and shows the reason, and no attempt is used."""
     with tasks:
         jobs = tasks.job_services[service]
         jobs.has_capacity = False
@@ -342,7 +342,7 @@ def test_a_service_with_too_many_jobs_costs_no_attempt(tasks: Jobs, service: str
 
 
 def test_a_job_is_one_start_of_its_rate(tasks: Jobs) -> None:
-    """Only a job's start counts for the rate; checks and the end do not."""
+    """Only a job's start counts for the rate; its checks and end do not."""
     with tasks:
         rate = {"key": "crm", "limit": 1, "per_seconds": 600}
         made = [tasks.create(target=MACHINE, notify_within_seconds=7200, rate=rate) for _ in range(3)]

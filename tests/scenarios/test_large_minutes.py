@@ -1,4 +1,4 @@
-"""Minutes that take longer to read or send than the trigger's hold: no other minute waits for them."""
+"""Minutes that take longer to read or send than the trigger's hold do not delay other minutes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("takes", [130 * SECOND, 4 * MINUTE])
 def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> None:
-    """The next tick takes over from a slow reader; other minutes are read meanwhile."""
+    """If a reader is slow, the next tick takes over its minute, and other minutes are read in the meantime."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.run(MINUTE)
@@ -41,9 +41,9 @@ def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> N
 
 @pytest.mark.slow
 def test_messages_that_take_long_are_each_sent_by_two_readers_at_most() -> None:
-    """With every send slower than the hold, the tasks of one minute run once, whether one or two readers send them.
+    """If every send is slower than the hold, each task of a minute runs once, whether one or two readers send it.
 
-    The early scan sends them once more, as they are late.
+    The early scan sends the tasks once more, because they are late.
     """
     with Tasks() as tasks:
         tasks.faulty = True

@@ -1,4 +1,4 @@
-"""`duetime.task.late.v1`: one event for each task whose target was first called late, whatever the reason."""
+"""One `duetime.task.late.v1` event is sent for each task whose target was first called late, for any reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Watched(Tasks):
-    """Tasks of a table whose stream is read."""
+    """Tasks in a table whose stream is read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,18 +27,18 @@ class Watched(Tasks):
         self.stream.watch(self.table)
 
     def late(self, task_id: str) -> list[Event]:
-        """The late events, of all tasks or of one."""
+        """The late events, for all tasks or for one task."""
         events = events_of(changes_of(self.stream.event(), FakeTelemetry()))
         return [each for each in events if each.kind is EventKind.TASK_LATE and each.detail.get("task_id") == task_id]
 
 
 def lateness(event: Event) -> Any:  # noqa: ANN401 - a number of its document
-    """The lateness in an event on a task's start."""
+    """The lateness in an event about a task's start."""
     return dict(event.detail)["lateness_ms"]
 
 
 def receive(tasks: Watched) -> None:
-    """Let the queues be read again, after messages were delayed on purpose."""
+    """Let the queues be read again after their messages were delayed."""
     tasks.received_from = tasks.now
     tasks.receive_again()
 
@@ -51,7 +51,7 @@ def stop(tasks: Watched) -> dict[str, Any]:
 
 
 def lock(tasks: Watched) -> dict[str, Any]:
-    """Have another task hold the lock that the next one needs."""
+    """Have another task hold the lock that the next task needs."""
     tasks.last(800)
     wanted: dict[str, Any] = {"lock": {"key": "a"}, "timeout_seconds": 840}
     tasks.create(**wanted)
@@ -69,7 +69,7 @@ def rate(tasks: Watched) -> dict[str, Any]:
 
 @pytest.mark.parametrize("hold", [stop, lock, rate])
 def test_a_task_that_is_held_back_has_not_started(hold: Callable[[Watched], dict[str, Any]]) -> None:
-    """A held task causes no event until its target is called; then one."""
+    """A task that is held back causes no event until its target is called, and then one event."""
     with Watched() as tasks:
         held = tasks.create(**hold(tasks))
         tasks.run(10 * MINUTE)
@@ -84,7 +84,7 @@ def test_a_task_that_is_held_back_has_not_started(hold: Callable[[Watched], dict
 
 
 def test_a_task_that_starts_in_time_is_not_late() -> None:
-    """Neither a long run nor a later retry makes a task late."""
+    """A task that starts in time causes no event, even if its run is long or it is retried later."""
     with Watched() as tasks:
         tasks.last(200)
         long = tasks.create(timeout_seconds=300)
@@ -97,7 +97,7 @@ def test_a_task_that_starts_in_time_is_not_late() -> None:
 
 
 def test_a_late_start_is_told_while_the_attempt_runs() -> None:
-    """The first heartbeat sends the event, with an id by which consumers recognize duplicates."""
+    """The first heartbeat sends the late event, with an id by which consumers recognize duplicates."""
     with Watched() as tasks:
         tasks.receiving = False
         late = tasks.create(timeout_seconds=300)
@@ -124,7 +124,7 @@ def test_a_task_that_was_never_called_is_not_late() -> None:
 
 
 def test_a_leased_task_tells_of_its_late_start() -> None:
-    """The worker's first heartbeat sends the event: an unacknowledged lease may still be released."""
+    """A pulled task's event is sent at the worker's first heartbeat, since an earlier lease can still be released."""
     with Watched() as tasks:
         tasks.receiving = False
         leased = tasks.create(kind=PULLED, retry=ONCE)

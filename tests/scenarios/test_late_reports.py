@@ -1,4 +1,4 @@
-"""The last attempt's worker reports again, after its task was deleted, retried or rolled back, or has expired."""
+"""Late reports from the last attempt's worker after its task was deleted, retried or rolled back, or has expired."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SINCE = ["deleted", "retried", "running", "expired"]
 
 
 def become(scenario: Scenario, task_id: str, since: str) -> None:
-    """Delete, expire, roll back or retry a task that has failed."""
+    """Delete, expire, roll back or retry a failed task."""
     path = f"/v1/tasks/{task_id}"
     if since == "deleted":
         assert scenario.ask("DELETE", path).status == 204
@@ -38,14 +38,14 @@ def facts(scenario: Scenario, task_id: str) -> object:
 
 
 def check_refused(reply: Reply, since: str) -> None:
-    """Check that the response is 404 for a task that no longer exists, and else a conflict."""
+    """Check that the response is 404 for a task that no longer exists, and otherwise a conflict."""
     assert reply.status == (404 if since in {"deleted", "expired"} else 409), reply.body
 
 
 @pytest.mark.parametrize("report", REPORTS)
 @pytest.mark.parametrize("since", SINCE)
 def test_a_late_report_of_a_pull_worker_changes_nothing(since: str, report: str) -> None:
-    """A late report affects neither the ended task nor its next attempt."""
+    """A pull worker's late report affects neither the ended task nor its next attempt."""
     with Scenario() as scenario:
         scenario.faulty = True  # nobody polls for it
         task_id = scenario.ask("POST", "/v1/tasks", {"type": PULLED}).body["id"]
@@ -66,7 +66,7 @@ def test_a_late_report_of_a_pull_worker_changes_nothing(since: str, report: str)
 @pytest.mark.parametrize("notice", NOTICES)
 @pytest.mark.parametrize("since", SINCE)
 def test_a_late_notice_of_a_target_changes_nothing(since: str, notice: str) -> None:
-    """Reports after the target's first do not affect the task."""
+    """After a target's first report, later reports do not affect the task."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": UNDONE, "notify_within_seconds": 600, "timeout_seconds": 300, "retry": {"max_attempts": 1}}
@@ -91,7 +91,7 @@ def test_a_late_notice_of_a_target_changes_nothing(since: str, notice: str) -> N
 
 @pytest.mark.parametrize("notice", NOTICES)
 def test_a_late_notice_does_not_concern_a_task_that_is_rolled_back(notice: str) -> None:
-    """After a success was reported, further reports during or after a rollback are refused."""
+    """If a success was reported and the task is rolled back, later reports are refused."""
     with Scenario() as scenario:
         scenario.target = lambda phase, _context: scenario.take(20 * SECOND) if phase == "rollback" else Accepted()
         body = {"type": UNDONE, "notify_within_seconds": 600, "timeout_seconds": 300}

@@ -1,4 +1,4 @@
-"""Each write of a schedule or lock arrives a minute late, after it was deleted or freed, and created again."""
+"""If any write to a deleted schedule or a freed lock arrives a minute late, the new schedule or lock is unaffected."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _schedule_made_again(number: int, overlap: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", ["skip", "allow_all"])
 def test_no_late_write_reaches_a_schedule_that_was_made_again(overlap: str) -> None:
-    """Whichever write of the API, trigger or worker is late, the new schedule is not affected."""
+    """Whichever write by the API, trigger or worker is late, the new schedule is not affected."""
     number = 1
     while _schedule_made_again(number, overlap):
         number += 1
@@ -77,7 +77,7 @@ def test_no_late_write_reaches_a_schedule_that_was_made_again(overlap: str) -> N
 def _lock_freed(number: int) -> bool:
     """Check that each waiter gets the lock soon; return whether there was an nth write."""
     with Tasks() as tasks:
-        tasks.faulty = True  # an attempt whose lock is taken away is tried again
+        tasks.faulty = True  # an attempt whose lock is taken away is retried
         tasks.last(6)
         met = land_late(tasks, nth_write(number, schema.LOCK_PREFIX))
         lock: dict[str, Any] = {"lock": {"key": "db-17"}, "timeout_seconds": 30}
@@ -97,7 +97,7 @@ def _lock_freed(number: int) -> bool:
 
 @pytest.mark.slow
 def test_no_late_write_holds_up_a_lock_that_was_freed_by_force() -> None:
-    """Whichever write of the lock or its line is late, no two tasks hold the lock, and none is stuck."""
+    """Whichever write to the lock or its line is late, no two tasks hold the lock, and no task is stuck."""
     number = 1
     while _lock_freed(number):
         number += 1

@@ -1,4 +1,4 @@
-"""Limits of schedules, combined with each reason that keeps occurrences from running: only begun runs count."""
+"""Limits on a schedule's runs count only runs that begin, whatever keeps other occurrences from running."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STOP = "/v1/switches/all/all"
 NUMBER = 5
 """Runs that may begin."""
 LATEST = HOUR
-"""By then each of these schedules has come to its end."""
+"""The time by which each of these schedules has ended."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Way:
     """A reason that keeps occurrences from running.
 
     Attributes:
-        fields: fields of the schedule, which runs once a minute unless they give another timing.
+        fields: fields of the schedule, which runs once a minute unless these fields have another timing.
         lasts: how long each run lasts, in seconds.
-        act: called while it runs.
+        act: a function that is called while the schedule runs.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)
@@ -201,9 +201,9 @@ WAYS = {
 
 
 HELD_BY_LOCKS = {way for way in WAYS if "wait for a lock" in way}
-"""What a schedule has let begin counts, until it is known that something else has kept it from that."""
+"""These runs count for the limit until it is known that waiting for the lock has kept them from starting."""
 OF_SEVERAL = {"pause while one waits", "a task run early", "backfill"}
-"""Ways that need several runs, or a past."""
+"""Ways that need several runs, or past times."""
 
 
 def _is_count(call: Call) -> bool:
@@ -236,12 +236,12 @@ QUICK = [
     "pause",
     "tasks cancelled",
 ]
-"""Ways that are tried with each commit; the others with the slow tests."""
+"""Ways that are tested with each commit; the other ways are in the slow tests."""
 
 
 @pytest.mark.parametrize("way", [way if way in QUICK else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
 def test_as_many_runs_begin_as_remain(way: str) -> None:
-    """Exactly as many runs begin as allowed, the schedule ends, and `remaining_runs` is always right."""
+    """Exactly as many runs begin as the limit allows, the schedule ends, and `remaining_runs` is always right."""
     with Schedules() as schedules:
         schedules.last(WAYS[way].lasts)
         happen(schedules, WAYS[way], remaining_runs=NUMBER)
@@ -259,7 +259,7 @@ def test_as_many_runs_begin_as_remain(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_no_run_begins_for_a_time_after_the_end(way: str) -> None:
-    """If `end_at` comes before the runs are used up, no later time runs, and the rest of the runs is left."""
+    """If `end_at` comes before all runs are used up, no run begins for a later time, and runs are left over."""
     with Schedules() as schedules:
         end = schedules.now + 7 * MINUTE
         schedules.last(WAYS[way].lasts)
@@ -275,7 +275,7 @@ def test_no_run_begins_for_a_time_after_the_end(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in OF_SEVERAL])
 def test_the_end_or_the_number_whichever_comes_first(way: str) -> None:
-    """If one run is allowed between `start_at` and `end_at`, only one begins."""
+    """If only one of the allowed runs is between `start_at` and `end_at`, only that run begins."""
     with Schedules() as schedules:
         start = schedules.now + 3 * MINUTE
         schedules.last(WAYS[way].lasts)
@@ -289,7 +289,7 @@ def test_the_end_or_the_number_whichever_comes_first(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
-    """After the third run fails, the schedule is paused and the other runs are left for a resume."""
+    """If a schedule pauses after the third failure, the remaining runs are left for a resume."""
     with Schedules() as schedules:
         fields = WAYS[way].fields
 
@@ -304,7 +304,7 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
         schedules.run_until(lambda: schedules.schedule()["state"] != "active", 40 * MINUTE, 10 * SECOND)
         paused = schedules.schedule()
         if paused["state"] == "ended":
-            # Runs that begin side by side may all have begun before the first failed.
+            # Concurrent runs can all begin before the first run fails.
             assert fields.get("overlap") in {"allow_all", "replace_other", "cancel_other"}
             return
         number = len(begun(schedules))
@@ -321,14 +321,14 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all"]))
 @pytest.mark.parametrize("is_counted", [False, True])
 def test_a_worker_that_dies_as_a_run_is_counted_counts_it_once(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a parameter
-    """If a worker dies before or after counting a run, the exact number of runs still begins."""
+    """If a worker dies before or after counting a run, exactly the allowed number of runs still begins."""
     with Schedules() as schedules:
         schedules.last(100)
         died: list[str] = []
 
         def die(call: Call) -> None:
             if is_counted and not died and call.machine.function == "worker" and _is_count(call):
-                # The write is made, and nothing after it.
+                # The worker completes this write, and then dies.
                 schedules.once(lambda later: later.machine is call.machine, lambda later: later.machine.die())
                 died.append(call.operation)
 
@@ -360,7 +360,7 @@ def test_runs_that_wait_for_a_lock_are_counted_once() -> None:
 
 @pytest.mark.parametrize("number", [5, 1])
 def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
-    """A change of `remaining_runs` after two of three runs lets that many more begin."""
+    """If `remaining_runs` is changed after two of three runs, exactly the new number of runs still begins."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         assert schedules.run_until(lambda: len(begun(schedules)) == 2, 5 * MINUTE, SECOND)
@@ -371,7 +371,7 @@ def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
 
 
 def test_a_limit_that_is_set_and_removed_later() -> None:
-    """A limit of two ends the schedule after two runs; without it the schedule runs again."""
+    """A limit of two ends the schedule after two runs, and removing the limit makes the schedule run again."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.run(2 * MINUTE)
@@ -388,7 +388,7 @@ def test_a_limit_that_is_set_and_removed_later() -> None:
     ("overlap", "limit", "number"), [("allow_all", None, 0), ("skip", None, 5), ("allow_all", 5, 5), ("skip", 5, 5)]
 )
 def test_runs_are_counted_where_they_are_limited_or_take_turns(overlap: str, limit: int | None, number: int) -> None:
-    """Each run costs one write if runs are limited or may not overlap, and else none."""
+    """Counting costs one write per run if runs are limited or may not overlap, and otherwise no write."""
     with Schedules() as schedules:
         counts: list[Call] = []
         schedules.before_call = lambda call: counts.append(call) if _is_count(call) else None

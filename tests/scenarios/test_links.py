@@ -1,4 +1,4 @@
-"""Links to tasks: each acts only on the run and the attempt that it was created for."""
+"""A link to a task acts only on the run and the attempt for which it was created."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def link_to(scenario: Scenario, task_id: str, *actions: str, **more: object) -> 
 
 
 def use(scenario: Scenario, path: str, **body: object) -> tuple[int, Any]:
-    """Use a link; return the status, and the problem's code or the action taken."""
+    """Use a link; return the status, and the problem's code or the action."""
     answer = scenario.ask("POST", path, body)
     return answer.status, answer.body.get("code", answer.body.get("used_for"))
 
 
 def test_a_link_decides_on_a_node() -> None:
-    """A topology continues when a link approves a node, even if the link was created before."""
+    """A topology continues when a link approves one of its nodes with a payload."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(MINUTE)
@@ -42,7 +42,7 @@ def test_a_link_decides_on_a_node() -> None:
 
 
 def test_a_retried_task_accepts_no_earlier_link() -> None:
-    """A link from before the retry is refused; a new one works."""
+    """A link from before a task's retry is refused, but a new link works."""
     with Graphs() as graphs:
         task_id = waiting(graphs).id.text
         old = link_to(graphs, task_id, "approve")
@@ -58,7 +58,7 @@ def test_a_retried_task_accepts_no_earlier_link() -> None:
 
 
 def deferred(tasks: Tasks, **more: Any) -> str:  # noqa: ANN401 - JSON
-    """Create a task whose target has accepted the work and reports its end later; return its id."""
+    """Create a task whose target has accepted the work and reports its end later; return the task's id."""
     task_id = tasks.create(0, PLAIN, notify_within_seconds=60, **more)
     tasks.run(5 * SECOND)
     assert tasks.state(task_id) == "running"
@@ -66,14 +66,14 @@ def deferred(tasks: Tasks, **more: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def accepting() -> Tasks:
-    """Tasks whose target accepts the work, and reports its end later."""
+    """Tasks whose targets accept the work, and report its end later."""
     tasks = Tasks()
     tasks.target = lambda _phase, _context: Accepted()
     return tasks
 
 
 def test_a_link_completes_the_attempt_that_it_was_created_for() -> None:
-    """The link completes the attempt with a result; then it is refused, as is a link to fail the attempt."""
+    """A link completes the attempt with a result; afterwards it is refused, as is a link to fail the attempt."""
     with accepting() as tasks:
         task_id = deferred(tasks)
         done, failed = link_to(tasks, task_id, "complete", takes_payload=True), link_to(tasks, task_id, "fail")
@@ -85,7 +85,7 @@ def test_a_link_completes_the_attempt_that_it_was_created_for() -> None:
 
 
 def test_a_link_that_reports_a_failure_ends_the_task() -> None:
-    """The task fails without a retry, and the reason is the error message."""
+    """A link that reports a failure fails the task without a retry, with the given reason as the error message."""
     with accepting() as tasks:
         task_id = deferred(tasks)
         assert use(tasks, link_to(tasks, task_id, "complete", "fail"), action="fail", reason="no stock") == (
@@ -98,7 +98,7 @@ def test_a_link_that_reports_a_failure_ends_the_task() -> None:
 
 
 def test_a_later_attempt_accepts_no_earlier_link() -> None:
-    """A link to an ended attempt is refused, even if the next attempt waits for a report, too."""
+    """A link to an ended attempt is refused, even if the next attempt is also waiting for a report."""
     with accepting() as tasks:
         task_id = deferred(tasks, retry={"max_attempts": 3, "initial_seconds": 1})
         old = link_to(tasks, task_id, "complete")
@@ -109,7 +109,7 @@ def test_a_later_attempt_accepts_no_earlier_link() -> None:
 
 
 def test_a_use_whose_answer_is_lost_is_not_lost() -> None:
-    """If the function dies after the decision, the decision stands, and a repeat marks the link as used."""
+    """If the function dies after the decision, the decision is kept, and a repeated request marks the link as used."""
     with Graphs() as graphs:
         task_id = waiting(graphs).id.text
         path = link_to(graphs, task_id, "approve")

@@ -1,4 +1,4 @@
-"""Live updates: watchers get every change, or a note that they missed some, and end with the right view."""
+"""Watchers get every change, or a note that they missed some changes, and end with the correct view."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def agrees(live: Live, watcher: Watcher) -> bool:
 
 
 def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
-    """A client gets the current task, then each change with increasing versions."""
+    """A client gets a task's current state, and then each change with increasing versions."""
     everything, one = live.connect(), live.connect()
     assert everything.subscribe() == {"kind": "snapshot", "ref": "1", "version": 0, "item": None}
     task_id = create(live, delay_seconds=0, tags={"a": "b"}, payload={"secret": "x"})
@@ -69,7 +69,7 @@ def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
 
 @pytest.mark.slow
 def test_a_subscription_that_races_with_a_thousand_changes_misses_none(live: Live) -> None:
-    """Whenever a subscription begins amid concurrent changes, its final view is correct."""
+    """Whenever a subscription begins amid concurrent changes, the client's final view is correct."""
     ids = [create(live) for _ in range(12)]
     for start in range(0, 24, 6):
         watcher = live.connect()
@@ -129,7 +129,7 @@ def test_the_only_change_is_not_missed_wherever_it_falls_into_a_subscription(liv
 
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: Live, seed: int) -> None:
-    """Dropped, doubled and reordered frames do no harm to clients that read again now and then."""
+    """Lost, duplicate and reordered frames do no harm to clients that read again from time to time."""
     chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
     watchers = [live.connect(), live.connect()]
     for watcher in watchers:
@@ -152,7 +152,7 @@ def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: L
 
 
 def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_back(live: Live) -> None:
-    """Late messages, older than what the client read over REST, do not change its view."""
+    """Late messages that are older than what the client has read over REST do not change its view."""
     watcher = live.connect()
     watcher.subscribe()
     ids = [create(live) for _ in range(6)]
@@ -174,7 +174,7 @@ def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_ba
 
 
 def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live) -> None:
-    """Other records of its batch are sent, and so is the task's next change."""
+    """If a record cannot be read, the other records in its batch are sent, and so is that task's next change."""
     watcher = live.connect()
     watcher.subscribe()
     before, poisoned, after = (create(live) for _ in range(3))
@@ -191,7 +191,7 @@ def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live
 
 
 def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) -> None:
-    """A batch with too many changes for a client becomes a `stale` message; reading again makes the view right."""
+    """If a batch has too many changes for a client, it gets a `stale` message; reading again corrects its view."""
     watcher = live.connect()
     watcher.subscribe()
     batch = {"tasks": [{"type": PLAIN, "delay_seconds": LATER, "tags": {"a": "é" * 64}} for _ in range(60)]}
@@ -234,7 +234,7 @@ def test_one_owner_sees_nothing_of_another(live: Live) -> None:
 
 
 def test_a_ticket_is_good_once_and_for_half_a_minute(live: Live) -> None:
-    """A ticket that is used, expired or invented opens no connection."""
+    """A ticket that is used, expired or invented cannot open a connection."""
     ticket = live.ticket()
     live.connect(ticket)
     assert live.event("second", "CONNECT", ticket=ticket) == 401
@@ -248,13 +248,13 @@ def test_a_ticket_is_good_once_and_for_half_a_minute(live: Live) -> None:
 
 
 def test_who_reads_the_table_finds_no_ticket(live: Live) -> None:
-    """The table has tickets only in a form that opens no connection."""
+    """The table stores tickets only in a form that cannot open a connection."""
     ticket = live.ticket()
     assert ticket not in json.dumps(live.items())
 
 
 def test_a_ticket_is_kept_for_as_long_as_it_can_be_used(live: Live) -> None:
-    """TTL removes no usable ticket."""
+    """TTL removes no ticket that can still be used."""
     live.ticket()
     issued = live.now
     (item,) = live.items(schema.WATCH_TICKET_PREFIX)
@@ -263,7 +263,7 @@ def test_a_ticket_is_kept_for_as_long_as_it_can_be_used(live: Live) -> None:
 
 
 def test_a_connection_is_kept_for_longer_than_it_can_be_open(live: Live) -> None:
-    """The gateway closes a connection after two hours; TTL removes it and its subscriptions later."""
+    """The gateway closes a connection after two hours, and TTL removes the connection and its subscriptions later."""
     watcher = live.connect()
     watcher.subscribe()
     kept = [*live.items(schema.WATCH_CONNECTION_PREFIX), *live.items(schema.WATCH_SUBSCRIPTION_PREFIX)]
@@ -275,7 +275,7 @@ def test_a_connection_is_kept_for_longer_than_it_can_be_open(live: Live) -> None
 
 
 def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) -> None:
-    """If the gateway reports at a push that a connection is gone, it is removed."""
+    """If the gateway reports during a push that a connection is gone, the connection is removed."""
     watcher, other = live.connect(), live.connect()
     watcher.subscribe()
     other.subscribe()
@@ -288,7 +288,7 @@ def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) 
 
 
 def test_a_closed_connection_leaves_nothing(live: Live) -> None:
-    """When the gateway reports the end, connection and subscriptions are removed; a repeat has no effect."""
+    """When the gateway reports a connection's end, the connection and its subscriptions are removed."""
     watcher = live.connect()
     for ref in "ab":
         watcher.subscribe(ref=ref)
@@ -300,7 +300,7 @@ def test_a_closed_connection_leaves_nothing(live: Live) -> None:
 @pytest.mark.parametrize("what", ["process", "connection"])
 @pytest.mark.parametrize("at", range(8))
 def test_what_is_cut_off_anywhere_leaves_a_client_that_can_begin_again(live: Live, at: int, what: str) -> None:
-    """After the process or the connection ends at any call, a new connection works."""
+    """If a process or connection ends at any call, the client can open a new connection that works."""
     live.faulty = True
     calls: list[Call] = []
     connection = "dying="
@@ -340,7 +340,7 @@ def test_what_is_cut_off_anywhere_leaves_a_client_that_can_begin_again(live: Liv
 
 
 def test_a_connection_has_so_many_subscriptions_and_no_more(live: Live) -> None:
-    """A subscription above the limit is refused, unless it replaces another or another has ended."""
+    """A subscription above the limit is refused, unless it replaces another subscription or another has ended."""
     watcher = live.connect()
     for number in range(MAX_SUBSCRIPTIONS):
         assert watcher.subscribe(ref=str(number))["kind"] == "snapshot"
@@ -353,7 +353,7 @@ def test_a_connection_has_so_many_subscriptions_and_no_more(live: Live) -> None:
 
 
 def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
-    """Even if a connection's messages are handled concurrently, the limit on subscriptions holds."""
+    """The limit on subscriptions is kept even if a connection's messages are handled concurrently."""
     watcher = live.connect()
     for number in range(3 * MAX_SUBSCRIPTIONS):
         begin(live, watcher, "mine", f"r{number}")
@@ -367,7 +367,7 @@ def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
     "text", ["", "[" * 50_000, "9" * 9_999, "null", '{"do":"subscribe"}', '{"do":{"$ne":1}}', "x" * 200_000, "\ud800"]
 )
 def test_a_hostile_message_is_answered_and_hurts_nobody(live: Live, text: str) -> None:
-    """The response names the error, and the connection's subscriptions continue."""
+    """The response to an invalid message names the error, and the connection's subscriptions continue."""
     watcher = live.connect()
     watcher.subscribe()
     assert watcher.send(text) == 200
@@ -389,7 +389,7 @@ def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> N
 
 
 def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: Live) -> None:
-    """If the gateway refuses one client's messages, other clients still get theirs."""
+    """If the gateway refuses one client's messages, other clients still get their messages."""
     slow, other = live.connect(), live.connect()
     slow.subscribe()
     other.subscribe()
@@ -406,7 +406,7 @@ def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: L
 
 
 def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) -> None:
-    """For each owner of a batch, the function reads the watchers once; it writes and sends nothing."""
+    """If nobody watches, the function reads the watchers once per owner in a batch, and writes and sends nothing."""
     for owner in ("ann", "bob"):
         for _ in range(5):
             create(live, owner)
@@ -420,7 +420,7 @@ def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) 
 
 
 def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> None:
-    """A task that stops matching the filter is sent once more, marked as having left."""
+    """A task that stops matching a subscription's filter is sent once more, marked as having left."""
     watcher = live.connect()
     watcher.subscribe(filter={"state": "scheduled", "tags": {"team": "dba"}})
     mine, _ = create(live, tags={"team": "dba"}), create(live)
@@ -434,7 +434,7 @@ def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> No
 
 
 def test_a_schedule_and_its_runs_are_told(live: Live) -> None:
-    """The schedule's pause, its tasks and its deletion are sent."""
+    """Watchers of a schedule get its pause, its tasks and its deletion."""
     live.ask("POST", "/v1/schedules", {"name": "often", "rate": "1 minute", "task": {"type": PLAIN}})
     watcher = live.connect()
     snapshot = watcher.subscribe("schedule:often")

@@ -1,4 +1,4 @@
-"""The line for a lock: a limited number of tasks hold it, the others follow in order of due times."""
+"""A limited number of tasks hold a lock, and the others wait in a line in the order of their due times."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Crowd(Tasks):
     """An account that counts concurrent target calls.
 
     Attributes:
-        duration: how long a target takes.
-        most: how many ran at once at the most.
+        duration: the time that a target takes.
+        most: the largest number of concurrent target calls.
         start: the due time of the first task.
     """
 
@@ -49,7 +49,7 @@ class Crowd(Tasks):
         return "done"
 
     def locked(self, second: int = 0, **lock: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a task that needs the lock and is due this many seconds after the start; return its id."""
+        """Create a task that needs the lock and is due this many seconds after the start; return the task's id."""
         return self.create(self.start + second * SECOND - self.now, lock={"key": KEY, **lock})
 
     def run_to(self, second: float) -> None:
@@ -61,18 +61,18 @@ class Crowd(Tasks):
         return [effect.task_id for effect in self.effects if effect.phase == "run"]
 
     def began(self, task_id: str) -> float:
-        """When a task began, in seconds after the start."""
+        """The time at which a task began, in seconds after the start."""
         return (self.effect_times(task_id)[0] - self.start) / SECOND
 
 
 def about(seconds: float) -> object:
-    """This many seconds, plus the time of some calls."""
+    """This many seconds, plus the time for some calls."""
     return pytest.approx(seconds + 0.15, abs=0.2)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_no_more_than_the_limit_hold_a_lock(limit: int) -> None:
-    """Of twelve tasks due at once, exactly as many run at a time as the lock allows."""
+    """Of twelve tasks that are due at once, exactly as many run concurrently as the lock allows."""
     with Crowd() as tasks:
         made = [tasks.locked(max_holders=limit) for _ in range(12)]
         tasks.run_to(-(-12 // limit) * 5 + 20)
@@ -90,7 +90,7 @@ def test_a_lock_of_one_is_an_ordering_key() -> None:
 
 
 def test_nobody_overtakes_the_line() -> None:
-    """A task that is due just when the lock is released does not overtake waiting ones."""
+    """A task that is due just when the lock is released does not overtake waiting tasks."""
     with Crowd(10) as tasks:
         made = [tasks.locked(second) for second in [*range(10), 10, 20]]
         tasks.run_to(180)
@@ -98,7 +98,7 @@ def test_nobody_overtakes_the_line() -> None:
 
 
 def test_a_lock_is_handed_on_at_once() -> None:
-    """The next in line starts as soon as its message arrives; waiting has used no attempt."""
+    """The next task in line starts as soon as its message arrives, and its wait has used no attempt."""
     with Crowd() as tasks:
         tasks.locked()
         second = tasks.create(tasks.start + SECOND - tasks.now, lock={"key": KEY}, retry=ONCE)
@@ -113,7 +113,7 @@ def test_a_lock_is_handed_on_at_once() -> None:
 
 
 def test_a_lock_given_back_while_the_next_is_still_being_put_back_is_not_missed() -> None:
-    """A lock released between a worker's joining the line and its putting back the task is not missed."""
+    """A lock that is released after a worker joins the line and before it puts back the task is not missed."""
     with Crowd() as tasks:
         tasks.locked()
         second = tasks.locked(4)
@@ -142,7 +142,7 @@ def test_locks_of_other_keys_and_owners_are_other_locks() -> None:
 
 
 def test_the_lock_of_a_dead_holder_is_free_after_its_lease() -> None:
-    """A killed holder's lock is free when its lease is over by every clock, and not before."""
+    """A killed holder's lock is free once its lease is over by every clock, and not before."""
     with Crowd(3600) as tasks:
         tasks.create(tasks.start - tasks.now, lock={"key": KEY}, retry=ONCE, timeout_seconds=800)
         second = tasks.locked(1)
@@ -167,7 +167,7 @@ def test_a_holder_keeps_its_lock_with_its_heartbeats() -> None:
 
 
 def test_a_lock_of_the_run_is_not_held_while_a_task_is_prepared() -> None:
-    """With scope `run`, tasks prepare concurrently but run one at a time."""
+    """With scope `run`, tasks can prepare concurrently, but they run one at a time."""
     with Crowd() as tasks:
         for _ in range(3):
             tasks.create(tasks.start - tasks.now, PHASED, lock={"key": KEY, "scope": "run"})
@@ -188,7 +188,7 @@ def test_a_lock_of_the_task_is_held_until_it_is_cleaned_up() -> None:
 
 
 def test_a_failed_attempt_gives_its_lock_back() -> None:
-    """While a task waits for its next attempt, another may run."""
+    """While a task waits for its next attempt, another task can get the lock and run."""
     with Crowd() as tasks:
         first = tasks.create(tasks.start - tasks.now, lock={"key": KEY}, retry={"initial_seconds": 3600})
         second = tasks.locked(1)
@@ -219,7 +219,7 @@ def test_a_rollback_needs_the_lock_too() -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_deferred_task_keeps_its_lock_until_it_is_notified_of(*, is_lost: bool) -> None:
-    """A deferred task's end passes the lock on at once, or at the next check if that fails."""
+    """A deferred task's end passes the lock on at once, or at the next check if passing it on fails."""
     with Crowd() as tasks:
         first = tasks.locked(scope="run")
         second = tasks.locked(1, scope="run")
@@ -255,7 +255,7 @@ def test_those_who_left_the_line_hold_nobody_up() -> None:
 
 
 def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() -> None:
-    """The task lost its place in line, so it checks the lock at once, and gets it if it is free."""
+    """A task that was paused in line has lost its place, so it checks for a free lock as soon as it is resumed."""
     with Crowd(20) as tasks:
         tasks.locked()
         tasks.locked(1)
@@ -270,7 +270,7 @@ def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() 
 
 
 def test_a_reservation_that_nobody_takes_up_ends() -> None:
-    """If the task with the reservation never comes, the next in line gets the lock."""
+    """If the task with the reservation never comes, the next task in line gets the lock."""
     with Crowd(20) as tasks:
         tasks.locked()
         second, third = tasks.locked(1), tasks.locked(2)
@@ -286,7 +286,7 @@ def test_a_reservation_that_nobody_takes_up_ends() -> None:
 
 
 def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
-    """The next in line runs at once; the holder's process ends at its next heartbeat."""
+    """If a lock is freed by force, the next task runs at once, and the holder's process ends at its next heartbeat."""
     with Crowd(3600) as tasks:
         first = tasks.create(tasks.start - tasks.now, lock={"key": KEY}, timeout_seconds=800)
         second = tasks.locked(1)
@@ -303,7 +303,7 @@ def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
 
 
 def test_a_deferred_task_learns_from_its_heartbeat_that_its_lock_is_gone() -> None:
-    """The heartbeat's response is `lock_lost`, so the external target can stop."""
+    """The heartbeat of a deferred task gets `lock_lost` as a response, so that the external target can stop."""
     with Crowd() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.locked()

@@ -1,4 +1,4 @@
-"""Locks end to end: no task runs beside a live holder, and no lock is idle while a task waits for it."""
+"""No task runs concurrently with a live lock holder, and no lock is idle while a task waits for it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Line(Scenario):
 
 @pytest.mark.parametrize("what", STEERINGS)
 def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(what: str) -> None:
-    """Whatever the first waiter's user requests when its turn comes, the lock is not idle."""
+    """Whatever the first waiter's user requests when its turn comes, the lock does not stay idle."""
     method, path, body, query = STEERINGS[what]
     with Line({}) as scenario:
         _first, second, third = scenario.ids
@@ -89,7 +89,7 @@ def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(wha
 
 @pytest.mark.parametrize("unavailable", ["query", "put_item"])
 def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable: str) -> None:
-    """If the lock cannot be passed on, its reservation ends, and the next task gets it at its own check."""
+    """If a cancelled task's lock cannot be passed on, its reservation ends, and the next task finds the free lock."""
     with Line({}) as scenario:
         _first, second, third = scenario.ids
 
@@ -145,9 +145,9 @@ def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes
 
 
 def test_a_lock_is_not_taken_while_its_holder_works_by_a_clock_that_is_behind() -> None:
-    """A pull worker works to the end of a lease that one API process wrote and another reads.
+    """A lock stays with a pull worker to the end of its lease, which one API process wrote and another reads.
 
-    Their clocks differ by nearly the five seconds that clocks may differ by.
+    The processes' clocks differ by almost five seconds, the maximum difference.
     """
     behind, ahead = -2400, 2400
     with Scenario() as scenario:
@@ -173,7 +173,7 @@ def _set_clocks(scenario: Scenario, skew: int) -> None:
 
 
 def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_handed_on() -> None:
-    """The lock is free, so the request succeeds: a repeat would take the lock from its next holder."""
+    """Release by force succeeds if the lock cannot be passed on; a repeat could take it from its next holder."""
     with Line({}) as scenario:
         _first, _second, third = scenario.ids
         calls: list[Call] = []
@@ -193,7 +193,7 @@ def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_han
 
 
 def test_an_outcome_is_answered_although_the_lock_cannot_be_handed_on_at_once() -> None:
-    """The outcome is stored; the lock is released at the next try, and the next task gets it at once."""
+    """If the lock cannot be released, the outcome is stored, and a later try releases the lock to the next task."""
     with Scenario() as scenario:
         scenario.faulty = True
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""The settings limit how many requests may wait at once; other requests are answered at once."""
+"""A setting limits how many requests can wait at once; other requests are answered immediately."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ SLEEPS = {"type": PLAIN, "delay_seconds": 7200}
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """A deployment in which two requests may wait at once."""
+    """A deployment in which two requests can wait at once."""
     with Scenario() as scenario:
         scenario.environ[Variable.LONG_POLLS] = str(MOST)
         yield scenario
 
 
 def waiting(scenario: Scenario, count: int) -> list[list[Reply]]:
-    """Create tasks due much later, waiting for each; the responses are added to the lists."""
+    """Create tasks that are due much later, waiting for each; the responses are added to the lists."""
     return [scenario.send("POST", "/v1/tasks", SLEEPS, query=f"wait_seconds={WAIT}") for _ in range(count)]
 
 
 def answered(replies: list[list[Any]]) -> int:
-    """The number of requests that have their response."""
+    """The number of requests that have got their response."""
     return sum(map(bool, replies))
 
 
 def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
-    """All but two of the requests are answered soon, as after a timeout, and every task is created."""
+    """All requests except two are answered soon, as after a timeout, and every task is created."""
     simulation = waiting(scenario, 12)
     scenario.run(3 * SECOND)
     assert answered(simulation) >= 12 - MOST
@@ -59,7 +59,7 @@ def test_a_place_is_given_back_as_soon_as_a_wait_is_over(scenario: Scenario) -> 
 
 
 def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
-    """A request that waits writes twice, to take and to release its place; others write nothing."""
+    """A request that waits makes two writes, to take and to release its place; other requests make none."""
     writes: list[str] = []
 
     def note(call: Call) -> None:
@@ -76,7 +76,7 @@ def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
 
 
 def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scenario) -> None:
-    """The place of a dead process is reused when its wait must have ended."""
+    """A dead process's place is reused after the time at which its wait must have ended."""
     scenario.faulty = True
     first = waiting(scenario, 8)
     scenario.run(3 * SECOND)
@@ -90,7 +90,7 @@ def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scena
 
 
 def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
-    """A pull worker without a place gets an empty response at once, and may ask again."""
+    """A pull worker that gets no place has an empty response at once, and can ask again."""
     body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
     simulation = [scenario.send("POST", "/v1/leases", body) for _ in range(8)]
     scenario.run(3 * SECOND)

@@ -1,4 +1,4 @@
-"""Notices of attempts that run longer than `running_seconds`: one per attempt, for any kind of worker."""
+"""One notice is sent for each attempt that runs longer than `running_seconds`, for any kind of worker."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LONG = {"running_seconds": 120, "to": NOTICE_URL}
 
 
 def _told_at(tasks: Tasks) -> Millis:
-    """Let time pass until there is a notice; return the time."""
+    """Let time pass until there is a notice; return the notice's time."""
     assert tasks.run_until(lambda: tasks.notices, within=20 * MINUTE)
     return tasks.now
 
 
 def test_a_long_attempt_in_a_worker_is_told_once_while_it_runs() -> None:
-    """The notice is sent within two seconds of the limit; the attempt's success causes none."""
+    """The notice is sent within two seconds of the limit, and the attempt's success causes no other notice."""
     with Tasks() as tasks:
         tasks.last(300)
         task = tasks.create(timeout_seconds=600, notify_on=LONG)
@@ -50,7 +50,7 @@ def test_an_attempt_that_ends_in_time_tells_nothing() -> None:
 
 
 def test_each_attempt_is_told_by_an_id_of_its_own() -> None:
-    """A second long attempt causes a second notice, with its own id."""
+    """If a second attempt is also long, it causes a second notice with its own id."""
     with Tasks() as tasks:
 
         def behave(_phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
@@ -64,7 +64,7 @@ def test_each_attempt_is_told_by_an_id_of_its_own() -> None:
 
 
 def test_a_receiver_that_hangs_disturbs_no_attempt() -> None:
-    """While the receiver hangs, the attempt's lease is renewed, and the attempt succeeds."""
+    """While a notice's receiver hangs, the attempt's lease is renewed, and the attempt succeeds."""
     with Tasks() as tasks:
         tasks.last(300)
 
@@ -79,7 +79,7 @@ def test_a_receiver_that_hangs_disturbs_no_attempt() -> None:
 
 
 def test_a_long_attempt_of_a_pull_worker_is_told() -> None:
-    """The trigger sends the notice within minutes, unless the worker has reported before."""
+    """For a pull worker's long attempt, the trigger sends the notice within minutes, unless the worker has ended it."""
     with Pulled() as tasks:
         quick = tasks.create_pulled(notify_on=LONG)
         assert tasks.tell(tasks.lease_one(lasts=300), "complete", {"result": 1}).status == 200
@@ -108,7 +108,7 @@ def test_a_long_wait_for_a_target_that_has_accepted_is_told() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, 2_592_001, True, "60"])
 def test_a_time_that_no_attempt_has_is_refused(seconds: object) -> None:
-    """The error names the field."""
+    """The error for an invalid `running_seconds` names the field."""
     with Tasks() as tasks:
         reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": {**LONG, "running_seconds": seconds}})
         assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, ["notify_on.running_seconds"])

@@ -1,4 +1,4 @@
-"""If the response to a write is lost and the SDK repeats the write after others wrote, work continues."""
+"""If the SDK repeats a write whose response was lost, after other writes, work continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(("state", "phases"), [("running", []), ("preparing", ["prepare"])])
 def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state: str, phases: list[str]) -> None:
-    """A heartbeat between the write of the next phase and its repeat costs no attempt."""
+    """If a heartbeat comes between the write that begins a phase and its repeat, no attempt is used."""
     with Scenario() as scenario:
         called: list[str] = []
         scenario.target = lambda phase, _context: called.append(phase)
@@ -48,7 +48,7 @@ def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state:
 
 @pytest.mark.parametrize("versioned", [False, True], ids=["any_version", "this_version"])
 def test_a_cancel_of_a_topology_that_is_sent_again_is_answered_as_done(*, versioned: bool) -> None:
-    """The repeated write succeeds although a worker has done the cancellation's follow-up in between."""
+    """A topology's repeated cancel succeeds although a worker has done the cancel's follow-up in between."""
     with Graphs() as graphs:
         path = f"{PATH}/{graphs.submit(DIAMOND, delay_seconds=3)}"
         tag = {"If-Match": f'"{graphs.whole().version}"'} if versioned else {}
@@ -61,7 +61,7 @@ def test_a_cancel_of_a_topology_that_is_sent_again_is_answered_as_done(*, versio
             try:
                 graphs.dynamodb.update_item(**call.request)
             except ClientError:
-                # The first try, without having read that it is a topology.
+                # This is the first try, made without having read that the task is a topology.
                 return
             graphs.take(4 * SECOND)
             met.append(graphs.whole())

@@ -1,4 +1,4 @@
-"""A node that runs for each item of a parent's list."""
+"""A map is a node that runs for each item of a parent's list."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 ONCE = {"max_attempts": 1}
 ITEMS = ["".join(str(number * 2654435761 % 2**32) for number in range(200 * n, 200 * n + 200)) for n in range(4)]
-"""Items that lie outside the record of their map."""
+"""Items that are stored outside their map's record."""
 
 
 class Maps(Graphs):
     """A scenario about a node `list` whose result is a list, a map `each` over that list, and a node `last`.
 
     Attributes:
-        listed: the list.
-        payloads: of the items that were worked on, in order.
-        most: the largest number of concurrent ones.
+        listed: the list that `list` returns.
+        payloads: the payloads of the processed items, in order.
+        most: the largest number of items processed concurrently.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Maps(Graphs):
 
 
 def test_a_node_runs_for_each_item_and_its_result_is_the_list_of_theirs() -> None:
-    """Results are in item order, and placeholders stand for the item and its index."""
+    """A map's results are in item order, and placeholders are replaced by the item and its index."""
     with Maps() as graphs:
         ended = graphs.run_map(["a", {"b": 1}, "<duetime.task-id>"])
         assert ended.state == "succeeded", ended
@@ -99,7 +99,7 @@ def test_a_node_runs_for_each_item_and_its_result_is_the_list_of_theirs() -> Non
 
 
 def test_no_more_items_are_worked_on_at_once_than_is_allowed() -> None:
-    """`max_parallel` limits concurrent items, and every item runs."""
+    """`max_parallel` limits how many items run concurrently, and every item runs."""
     with Maps() as graphs:
         graphs.seconds = 20
         assert graphs.run_map(list(range(7)), max_parallel=2).state == "succeeded"
@@ -116,7 +116,7 @@ def test_a_map_over_nothing_succeeds_at_once() -> None:
 
 
 def test_failures_are_tolerated_up_to_the_number_given() -> None:
-    """Tolerated failures have null results; one more fails the map, and no more items start."""
+    """Tolerated failures have null results; one more failure fails the map, and no more items start."""
     with Maps() as graphs:
         graphs.failing = (1, 2)
         assert graphs.run_map(list(range(4)), tolerated_failures=2, max_parallel=1).state == "succeeded"
@@ -129,7 +129,7 @@ def test_failures_are_tolerated_up_to_the_number_given() -> None:
 
 
 def test_what_is_no_list_fails_the_node_and_says_so() -> None:
-    """A result that is not a list, or is too long a list, fails the map with the reason."""
+    """A result that is not a list, or is a list that is too long, fails the map with the reason."""
     for items, words in (({"a": 1}, "is not a list"), (list(range(MAX_NODES + 1)), "10001 items; 10000 are allowed")):
         with Maps() as graphs:
             graphs.run_map(items)
@@ -139,7 +139,7 @@ def test_what_is_no_list_fails_the_node_and_says_so() -> None:
 
 
 def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
-    """Before its list is known, a map has no nodes, and can be cancelled."""
+    """A map whose list is not known yet has no nodes, and can be cancelled."""
     with Maps() as graphs:
         graphs.list_seconds = 40
         graphs.submit_map()

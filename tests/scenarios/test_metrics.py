@@ -1,4 +1,4 @@
-"""Metrics of tasks: starts, waits and ends."""
+"""Metrics about the starts, waits and ends of tasks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tasks() -> Tasks:
 
 
 def test_a_task_on_time_has_a_small_lateness(tasks: Tasks) -> None:
-    """Each start adds a lateness below a second, also by type, and no scan finds an overdue task."""
+    """Each start on time adds a lateness below a second, also by type, and no scan finds an overdue task."""
     with tasks:
         tasks.create()
         tasks.create(30 * SECOND)
@@ -50,7 +50,7 @@ def test_a_task_on_time_has_a_small_lateness(tasks: Tasks) -> None:
 
 
 def test_a_task_that_starts_late_does_not_count_as_on_time(tasks: Tasks) -> None:
-    """A message that waits in the queue for a minute makes the task late, and counts as a queue wait."""
+    """If a message waits in the queue for a minute, the task is late, and the wait is counted as a queue wait."""
     with tasks:
         for queue in tasks.sqs.queues.values():
             tasks.unread_until[queue.url] = tasks.now + MINUTE
@@ -64,7 +64,7 @@ def test_a_task_that_starts_late_does_not_count_as_on_time(tasks: Tasks) -> None
 
 
 def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
-    """A pull worker half a minute late makes the task as late, and the lease's duration is measured."""
+    """If a pull worker leases a task half a minute late, the task is late by that time, and the lease is measured."""
     with tasks:
         tasks.create(kind=PULLED)
         tasks.run(30 * SECOND)
@@ -80,7 +80,7 @@ def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
 
 
 def test_each_gate_that_holds_a_task_adds_to_the_wait_at_it(tasks: Tasks) -> None:
-    """Waits for a lock, switch, limit and retry are measured separately."""
+    """The waits for a lock, switch, limit and retry are measured separately."""
     with tasks:
         tasks.last(20)
         tasks.create(lock=LOCK, timeout_seconds=60)
@@ -107,7 +107,7 @@ def test_each_gate_that_holds_a_task_adds_to_the_wait_at_it(tasks: Tasks) -> Non
 
 
 def test_a_retry_is_a_wait_and_an_owner_sees_its_final_failures(tasks: Tasks) -> None:
-    """Two failed attempts are one retry with its wait, and one final failure for the owner."""
+    """Two failed attempts count as one retry with its wait, and one final failure for the owner."""
     with tasks:
         tasks.fail()
         tasks.create(retry={"max_attempts": 2, "initial_seconds": 10, "max_seconds": 10})
@@ -120,7 +120,7 @@ def test_a_retry_is_a_wait_and_an_owner_sees_its_final_failures(tasks: Tasks) ->
 
 
 def test_an_attempt_whose_worker_vanished_is_counted_when_another_takes_over(tasks: Tasks) -> None:
-    """One lost attempt is counted, and the time until the next as a wait for the lease."""
+    """A lost attempt is counted, and the time until the next attempt counts as a wait for the lease."""
     with tasks:
         tasks.hang()
         tasks.create(timeout_seconds=800)
@@ -133,7 +133,7 @@ def test_an_attempt_whose_worker_vanished_is_counted_when_another_takes_over(tas
 
 
 def test_a_worker_that_loses_its_lease_counts_it_and_ends(tasks: Tasks) -> None:
-    """A worker cut off from the table counts one lost lease and one ended process."""
+    """A worker that is cut off from the table counts one lost lease and one ended process."""
     with tasks:
         tasks.hang()
         tasks.create(timeout_seconds=800)
@@ -147,7 +147,7 @@ def test_a_worker_that_loses_its_lease_counts_it_and_ends(tasks: Tasks) -> None:
 def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> None:
     """The first scan measures how long a task with lost messages is overdue; later scans find nothing.
 
-    The first message is lost, and so is the one that the early scan sends.
+    The first message is lost, and so is the message that the early scan sends.
     """
     with tasks:
         tasks.create(10 * SECOND)
@@ -163,7 +163,7 @@ def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> N
 
 
 def test_a_clock_that_is_off_is_measured_before_it_is_wrong(tasks: Tasks) -> None:
-    """A skew of ten seconds is only measured; one of forty stops the ticks."""
+    """A clock skew of ten seconds is only measured, but a skew of forty seconds stops the ticks."""
     with tasks:
         tasks.run(2 * MINUTE)
         assert max(tasks.measured("clock_skew"), default=0) <= SECOND
@@ -183,7 +183,7 @@ def test_a_clock_that_is_off_is_measured_before_it_is_wrong(tasks: Tasks) -> Non
 
 
 def test_a_task_that_is_deferred_and_then_cancelled_is_counted_as_both(tasks: Tasks) -> None:
-    """A deferred task whose target stops reporting after a cancel is counted as deferred and as cancelled."""
+    """A deferred task that is cancelled and whose target stops reporting is counted as deferred and as cancelled."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=60, retry={"max_attempts": 2})
@@ -207,7 +207,7 @@ def test_messages_that_a_queue_does_not_take_are_counted_until_it_does(tasks: Ta
 
 
 def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -> None:
-    """The message is deleted, and no task is affected."""
+    """A message in an unknown format is counted and deleted, and no task is affected."""
     with tasks:
         queue = next(queue for queue in tasks.sqs.queues.values() if queue.name == "normal")
         tasks.sqs.send_message(QueueUrl=queue.url, MessageBody="junk")
@@ -218,7 +218,7 @@ def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -
 
 
 def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
-    """If one request may wait, two of three are refused the wait and counted."""
+    """If only one request may wait, two of three requests get no wait, and are counted."""
     with tasks:
         tasks.environ[Variable.LONG_POLLS] = "1"
         body = {"type": PLAIN, "delay_seconds": 3600}
@@ -229,7 +229,7 @@ def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
 
 
 def test_a_lease_that_comes_too_late_to_be_of_use_is_counted(tasks: Tasks) -> None:
-    """If reading the lock takes more than half of the lease, the task is put back."""
+    """If reading the lock takes more than half of the lease, the task is put back, and the late lease is counted."""
     with tasks:
         tasks.create(kind=PULLED, lock=LOCK)
         tasks.slow(_reads_a_lock, 4 * SECOND)
@@ -253,7 +253,7 @@ def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> N
 
 
 def test_a_skipped_occurrence_says_why() -> None:
-    """Occurrences skipped for overlap and for a pause are counted by reason."""
+    """Occurrences skipped for overlap and for a pause are counted separately by reason."""
     with Schedules() as schedules:
         schedules.last(90)
         schedules.make()
@@ -284,7 +284,7 @@ def test_a_trigger_that_cannot_send_says_how_far_it_is_behind(tasks: Tasks) -> N
 
 
 def test_the_age_of_the_last_pass_grows_while_the_trigger_is_away(tasks: Tasks) -> None:
-    """Each tick measures the time since the last complete one: an hour after an outage of an hour."""
+    """Each tick measures the time since the last complete tick, which is an hour after an outage of an hour."""
     with tasks:
         tasks.run(5 * MINUTE)
         assert max(tasks.measured("tick_age")[1:]) <= 2 * MINUTE

@@ -1,4 +1,4 @@
-"""Tasks that wait for several things at once: other tasks, a turn, a lock, a rate, and members of their group."""
+"""Tasks that wait for several conditions at once: other tasks, a turn, a lock, a rate, and group members."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_no_two_waits_block_each_other(seed: int) -> None:
     """Every task ends, whatever it waits for, and each group counts its members."""
     draw = Random(seed)  # noqa: S311 - always the same
     with Tasks(seed) as tasks:
-        # They are late by their waits.
+        # The tasks are late because of their waits.
         tasks.faulty = True
 
         def work(_phase: str, _context: Context) -> str:

@@ -1,4 +1,4 @@
-"""Calendars and jitter move occurrences: each scheduled time runs at most once, even if calendars change meanwhile."""
+"""If calendars and jitter move occurrences, each scheduled time runs at most once, even if calendars change."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TENTH = 10 * MINUTE
 
 
 def tenth_after(now: Millis) -> Millis:
-    """The first instant that a schedule from `Moved.begin` places."""
+    """The first instant of a schedule that `Moved.begin` creates."""
     return (now // TENTH + (1 if now % TENTH < 5 * MINUTE else 2)) * TENTH
 
 
 OPEN: dict[str, Any] = {"windows": [{"start": "00:00", "end": "00:01"}]}
-"""Excludes nothing that a test asks for."""
+"""This calendar excludes only the first minute of a day, which no test uses."""
 NIGHT = 1_824_940_800_000
-"""Midnight of 31 October 2027, in UTC: an hour later London's clocks go back."""
+"""Midnight of 31 October 2027, in UTC; London's clocks go back an hour later."""
 NEW_TASK = {"type": PLAIN, "payload": {"new": 1}, "timeout_seconds": 600}
 
 
@@ -61,7 +61,7 @@ class Moved(Schedules):
         return task
 
     def go_on(self, times: int = 3) -> None:
-        """Let time pass until between two instants, after this many."""
+        """Let time pass until six minutes after the last of this many instants."""
         self.run(self.next + (times - 1) * TENTH + 6 * MINUTE - self.now)
 
 
@@ -77,7 +77,7 @@ def is_save(call: Call) -> bool:
 
 @pytest.mark.parametrize("moves", ["later", "back"])
 def test_a_calendar_that_is_replaced_before_the_trigger_saved_its_schedule_repeats_nothing(moves: str) -> None:
-    """An occurrence placed by a trigger that died is not placed again with another calendar."""
+    """If a trigger dies after placing an occurrence, the occurrence is not placed again with another calendar."""
     with Moved() as schedules:
         schedules.run(TENTH)
         moved = closed(tenth_after(schedules.now), 4 * MINUTE)
@@ -108,7 +108,7 @@ def test_a_stopped_occurrence_stays_stopped_over_another_calendar_and_a_change(h
 
 
 def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_then_does_not() -> None:
-    """A stopped occurrence does not run after two calendars, each followed by a change."""
+    """A stopped occurrence does not run after two replacements of its calendar, each followed by a change."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded="skip")
         stop(schedules, schedules.place(), "cancel")
@@ -122,7 +122,7 @@ def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_th
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
 def test_another_calendar_and_a_change_keep_to_the_number_of_runs(on_excluded: str) -> None:
-    """Exactly three runs start, although a new calendar excludes a placed run before a change."""
+    """Exactly three runs start, although a new calendar excludes a placed run before the schedule changes."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded=on_excluded, remaining_runs=3)
         schedules.place()
@@ -147,7 +147,7 @@ TIMINGS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", TIMINGS)
 def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due(name: str) -> None:
-    """An occurrence moved past its instant runs if the new timing has that instant, too."""
+    """An occurrence moved to a later time is not lost if the new timing also has its original instant."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         schedules.begin(closed(at, 4 * MINUTE))
@@ -163,7 +163,7 @@ def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due
 
 @pytest.mark.parametrize("name", TIMINGS)
 def test_a_queued_occurrence_that_the_new_timing_means_too_is_not_lost(name: str) -> None:
-    """A due occurrence that no worker has received runs once if the new timing has its instant, too."""
+    """A due occurrence that no worker has received runs once if the new timing also has its instant."""
     with Moved() as schedules:
         schedules.begin(OPEN)
         schedules.place()
@@ -178,7 +178,7 @@ def test_a_queued_occurrence_that_the_new_timing_means_too_is_not_lost(name: str
 
 
 def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() -> None:
-    """An occurrence past its instant but not past its jitter keeps its time."""
+    """An occurrence whose instant has passed, but not its jitter, keeps its due time after a change."""
     with Moved() as schedules:
         schedules.begin(OPEN, jitter_seconds=500)
         task = schedules.place()
@@ -192,7 +192,7 @@ def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() 
 
 @pytest.mark.parametrize("before", ["open", "closed"])
 def test_the_runs_say_what_ran_whatever_its_calendar_is_now(before: str) -> None:
-    """An occurrence that ran is not shown as missed when another calendar moves it."""
+    """An occurrence that ran is not shown as missed after another calendar moves its instant."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         calendars = {"open": OPEN, "closed": closed(at, 4 * MINUTE)}
@@ -206,7 +206,7 @@ def test_the_runs_say_what_ran_whatever_its_calendar_is_now(before: str) -> None
 
 
 def test_a_calendar_that_is_replaced_during_a_backfill_repeats_nothing() -> None:
-    """A backfill whose process died continues with another calendar: each time runs once."""
+    """A backfill whose process died continues with another calendar, and each time runs once."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded="skip")
         past = [schedules.next - each * TENTH for each in range(6, 0, -1)]
@@ -223,7 +223,7 @@ def test_a_calendar_that_is_replaced_during_a_backfill_repeats_nothing() -> None
 
 
 def test_what_the_trigger_is_late_to_place_runs_although_the_timing_changes() -> None:
-    """An occurrence missed in an outage of the trigger still runs if the new timing has its instant, too."""
+    """An occurrence missed in an outage of the trigger still runs if the new timing also has its instant."""
     with Moved() as schedules:
         schedules.begin(OPEN)
         schedules.ticking = False
@@ -238,7 +238,7 @@ def test_what_the_trigger_is_late_to_place_runs_although_the_timing_changes() ->
 
 
 def test_the_last_occurrence_of_a_schedule_runs_although_more_runs_are_allowed() -> None:
-    """A last run that is still waiting for a worker runs, and one more after `remaining_runs` is raised."""
+    """If the last run still waits for a worker when `remaining_runs` is raised, that run and one more run start."""
     with Moved() as schedules:
         schedules.begin(OPEN, remaining_runs=1)
         schedules.place()
@@ -255,7 +255,7 @@ def test_the_last_occurrence_of_a_schedule_runs_although_more_runs_are_allowed()
 @pytest.mark.parametrize("change", [{"dst_fold": "both"}, {"timezone": "Europe/Dublin"}, {"dst_gap": "shift_forward"}])
 @pytest.mark.parametrize("fold", ["first", "both"])
 def test_a_change_in_the_night_of_the_fold_repeats_and_loses_nothing(fold: str, change: dict[str, Any]) -> None:
-    """London's clocks go back while the 01:30 occurrence is queued, and the schedule changes."""
+    """If a schedule changes while its 01:30 occurrence is queued in the night of the fold, each time runs once."""
     with Schedules(start=NIGHT) as schedules:
         schedules.make(cron="30 1 * * *", timezone="Europe/London", dst_fold=fold)
         first = NIGHT + HOUR // 2

@@ -1,4 +1,4 @@
-"""Topologies within topologies: they run, stop, pause and roll back with the outer one."""
+"""A topology within a topology runs, stops, pauses and rolls back together with the outer topology."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOPOLOGY = {"kind": "topology"}
 
 
 def chain(*keys: str, task_type: str = PLAIN, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """A graph of nodes, each of which depends on the previous one."""
+    """A graph in which each node depends on the previous node."""
     once = {"max_attempts": 1}
     nodes = {
         key: {"type": task_type, "retry": once, "timeout_seconds": 800, "depends_on": [before] if before else []}
@@ -33,7 +33,7 @@ def chain(*keys: str, task_type: str = PLAIN, **fields: Any) -> dict[str, Any]: 
 
 
 def outer(graph: Mapping[str, Any], task_type: str = PLAIN) -> dict[str, Any]:
-    """The nodes `first`, then the topology `inner`, then `last`."""
+    """A graph with the node `first`, then the topology `inner`, then the node `last`."""
     nodes: dict[str, Any] = chain("first", "inner", "last", task_type=task_type)["nodes"]
     nodes["inner"] |= {"type": "part", "target": TOPOLOGY, "payload": graph}
     nodes["last"]["inputs"] = ["inner"]
@@ -58,7 +58,7 @@ class Nested(Graphs):
         assert self.run_until(lambda: key in self.ran, 10 * MINUTE, SECOND), self.ran
 
     def ends_after(self, seconds: int, *failing: str) -> None:
-        """Have each node take this many seconds; the listed nodes then fail."""
+        """Have each node take this many seconds, and have the listed nodes then fail."""
 
         def behave(phase: str, context: Context) -> str:
             if phase != "run":
@@ -72,7 +72,7 @@ class Nested(Graphs):
 
 
 def test_a_topology_within_another_runs_between_its_parents_and_children() -> None:
-    """The inner topology's outputs are its result, which its child gets; each topology shows the other."""
+    """An inner topology's outputs are its result, which its child gets, and each topology shows the other."""
     with Nested() as graphs:
         given: list[Any] = []
 
@@ -96,7 +96,7 @@ def test_a_topology_within_another_runs_between_its_parents_and_children() -> No
 
 
 def test_a_failure_within_fails_the_outer_one() -> None:
-    """Nodes that depend on the failed inner topology do not start."""
+    """If the inner topology fails, nodes that depend on it do not start, and the outer topology fails."""
     with Nested() as graphs:
         graphs.ends_after(0, "a")
         graphs.submit(outer(chain("a", "b")))
@@ -106,7 +106,7 @@ def test_a_failure_within_fails_the_outer_one() -> None:
 
 
 def test_a_cancel_reaches_the_nodes_within() -> None:
-    """The running inner node is asked to stop, the next does not start, and both topologies are cancelled."""
+    """If the outer topology is cancelled, the running inner node is asked to stop, and the next node does not start."""
     with Nested() as graphs:
         graphs.ends_after(200)
         graphs.submit(outer(chain("a", "b")))
@@ -119,7 +119,7 @@ def test_a_cancel_reaches_the_nodes_within() -> None:
 
 
 def test_a_timeout_of_the_outer_one_stops_the_nodes_within() -> None:
-    """The outer timeout stops inner nodes, long before the inner topology would end."""
+    """The outer topology's timeout stops inner nodes long before the inner topology would end."""
     with Nested() as graphs:
         graphs.ends_after(300)
         graphs.submit(outer(chain("a", "b")), timeout_seconds=400)
@@ -129,7 +129,7 @@ def test_a_timeout_of_the_outer_one_stops_the_nodes_within() -> None:
 
 
 def test_a_pause_holds_the_nodes_within_until_it_is_resumed() -> None:
-    """A running inner node ends; later ones wait until the outer topology is resumed."""
+    """While a topology is paused, a running inner node can end, but later inner nodes wait until the resume."""
     with Nested() as graphs:
         graphs.ends_after(30)
         graphs.submit(outer(chain("a", "b")))
@@ -144,12 +144,12 @@ def test_a_pause_holds_the_nodes_within_until_it_is_resumed() -> None:
 
 
 def _is_inner_operation(graphs: Nested, call: Call) -> bool:
-    """Whether a call concerns the bulk operation that passes a resume on to the inner topology's nodes."""
+    """Whether a call is part of the bulk operation that passes a resume on to the inner topology's nodes."""
     return graphs.inner().id.text in str(call.request) and "bulk" in str(call.request)
 
 
 def _is_operation_itself(_graphs: Nested, call: Call) -> bool:
-    """Whether a call stores a bulk operation that its topology already refers to."""
+    """Whether a call stores a bulk operation to which its topology already refers."""
     return call.operation == "put_item" and "'b#" in str(call.request)
 
 
@@ -157,7 +157,7 @@ def _is_operation_itself(_graphs: Nested, call: Call) -> bool:
 def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_both(
     matches: Callable[[Nested, Call], bool],
 ) -> None:
-    """The resume dies between the inner topology and its nodes; a repeat resumes the nodes."""
+    """If a resume dies after the inner topology and before its nodes, a repeated resume reaches the nodes."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(30)
@@ -181,7 +181,7 @@ def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_
 
 @pytest.mark.parametrize("key", ["side", "inner"])
 def test_a_pause_of_a_node_that_is_written_after_the_resume_does_not_last(key: str) -> None:
-    """In a race, a node's pause is written after the resume, and is undone if the topology is resumed."""
+    """If a node's pause is written after its topology is resumed, the pause is undone."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(30)
@@ -205,7 +205,7 @@ def test_a_pause_of_a_node_that_is_written_after_the_resume_does_not_last(key: s
 
 
 def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None:
-    """Children are rolled back before parents, through the inner topology, which ends rolled back."""
+    """A rollback goes from children to parents through the inner topology, which ends rolled back."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
         graphs.submit(outer(chain("a", "b", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
@@ -215,7 +215,7 @@ def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None
 
 
 def test_a_rollback_passes_over_a_topology_within_that_never_began() -> None:
-    """An inner topology whose nodes were never created has nothing to undo, and the rollback continues."""
+    """If an inner topology's nodes were never created, the rollback passes over it and continues."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.submit(outer(chain("a", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
@@ -230,7 +230,7 @@ def test_a_rollback_passes_over_a_topology_within_that_never_began() -> None:
 
 
 def test_a_rollback_within_goes_on_as_soon_as_a_node_is_undone() -> None:
-    """An inner rollback does not wait for its next check: seven nodes take less time than two checks."""
+    """An inner rollback does not wait for its next check, so seven nodes take less time than two checks."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
         graphs.submit(outer(chain(*"abcdefg", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
@@ -242,7 +242,7 @@ def test_a_rollback_within_goes_on_as_soon_as_a_node_is_undone() -> None:
 
 
 def test_a_retry_runs_a_failed_topology_within_again_from_its_beginning() -> None:
-    """A retry starts a new inner topology; the outer one keeps only its own successful nodes."""
+    """A retry starts a new inner topology, and the outer topology keeps only its own successful nodes."""
     with Nested() as graphs:
         graphs.ends_after(0, "b")
         graphs.submit(outer(chain("a", "b")))
@@ -271,7 +271,7 @@ def test_nodes_within_are_kept_as_long_as_the_outermost_topology() -> None:
 
 
 def test_nodes_within_outlive_their_topology_whose_worker_is_lost_after_their_expiry_was_set() -> None:
-    """After a lost worker repeats the inner topology's follow-up, inner nodes still expire last."""
+    """Even if a lost worker's follow-up for the inner topology is repeated, inner nodes expire after it."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(5)
@@ -294,7 +294,7 @@ def test_nodes_within_outlive_their_topology_whose_worker_is_lost_after_their_ex
 
 
 def test_a_deleted_topology_takes_the_nodes_within_with_it() -> None:
-    """The contents of the inner topology and its nodes are erased."""
+    """Deleting a topology also erases the contents of its inner topology and that topology's nodes."""
     with Nested() as graphs:
         graphs.submit(outer(chain("a")))
         graphs.run_until_ended()

@@ -1,4 +1,4 @@
-"""Notices of `notify_on` for final failures and late starts: each is sent once, at no cost to other tasks."""
+"""`notify_on` sends one notice for each final failure and late start, without affecting other tasks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _claims(call: Call) -> bool:
 
 
 def test_a_failure_for_good_is_told_once() -> None:
-    """A notice is sent after the last attempt only."""
+    """A failing task sends a notice only after its last attempt."""
     with Tasks() as tasks:
         tasks.target = _fail
         task = tasks.create(notify_on=FAILED, retry={"max_attempts": 2})
@@ -64,7 +64,7 @@ def test_a_failure_is_told_again_until_the_address_answers() -> None:
 
 
 def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
-    """If no worker claims a task, one notice is sent minutes after it became late, and none at its start."""
+    """If no worker claims a task, one notice is sent minutes after it became late, and no notice at its start."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)
@@ -79,7 +79,7 @@ def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
 
 
 def test_a_task_that_waits_for_a_lock_is_late() -> None:
-    """A task that has not started is late, whatever it waits for."""
+    """A task that has not started by its late time is late, whatever it waits for."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: tasks.take(10 * MINUTE)
         tasks.create(lock={"key": "db"}, timeout_seconds=800)
@@ -91,7 +91,7 @@ def test_a_task_that_waits_for_a_lock_is_late() -> None:
 
 
 def test_a_due_time_that_moves_takes_its_notice_along() -> None:
-    """A postponed task is late only by its new due time, and a `notify_on` added later counts."""
+    """A postponed task is late only after its new due time, and a `notify_on` that is added later also counts."""
     with Tasks() as tasks:
         moved = tasks.create(MINUTE, notify_on=LATE)
         asked = tasks.create(20 * MINUTE)
@@ -105,7 +105,7 @@ def test_a_due_time_that_moves_takes_its_notice_along() -> None:
 
 
 def test_each_task_of_a_batch_is_told_to_be_late() -> None:
-    """A task with late notices gets a timer for the check, even in a batch."""
+    """Each task with late notices gets a timer for the check, even in a batch."""
     with Tasks() as tasks:
         tasks.refuse(_claims)
         body = {"type": PLAIN, "delay_seconds": 600}
@@ -116,7 +116,7 @@ def test_each_task_of_a_batch_is_told_to_be_late() -> None:
 
 
 def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
-    """A task that its user paused causes no late notice."""
+    """A task that its user has paused causes no late notice."""
     with Tasks() as tasks:
         task = tasks.create(MINUTE, notify_on=LATE)
         assert tasks.do(task, "pause").status == 200
@@ -125,7 +125,7 @@ def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
 
 
 def test_a_late_start_is_told_although_the_notice_was_down() -> None:
-    """After the receiver was down for ten minutes, a later scan sends the notice, even after the task's end."""
+    """If the receiver is down for ten minutes, a later scan sends the late notice, even after the task's end."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)
@@ -191,7 +191,7 @@ def test_nodes_and_occurrences_tell_too() -> None:
     ],
 )
 def test_what_could_tell_nobody_is_refused(wrong: object, field: str) -> None:
-    """A forbidden address or an empty `notify_on` is refused; the error names the field, and no task is created."""
+    """A forbidden address or an empty `notify_on` is refused with the field's name, and no task is created."""
     with Tasks() as tasks:
         reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": wrong})
         assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, [field])
@@ -209,7 +209,7 @@ ROLLBACKS: dict[str, tuple[bool, str, str, int]] = {
 
 @pytest.mark.parametrize("which", ROLLBACKS)
 def test_a_rollback_that_is_asked_for_tells_no_failure_again(which: str) -> None:
-    """A requested rollback sends a notice only if the rollback itself fails."""
+    """A rollback that a user requests sends a notice only if the rollback itself fails."""
     by_itself, script, state, told = ROLLBACKS[which]
     with Tasks() as tasks:
         tasks.faulty = True  # it is rolled back by request

@@ -1,4 +1,4 @@
-"""A report on an ended attempt is refused and changes nothing, in any state of the task."""
+"""A report for an ended attempt is refused and changes nothing, in any state of the task."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _raise(error: Exception) -> Any:  # noqa: ANN401 - any JSON
 
 
 class _Second:
-    """A target whose first attempt accepts the work and never reports; the second behaves as a test wants."""
+    """A target whose first attempt accepts the work and never reports; the second attempt behaves as a test chooses."""
 
     def __init__(self, scenario: Scenario, does: Callable[[Context], Any]) -> None:
         self.scenario = scenario
@@ -53,7 +53,7 @@ class _Second:
 
 
 def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
-    """Run until the user requests an action, then raise."""
+    """Run until the user requests an action, then raise an error."""
 
     def run(context: Context) -> object:
         while context.requested_action is None:
@@ -91,7 +91,7 @@ STATES: dict[str, tuple[str, Callable[[Scenario], Callable[[Context], Any]], str
 @pytest.mark.parametrize("told", NOTICES)
 @pytest.mark.parametrize("at", STATES)
 def test_an_old_fence_is_refused_at_every_state(at: str, told: str) -> None:
-    """A deferred task's first attempt cannot report after the second has replaced it."""
+    """A deferred task's first attempt cannot report after the second attempt has replaced it."""
     state, behavior, asked = STATES[at]
     with Scenario() as scenario:
         _Second(scenario, behavior(scenario))
@@ -134,7 +134,7 @@ ENDS: dict[str, tuple[str, dict[str, Any] | None]] = {
 @pytest.mark.parametrize("told", REPORTS)
 @pytest.mark.parametrize("state", ENDS)
 def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
-    """A pull worker whose lease was replaced can neither renew it nor end the task."""
+    """A pull worker whose lease was replaced can neither renew the lease nor end the task."""
     with Scenario() as scenario:
         retry = {"max_attempts": 5, "initial_seconds": 600}
         task_id = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "retry": retry}).body["id"]
@@ -157,7 +157,7 @@ def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
 
 
 def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
-    """Of three allowed attempts, one is lost, one is paused, continued and fails, and one fails."""
+    """A lost attempt counts as one of the allowed attempts, but an attempt that is paused and continued does not."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Context) -> object:
@@ -200,7 +200,7 @@ def test_what_did_not_begin_counts_as_no_attempt() -> None:
         wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 10}
         (held,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
         other = second if held["task"]["id"] == first else first
-        # The other one is examined, and has to wait for the lock.
+        # The second task is tested here, and has to wait for the lock.
         assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
         assert scenario.record(other).waiting_for == "lock db"
         assert scenario.ask("POST", f"/v1/leases/{held['id']}/complete", {"result": 1}).status == 200

@@ -1,7 +1,6 @@
 """While code with new kinds of timers is deployed, older triggers read minutes with such timers.
 
-Here the present code is the older one: each kind of timer has an unknown name for it, as long as it runs beside the
-newer code.
+In these tests, the current code plays the older code, which does not know one kind of timer.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 UNKNOWN_MARK = "#zz9#"
 BESIDE: Millis = 10 * MINUTE
-"""How long older code runs: longer than until the first recovery scan of a minute."""
+"""The time that older code runs, which ends after the first recovery scan of a minute."""
 LATEST: Millis = HOUR + 10 * MINUTE
-"""When the second recovery scan has found what the older code left out."""
+"""The time by which the second recovery scan has found what the older code left out."""
 
 
 class Deploying(Schedules):
@@ -82,7 +81,7 @@ def _begin_bulk_operation(scenario: Deploying) -> Callable[[], bool]:
     def lose(_call: Call) -> None:
         raise ConnectTimeoutError(endpoint_url="lambda")
 
-    # Its start is lost: only its timer is left.
+    # The invocation that starts the operation is lost, so that only the operation's timer is left.
     scenario.once(lambda call: call.operation == "invoke" and call.machine.function == "api", lose)
     body = {"filter": {"type": PLAIN}, "per_second": 1}
     assert scenario.ask("POST", "/v1/tasks/cancel", body).status == 202
@@ -101,7 +100,7 @@ BEGIN = {
     "mark", [mark if mark == schema.TIMER_MARK else pytest.param(mark, marks=pytest.mark.slow) for mark in BEGIN]
 )
 def test_what_an_older_trigger_cannot_read_is_late_and_not_lost(mark: str) -> None:
-    """The timer is counted as `unreadable`, delays nothing else, and is found by the newer code's first scan."""
+    """A timer that older code cannot read is counted as `unreadable`, and the newer code's first scan finds it."""
     with Deploying(mark) as scenario:
         scenario.faulty = True
         is_done = BEGIN[mark](scenario)

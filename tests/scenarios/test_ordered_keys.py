@@ -1,4 +1,4 @@
-"""Ordered keys end to end: the tasks of a key run one after another, in creation order."""
+"""The tasks of an ordered key run one at a time, in creation order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUICK_RETRY = {"max_attempts": 3, "initial_seconds": 5, "max_seconds": 5}
 
 
 def ordered(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The `order` field of a creation."""
+    """The `order` field of a create request."""
     return {"order": {"key": KEY, **fields}}
 
 
@@ -40,7 +40,7 @@ def starts(tasks: Tasks) -> list[str]:
 
 
 def test_the_next_task_waits_for_the_outcome_of_the_one_before_with_its_retries() -> None:
-    """Unlike a lock, a turn lasts through retries; the next task starts within a second of the outcome."""
+    """A turn lasts through a task's retries, and the next task starts within a second of the outcome."""
     with Tasks() as tasks:
         tasks.fail(attempts=2)
         first, second = tasks.create(retry=QUICK_RETRY, **ordered()), tasks.create(retry=ONCE, **ordered())
@@ -56,7 +56,7 @@ def test_the_next_task_waits_for_the_outcome_of_the_one_before_with_its_retries(
 
 
 def test_a_batch_of_one_key_runs_in_its_order() -> None:
-    """Tasks of a batch, created and due at the same instant, run in the batch's order."""
+    """The tasks of a batch, which are created and due at the same instant, run in the batch's order."""
     with Tasks() as tasks:
         tasks.last(1)
         body = {"tasks": [{"type": PLAIN, **ordered()} for _ in range(30)]}
@@ -71,7 +71,7 @@ def test_a_batch_of_one_key_runs_in_its_order() -> None:
 
 
 def test_owners_see_the_turn_and_the_line_of_a_key() -> None:
-    """Owners see which task has the turn, if any, and the open tasks behind it."""
+    """Owners see which task has a key's turn, if any, and the open tasks behind that task."""
     with Tasks() as tasks:
 
         def shown(key: str = KEY) -> tuple[Any, list[str]]:
@@ -101,7 +101,7 @@ def test_owners_see_the_turn_and_the_line_of_a_key() -> None:
 
 
 def test_a_failed_task_that_stops_its_line_has_the_turn() -> None:
-    """The failed task is shown as having the turn, so owners see why the others wait."""
+    """A failed task that stops its line is shown as having the turn, so that owners see why other tasks wait."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
         first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(**ordered())
@@ -112,7 +112,7 @@ def test_a_failed_task_that_stops_its_line_has_the_turn() -> None:
 
 
 def test_a_first_task_that_is_due_later_holds_the_line() -> None:
-    """Tasks run in creation order, whatever their due times."""
+    """Tasks with an ordered key run in creation order, whatever their due times."""
     with Tasks() as tasks:
         first, second = tasks.create(10 * MINUTE, **ordered()), tasks.create(**ordered())
         tasks.run(9 * MINUTE)
@@ -142,7 +142,7 @@ def test_the_end_of_a_task_in_line_lets_the_next_go(how: str) -> None:
 
 
 def test_a_paused_first_task_holds_the_line() -> None:
-    """The next task starts only after the paused one has been resumed and has ended."""
+    """If a task has the turn and is paused, the next task starts only after that task is resumed and has ended."""
     with Tasks() as tasks:
         first, second = tasks.create(MINUTE, **ordered()), tasks.create(**ordered())
         assert tasks.do(first, "pause").status == 200
@@ -154,7 +154,7 @@ def test_a_paused_first_task_holds_the_line() -> None:
 
 
 def test_the_line_goes_on_after_a_final_failure() -> None:
-    """By default a failed task counts as ended."""
+    """By default, a failed task counts as ended, and the next task starts."""
     with Tasks() as tasks:
         tasks.fail()
         first, second = tasks.create(retry=ONCE, **ordered()), tasks.create(retry=ONCE, **ordered())
@@ -164,7 +164,7 @@ def test_the_line_goes_on_after_a_final_failure() -> None:
 
 @pytest.mark.parametrize("how", ["retry", "delete"])
 def test_a_failed_task_stops_its_line_until_it_is_retried_or_deleted(how: str) -> None:
-    """With `on_failure: stop`, no other task of the key runs until then."""
+    """With `on_failure: stop`, no other task of the key runs until the failed task is retried or deleted."""
     with Tasks() as tasks:
         tasks.fail()
         first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(retry=ONCE, **ordered())
@@ -184,7 +184,7 @@ def test_a_failed_task_stops_its_line_until_it_is_retried_or_deleted(how: str) -
 
 
 def test_a_retried_task_waits_for_the_turn_of_another() -> None:
-    """The retried task runs after the task that has the turn, and before those behind it."""
+    """A retried task runs after the task that has the turn, and before the tasks behind that task."""
     with Tasks() as tasks:
         tasks.fail()
         first = tasks.create(retry=ONCE, **ordered())
@@ -200,7 +200,7 @@ def test_a_retried_task_waits_for_the_turn_of_another() -> None:
 
 
 def test_runs_of_a_schedule_keep_the_order() -> None:
-    """Runs of a schedule wait for each other even if `overlap` allows more; an update can remove the key."""
+    """A schedule's runs with an ordered key wait for each other even if `overlap` allows more, until it is removed."""
     with Tasks() as tasks:
         tasks.last(90)
         task = {"type": PLAIN, "timeout_seconds": 300, **ordered()}
@@ -217,7 +217,7 @@ def test_runs_of_a_schedule_keep_the_order() -> None:
 
 
 def test_a_topology_waits_for_its_turn_but_a_node_has_none() -> None:
-    """A node cannot have a key: it might wait forever for a node that waits for its turn."""
+    """A topology can have an ordered key; a node cannot, because it might wait forever for another node's turn."""
     with Tasks() as tasks:
         tasks.last(20)
         tasks.create(**ordered())
@@ -233,7 +233,7 @@ def test_a_topology_waits_for_its_turn_but_a_node_has_none() -> None:
 
 
 def test_pull_workers_get_the_tasks_of_a_key_one_after_another() -> None:
-    """A task is leased only after the previous one has been completed."""
+    """A pulled task is leased only after the key's previous task has been completed."""
     with Tasks() as tasks:
         ids = [tasks.create(kind=PULLED, **ordered()) for _ in range(2)]
         wanted = {"types": [PULLED], "worker": "X", "max_tasks": 10, "wait_seconds": 5, "lease_seconds": 60}
@@ -257,7 +257,7 @@ CALLS: dict[str, Callable[[Call], bool]] = {
 
 @pytest.mark.parametrize("at", CALLS)
 def test_a_worker_that_dies_while_it_lets_in_the_next_task_is_replaced(at: str) -> None:
-    """If a worker dies at any step after the outcome, the next tasks still start soon."""
+    """If a worker dies at any step after an outcome, the next tasks still start soon."""
     with Tasks() as tasks:
         # A message that is not sent makes its task late.
         tasks.faulty = True
@@ -276,7 +276,7 @@ def test_a_worker_that_dies_while_it_lets_in_the_next_task_is_replaced(at: str) 
 
 @pytest.mark.parametrize("at", ["turn", "leave", "read"])
 def test_a_cancel_that_dies_before_it_lets_in_the_next_task_is_noticed(at: str) -> None:
-    """The next task checks the line again after a while."""
+    """If a cancel dies before it starts the next task, that task checks the line again later and starts."""
     with Tasks() as tasks:
         first, second = tasks.create(24 * HOUR, **ordered()), tasks.create(**ordered())
         tasks.run(10 * SECOND)
@@ -291,7 +291,7 @@ def test_a_cancel_that_dies_before_it_lets_in_the_next_task_is_noticed(at: str) 
 
 
 def test_a_creation_that_dies_before_its_record_holds_the_line_for_a_moment_only() -> None:
-    """A place without a task holds the line only for the longest time that a write can take."""
+    """If a creation dies before it writes its record, its place holds the line only for a write's maximum time."""
     with Tasks() as tasks:
 
         def is_record(call: Call) -> bool:
@@ -308,7 +308,7 @@ def test_a_creation_that_dies_before_its_record_holds_the_line_for_a_moment_only
 
 
 def test_a_task_whose_place_was_removed_before_its_record_came_does_not_run_beside_another() -> None:
-    """A task assumed lost takes its place again, ahead of all others, once another's turn is over."""
+    """A task whose place was removed takes its place again, ahead of all others, after the current task's turn."""
     with Tasks() as tasks:
         tasks.last(60)
         late = tasks.create(30 * SECOND, timeout_seconds=120, **ordered())
@@ -321,13 +321,13 @@ def test_a_task_whose_place_was_removed_before_its_record_came_does_not_run_besi
         assert starts(tasks) == [first, late, second]
         times = [each.at for each in tasks.effects]
         assert all(after - before >= MINUTE for before, after in pairwise(times))
-        # The account's watcher does not know that its place was removed.
+        # The simulation's watcher does not know that the task's place was removed.
         assert len(tasks.violations) == 1
         tasks.watching.violations.clear()
 
 
 def test_a_line_is_kept_without_its_turn() -> None:
-    """Counter and turn of a key may expire, but not the places of open tasks, which keep the order."""
+    """A key's counter and turn can expire, but the places of open tasks stay and keep the order."""
     with Tasks() as tasks:
         first = tasks.create(MINUTE, **ordered())
         assert tasks.do(first, "pause").status == 200
@@ -344,7 +344,7 @@ def test_a_line_is_kept_without_its_turn() -> None:
 
 
 def test_a_turn_given_between_a_check_and_its_end_is_seen() -> None:
-    """If the turn comes between a task's check and its postponement, the task still starts at once."""
+    """If a task gets the turn between its check and its postponement, it still starts at once."""
     with Tasks() as tasks:
         tasks.last(20)
         first = tasks.create(**ordered())
@@ -362,7 +362,7 @@ def test_a_turn_given_between_a_check_and_its_end_is_seen() -> None:
 
 
 def test_why_shows_the_place_in_line_and_the_task_ahead() -> None:
-    """The explanation names the task's place in line and the tasks ahead."""
+    """The explanation names a waiting task's place in line and the tasks ahead."""
     with Tasks() as tasks:
         tasks.last(60)
         first, second, third = (tasks.create(timeout_seconds=120, **ordered(on_failure="stop")) for _ in range(3))
@@ -377,7 +377,7 @@ def test_why_shows_the_place_in_line_and_the_task_ahead() -> None:
 
 
 def test_why_says_that_a_failed_task_stops_the_line() -> None:
-    """The explanation names the failed task, and says to retry or delete it."""
+    """If a failed task stops the line, the explanation names that task and says to retry or delete it."""
     with Tasks() as tasks:
         tasks.fail()
         first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(**ordered())
@@ -387,7 +387,7 @@ def test_why_says_that_a_failed_task_stops_the_line() -> None:
 
 
 def test_an_event_can_name_an_ordered_key() -> None:
-    """Tasks from events run in the order in which the intake creates them."""
+    """If tasks from events have an ordered key, they run in the order in which the intake creates them."""
     with Tasks() as tasks:
         tasks.last(20)
         tasks.create(**ordered())
@@ -397,7 +397,7 @@ def test_an_event_can_name_an_ordered_key() -> None:
 
 
 def test_two_retried_tasks_of_a_key_do_not_wait_for_each_other() -> None:
-    """If the later task had the last turn while the earlier one rejoins the line, both run, in order."""
+    """If two tasks are retried and the later task had the last turn, both run, in order."""
     with Tasks() as tasks:
         tasks.fail()
         ids = tasks.create(retry=ONCE, **ordered()), tasks.create(retry=ONCE, **ordered())
@@ -407,7 +407,7 @@ def test_two_retried_tasks_of_a_key_do_not_wait_for_each_other() -> None:
         tasks.effects.clear()
         tasks.receiving = False
         assert [tasks.do(each, "retry").status for each in ids] == [200, 200]
-        # As if it had checked the line before the other one's follow-ups, and written its place after them.
+        # The first task checked the line before the second task's follow-up, and now writes its place.
         first = tasks.record(ids[0])
         place = LinePlace(first.order_number or 0, first.id, tasks.now)
         lines = DynamoOrderLineStore(tasks.dynamodb, "tasks", tasks.time)  # type: ignore[arg-type]  # a fake

@@ -1,4 +1,4 @@
-"""The trigger is down for days or months: no accepted task is lost, and nobody has to act."""
+"""If the trigger is down for days or months, no accepted task is lost, and nobody has to act."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from duetime.domain.times import DAY, minute_of
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
 
 DAYS = [4, 40, pytest.param(390, marks=pytest.mark.slow)]
-"""More than a message lives on a queue; more than an ended task is kept; more than a year."""
+"""Outages that are longer than a queue keeps messages, longer than ended tasks are kept, and longer than a year."""
 
 
 def _outage(scenario: Scenario, days: int) -> None:
-    """Stop the trigger for some days; at the end, all expired items are removed."""
+    """Stop the trigger for some days, then remove all expired items."""
     scenario.faulty, scenario.ticking = True, False
     scenario.run(days * DAY)
     scenario.expire()
@@ -33,7 +33,7 @@ def _timers_ahead(scenario: Scenario) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", DAYS)
 def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
-    """A schedule's timer is not removed before it is read: the missed run is made up for, and later runs follow."""
+    """After an outage, the schedule's timer still exists, and a missed run is caught up before later runs."""
     with Scenario() as scenario:
         schedule = {"name": "daily", "rate": "1 day", "catch_up_seconds": 30 * 86_400, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", schedule).status == 201
@@ -45,7 +45,7 @@ def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
 
 @pytest.mark.parametrize("days", DAYS)
 def test_a_task_that_was_moved_runs_after_the_trigger_was_away(days: int) -> None:
-    """A task's timer is not removed before the trigger has read it."""
+    """After an outage, a moved task's timer still exists, and the trigger starts the task."""
     with Scenario() as scenario:
         moved = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 36_000}).body["id"]
         assert scenario.ask("PATCH", f"/v1/tasks/{moved}", {"delay_seconds": 1_800}).status == 200

@@ -1,6 +1,6 @@
-"""Outages of AWS and their effects: nothing accepted is lost, delays are bounded, and alarms report them.
+"""In outages of AWS services, no accepted task is lost, delays are bounded, and alarms go off.
 
-The figures are those of `docs/reliability.md`.
+The figures are those in `docs/reliability.md`.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def queues_away(outage: Outage) -> Figures:
 
 
 def storage_away(outage: Outage) -> Figures:
-    """S3 refuses every call for an hour; some tasks have a payload that is stored there."""
+    """S3 refuses every call for an hour, and some tasks have a payload that is stored in S3."""
     outage.fields = lambda number: {"payload": HUGE} if number % 16 in {0, 5, 7} else {}
     return outage.fail_for(HOUR, lambda: outage.refuse_calls(lambda call: call.service == "s3"), outage.heal)
 
 
 def nine_workers(outage: Outage) -> Figures:
-    """The account's concurrency is limited to ten for an hour: the trigger, and three workers per queue."""
+    """The account's concurrency is limited to ten for an hour, for the trigger and three workers per queue."""
     outage.lasting = 90 * SECOND
     outage.fields = lambda _number: {"timeout_seconds": 300}
     usual = outage.most_workers
@@ -75,7 +75,7 @@ def nine_workers(outage: Outage) -> Figures:
 
 
 def step_functions_away(outage: Outage) -> Figures:
-    """Step Functions refuses every call for an hour; some tasks are topologies."""
+    """Step Functions refuses every call for an hour, and some tasks are topologies."""
     graph: dict[str, Any] = {"target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}}
     outage.fields = lambda number: graph if number % 4 == 0 else {}
     return outage.fail_for(HOUR, lambda: outage.refuse_calls(lambda call: call.service == "states"), outage.heal)
@@ -151,7 +151,7 @@ ROWS = {
     for match in re.finditer(r"^\| `(\w+)`: [^|]*\|(.*)\|$", PAGE, re.MULTILINE)
 }
 _LEEWAY_MS = 60_000
-"""By how much an order of calls that sets decide may change a figure."""
+"""The difference that a varying order of calls may make to a figure."""
 
 
 def test_each_outage_has_a_row() -> None:
@@ -162,7 +162,7 @@ def test_each_outage_has_a_row() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("happens", OUTAGES, ids=[each.__name__ for each in OUTAGES])
 def test_nothing_is_lost_in_an_outage(happens: Callable[[Outage], Figures]) -> None:
-    """Every accepted task succeeds within the time that the page states; its alarms turn on, and off again."""
+    """Every accepted task succeeds within the stated time, and the stated alarms turn on and off again."""
     with Outage() as outage:
         found = happens(outage)
     assert not found.lost
@@ -173,5 +173,5 @@ def test_nothing_is_lost_in_an_outage(happens: Callable[[Outage], Figures]) -> N
     assert abs(found.due_during - due) <= due // 10 + 1
     assert abs(found.on_time_during - expected) <= due // 10 + 1
     assert set(named.split(", ")) - {"none"} <= found.alarms
-    # A burn rate is on for as long as its window, up to six hours.
+    # A burn rate alarm stays on for the length of its window, which is up to six hours.
     assert not found.still_on - {"AcceptedBurnRate", "OnTimeBurnRate"}

@@ -1,4 +1,4 @@
-"""Occurrences that would overlap, permanent schedules, failures that pause, backfills and calendars."""
+"""Occurrences that overlap, permanent schedules, failures that pause a schedule, backfills and calendars."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
-    """An account whose targets take this long, with a schedule every minute."""
+    """An account with a schedule every minute and targets that take this long."""
     schedules = Schedules()
     schedules.last(seconds)
     schedules.make(**fields)
@@ -42,7 +42,7 @@ def test_what_overlaps_is_skipped() -> None:
 
 
 def test_one_that_overlaps_waits_for_the_end() -> None:
-    """With `buffer_one`, each run begins when the previous one ends, never beside it, and others are skipped."""
+    """With `buffer_one`, the waiting run begins when the previous run ends, and other occurrences are skipped."""
     with slow(90, overlap="buffer_one") as schedules:
         schedules.run(20 * MINUTE)
         begun = [effect.at for effect in schedules.effects]
@@ -55,7 +55,7 @@ def test_one_that_overlaps_waits_for_the_end() -> None:
 
 @pytest.mark.slow
 def test_all_may_overlap() -> None:
-    """With `allow_all`, every occurrence runs on time, concurrently."""
+    """With `allow_all`, every occurrence runs on time, concurrently with others."""
     with slow(150, overlap="allow_all") as schedules:
         schedules.run(10 * MINUTE)
         assert list(schedules.ran()) == schedules.minutes(schedules.created_at, schedules.now)
@@ -63,7 +63,7 @@ def test_all_may_overlap() -> None:
 
 
 def test_all_that_overlap_wait_and_run_in_order() -> None:
-    """With `buffer_all`, no occurrence is skipped, and each begins when the previous one ends."""
+    """With `buffer_all`, no occurrence is skipped, and each run begins when the previous run ends."""
     with slow(90, overlap="buffer_all", remaining_runs=6) as schedules:
         schedules.run(12 * MINUTE)
         begun = [effect.at for effect in schedules.effects]
@@ -75,7 +75,7 @@ def test_all_that_overlap_wait_and_run_in_order() -> None:
 
 @pytest.mark.parametrize(("overlap", "at_once"), [("cancel_other", 1), ("replace_other", 2)])
 def test_the_latest_takes_the_place_of_the_run_before_it(overlap: str, at_once: int) -> None:
-    """Each occurrence cancels the previous run, with or without waiting for its end."""
+    """Each occurrence cancels the previous run, with or without waiting for that run's end."""
     with Schedules() as schedules:
         running: set[str] = set()
         most = 0
@@ -114,7 +114,7 @@ def test_a_run_that_waits_for_its_retry_is_cancelled_by_the_next() -> None:
 
 
 def test_pull_workers_are_held_to_the_schedule_too() -> None:
-    """Overlapping occurrences are not leased, and none is leased after a pause."""
+    """Pull workers get no overlapping occurrences, and no occurrences after the schedule is paused."""
     with Schedules() as schedules:
         schedules.make(task={"type": PULLED, "timeout_seconds": 600})
         leased: list[int] = []
@@ -143,7 +143,7 @@ def test_pull_workers_are_held_to_the_schedule_too() -> None:
 
 
 def test_a_run_that_waits_for_its_retry_is_still_going() -> None:
-    """While a run waits for its retry, further occurrences are skipped."""
+    """While a run waits for its retry, later occurrences are skipped."""
     with Schedules() as schedules:
         schedules.fail(1)
         schedules.make(
@@ -180,7 +180,7 @@ def test_an_end_that_nobody_was_told_of_holds_nothing_up() -> None:
 
 
 def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
-    """Runs start `gap_seconds` after the previous end, from the creation on, until the number of runs is used up."""
+    """Each run starts `gap_seconds` after the previous run's end, until the number of runs is used up."""
     with slow(7, permanent={"gap_seconds": 3}, remaining_runs=20) as schedules:
         schedules.run(10 * MINUTE)
         begun = [effect.at for effect in schedules.effects]
@@ -192,7 +192,7 @@ def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
 
 
 def test_a_broken_chain_is_repaired() -> None:
-    """If the next run is cancelled, the chain continues within minutes, one run at a time."""
+    """If a permanent schedule's next run is cancelled, runs continue within minutes, one at a time."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 30})
         schedules.run(45 * SECOND)
@@ -207,7 +207,7 @@ def test_a_broken_chain_is_repaired() -> None:
 
 @pytest.mark.slow
 def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
-    """A chain whose last record expired during an outage of the trigger continues afterwards."""
+    """If the last run's record expires during an outage of the trigger, the permanent schedule continues afterwards."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "1"
         schedules.make(permanent={"gap_seconds": 30})
@@ -227,7 +227,7 @@ def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
 
 
 def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
-    """Nothing runs during a pause; after a resume the chain continues at its pace until `end_at`."""
+    """A permanent schedule has no runs while paused, and continues after a resume at its pace until `end_at`."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 10})
         schedules.run(MINUTE)
@@ -287,7 +287,7 @@ def _backfilled(schedules: Schedules) -> list[Task]:
 
 
 def test_a_backfill_goes_at_its_pace() -> None:
-    """At ten per minute, thirty runs take three minutes, each once, beside regular runs."""
+    """At ten per minute, a backfill's thirty runs take three minutes, each once, beside regular runs."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.run(2 * MINUTE)
@@ -309,7 +309,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
 
 
 def test_a_backfill_is_cancelled() -> None:
-    """Occurrences already placed, for a few minutes, still run, and no others."""
+    """After a backfill is cancelled, its placed occurrences (for a few minutes) still run, but no others."""
     with Schedules() as schedules:
         schedules.make()
         start = (schedules.now // DAY - 2) * DAY
@@ -323,9 +323,9 @@ def test_a_backfill_is_cancelled() -> None:
 
 @pytest.mark.slow
 def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
-    """With saves of four seconds the caller gets a response after the first five hundred; the others come, once each.
+    """If saves take four seconds, a backfill is answered after its first five hundred runs, and the others run later.
 
-    A thousand are looked up, as each could have a run from before the pause.
+    The first thousand occurrences are looked up, because each could have a run from before the pause.
     """
     with Schedules() as schedules:
         schedules.make(cron="* * * * * *", overlap="allow_all")
@@ -351,7 +351,7 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
 
 
 def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
-    """Neither a pause nor a change affects a backfill; at most five run at once."""
+    """Neither a pause nor a change affects a backfill, of which at most five runs are active at once."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         body = {
@@ -374,7 +374,7 @@ def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
 def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
-    """On an excluded day occurrences are skipped with a reason, or moved to the next working moment."""
+    """On an excluded day, occurrences are skipped with a reason or moved to the next working moment."""
     with Schedules() as schedules:
         midnight = (schedules.now // DAY + 1) * DAY
         # Hours without work.
@@ -410,7 +410,7 @@ def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any])
             assert reply is not None
             assert reply.status == 201, reply.body
 
-        # The deletion has found no schedule that names the calendar.
+        # The deletion has found no schedule that uses the calendar.
         schedules.once(lambda call: call.operation == "put_item" and "off" in str(call.request["Item"]), make_first)
         assert schedules.ask("DELETE", path).status in {200, 204}
         schedules.run(5 * MINUTE)
@@ -427,7 +427,7 @@ def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any])
 
 
 def test_an_occurrence_is_counted_as_skipped_once_although_its_worker_dies() -> None:
-    """The worker dies before it writes the skipped task: the next worker does not count it again."""
+    """If a worker dies before it writes a skipped task, the next worker does not count the occurrence again."""
     with Schedules() as schedules:
         schedules.target = lambda _phase, _context: schedules.take(100 * SECOND)
         schedules.make(cron="* * * * *", overlap="skip")

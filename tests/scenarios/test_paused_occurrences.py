@@ -1,4 +1,4 @@
-"""Pauses around occurrences that a calendar or jitter delays."""
+"""Pauses of schedules around occurrences that a calendar or jitter delays."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 DELAY: Millis = 4 * MINUTE
-"""How much later than its instant the occurrence begins that these tests are about."""
+"""The time by which a calendar delays the tested occurrence."""
 
 
 class Held(Moved):
-    """A schedule whose next occurrence a calendar delays by `DELAY`; times count from its instant."""
+    """A schedule whose next occurrence is delayed by `DELAY`, because of a calendar; times count from its instant."""
 
     def begin_moved(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
-        """Create the schedule, and let time pass until that occurrence is about to be placed."""
+        """Create the schedule, and let time pass until its next occurrence is about to be placed."""
         self.faulty = True  # a paused run does not run
         self.begin(closed(tenth_after(self.now), DELAY), **fields)
 
@@ -30,7 +30,7 @@ class Held(Moved):
         self.run(self.next + after - self.now)
 
     def hold(self, begin: Millis, end: Millis, **change: Any) -> None:  # noqa: ANN401 - JSON
-        """Pause the schedule from `begin` to `end`, and change it in between."""
+        """Pause the schedule from `begin` to `end`, and change the schedule in between."""
         self.go_to(begin)
         assert self.control("pause").status == 200
         if change:
@@ -40,7 +40,7 @@ class Held(Moved):
         assert self.control("resume").status == 200
 
     def times(self) -> list[Millis]:
-        """The start times of the occurrence, from its instant."""
+        """The start times of the occurrence, counted from its instant."""
         tasks = [task for task in self.placed() if task.schedule_ref and task.schedule_ref.nominal == self.next]
         return [at - self.next for task in tasks for at in self.effect_times(task.id.text)]
 
@@ -56,7 +56,7 @@ CHANGES: dict[str, dict[str, Any]] = {"nothing": {}, "payload": {"task": NEW_TAS
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("pause", others_slow(PAUSES))
 def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: str, change: str) -> None:
-    """A pause that ends before the due time does not affect the occurrence, even with a change."""
+    """A pause that ends before the due time does not affect the occurrence, even if the schedule is changed."""
     with Held() as schedules:
         schedules.begin_moved(remaining_runs=2)
         schedules.hold(*PAUSES[pause], **CHANGES[change])
@@ -70,7 +70,7 @@ def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: st
 
 @pytest.mark.parametrize("begin", [-MINUTE, MINUTE])
 def test_an_occurrence_that_is_due_during_a_pause_does_not_run_and_counts_as_no_run(begin: Millis) -> None:
-    """Two later occurrences use the two remaining runs."""
+    """An occurrence due during a pause does not use up a run, so two later occurrences use the two remaining runs."""
     with Held() as schedules:
         schedules.begin_moved(remaining_runs=2)
         schedules.hold(begin, DELAY + MINUTE)
@@ -110,7 +110,7 @@ def test_an_occurrence_that_its_user_cancelled_does_not_come_back_after_a_pause(
 
 
 def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> None:
-    """An occurrence placed before a pause and due after it runs on time."""
+    """An occurrence that is placed before a pause and due after the pause runs on time."""
     with Held() as schedules:
         schedules.faulty = True
         schedules.begin(OPEN, jitter_seconds=500)

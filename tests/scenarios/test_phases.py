@@ -1,4 +1,4 @@
-"""Prepare, run, clean, rollback, deferral and callback work the same for every kind of target."""
+"""Prepare, run, clean, rollback, deferral and callback work in the same way for every kind of target."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tasks() -> Tasks:
 
 
 def _slow(tasks: Tasks, phase: str, duration: Millis, fence: int = 0) -> None:
-    """Make one phase take long, for one fence or all."""
+    """Make one phase take long, for one fence or for all."""
     tasks.target = lambda called, context: (
         tasks.take(duration) if called == phase and fence in {0, context.fence} else "done"
     )
@@ -66,7 +66,7 @@ def test_phases_run_in_their_order() -> None:
 
 
 def test_a_failed_prepare_fails_the_attempt(tasks: Tasks) -> None:
-    """`run` is not called, and the next attempt prepares again."""
+    """If `prepare` fails, `run` is not called, and the next attempt prepares again."""
     with tasks:
         tasks.fail(1, "prepare")
         task_id = tasks.create(target=PREPARED)
@@ -77,7 +77,7 @@ def test_a_failed_prepare_fails_the_attempt(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("phase", ["prepare", "clean", "rollback"])
 def test_a_worker_lost_in_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
-    """Another worker continues after the lease; a repeated cleanup is not an attempt, and the outcome stands."""
+    """If a worker is lost in a phase, another worker continues after the lease, and the outcome is kept."""
     with tasks:
         lost_under = 1 if phase != "rollback" else 3
 
@@ -112,7 +112,7 @@ def test_a_worker_lost_in_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
 
 
 def test_a_target_cleans_up_after_a_failure_too() -> None:
-    """`clean` follows any outcome; a failure of `clean` is counted but changes nothing."""
+    """`clean` follows any outcome, and a failure of `clean` is counted but changes no outcome."""
     with Tasks() as tasks:
 
         def fail(phase: str, _context: Context) -> str:
@@ -141,7 +141,7 @@ def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:
 
 
 def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) -> None:
-    """The hanging process is ended, the outcome stands, and the callback is sent."""
+    """A process that hangs in `clean` is ended, the outcome is kept, and the callback is sent."""
     with tasks:
         _slow(tasks, "clean", HOUR)
         task_id = tasks.create(kind=PHASED, timeout_seconds=5, callback_url=CALLBACK_URL)
@@ -156,7 +156,7 @@ def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) ->
 
 
 def test_a_final_failure_is_undone_if_that_was_asked_for(tasks: Tasks) -> None:
-    """After the last attempt the target rolls back, and the task keeps its error."""
+    """After its last attempt fails, a target rolls back, and the task keeps its error."""
     with tasks:
         tasks.fail()
         task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback_on_failure=True)
@@ -182,7 +182,7 @@ def test_a_final_failure_is_not_undone_unasked(tasks: Tasks) -> None:
 
 
 def test_a_rollback_is_retried_and_may_fail_for_good(tasks: Tasks) -> None:
-    """A rollback has attempts of its own; if they fail, the task is `failed` with the rollback's error."""
+    """A rollback has its own attempts; if all of them fail, the task is `failed` with the rollback's error."""
     with tasks:
 
         def fail(phase: str, _context: Context) -> str:
@@ -205,7 +205,7 @@ def _notify(tasks: Tasks, task_id: str, result: object = 7, fence: int = 1) -> i
 
 
 def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
-    """The task is running without a message until the notification ends it."""
+    """A deferred task is running without a message until its notification ends it."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=1800)
@@ -225,7 +225,7 @@ def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("deadline", [20, 600])
 def test_a_deferred_task_is_tried_again_after_its_deadline(tasks: Tasks, deadline: int) -> None:
-    """Without a notification, a timer at the deadline starts the next attempt, or fails the task."""
+    """If a deferred task gets no notification, a timer at the deadline starts the next attempt or fails the task."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=deadline, retry={"max_attempts": 2})
@@ -239,7 +239,7 @@ def test_a_deferred_task_is_tried_again_after_its_deadline(tasks: Tasks, deadlin
 
 
 def test_a_deferral_whose_timer_cannot_be_set_is_not_written(tasks: Tasks) -> None:
-    """The timer is set before the long lease, so a worker that dies between the two loses no task."""
+    """A deferral's timer is set before the long lease, so a worker that dies in between loses no task."""
     with tasks:
         tasks.target = lambda _phase, context: Accepted() if context.fence == 1 else "done"
         refused = tasks.refuse(
@@ -256,7 +256,7 @@ def test_a_deferral_whose_timer_cannot_be_set_is_not_written(tasks: Tasks) -> No
 
 
 def test_a_notification_that_comes_before_the_deferral_wins(tasks: Tasks) -> None:
-    """An outcome reported before the deferral is written counts, and the task does not run again."""
+    """An outcome that is reported before the deferral is written counts, and the task does not run again."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         notified: list[int] = []
@@ -295,7 +295,7 @@ def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tas
         _prepare, run, clean = tasks.effects
         assert clean.at >= run.at + 20 * SECOND
         assert tasks.record(task_id).finished_at is not None
-        # This target does what others must not.
+        # This target reports during its call, which other targets must not do.
         assert "succeeded while" in tasks.watching.violations.pop()
 
 
@@ -306,7 +306,7 @@ def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tas
 
 
 def test_what_follows_an_outcome_is_done_by_whoever_comes_next(tasks: Tasks) -> None:
-    """If a worker dies after writing the outcome, another does the follow-up when the message is redelivered."""
+    """If a worker dies after writing an outcome, another worker does the follow-up when the message is redelivered."""
     with tasks:
         task_id = tasks.create(payload=works.LARGE)
         died = tasks.once(
@@ -324,7 +324,7 @@ def test_what_follows_an_outcome_is_done_by_whoever_comes_next(tasks: Tasks) -> 
 
 
 def test_a_payload_outside_the_record_is_handed_on_and_expires_after_it() -> None:
-    """A large payload is stored outside, reaches the target whole, and expires after the record."""
+    """A large payload is stored outside the record, reaches the target complete, and expires after the record."""
     with Tasks() as tasks:
         seen: list[object] = []
         act = tasks.act

@@ -1,4 +1,4 @@
-"""Pull workers' leases: given only with enough time left, and reports after a lease's end are refused."""
+"""Pull workers get a lease only with enough time left, and reports after a lease's end are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _wanted(worker: str, seconds: int, wait: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("pause", [1, 2, 4, 12])
 def test_a_lease_is_handed_out_with_at_least_half_of_its_time_left(pause: int) -> None:
-    """If reading a lock took too long, the task is put back, and can be leased at once."""
+    """If reading a lock takes too long, the task is put back, and can be leased again at once."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "lock": LOCK}).body["id"]
         scenario.slow(_reads_a_lock, pause * SECOND)
@@ -47,7 +47,7 @@ def test_a_lease_is_handed_out_with_at_least_half_of_its_time_left(pause: int) -
 
 
 def test_an_attempt_whose_lease_is_over_does_not_take_the_lock_from_the_next_one() -> None:
-    """A request whose lease ended while it read the lock does not take the lock from the next worker."""
+    """A request whose lease ends while it reads the lock does not take the lock from the next worker."""
     with Scenario() as scenario:
         body = {"type": PULLED, "lock": LOCK, "timeout_seconds": 600}
         first = scenario.ask("POST", "/v1/tasks", body).body["id"]
@@ -79,7 +79,7 @@ def _with_three_types(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) -> None:
-    """Successive waits for due times do not use up a short lease."""
+    """A request that waits for the due times of one type after another hands out leases with enough time left."""
     with Scenario(seed) as scenario:
         _with_three_types(scenario)
         for each, delay in ((PULLED, 2), (OTHER, 3.3), (THIRD, 4.3)):
@@ -95,7 +95,7 @@ def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) 
 
 
 def test_the_traceback_of_a_workers_failure_can_be_read_with_the_attempt() -> None:
-    """A reported traceback is shown with likely secrets redacted; without a report there is none."""
+    """A traceback that a worker reports is shown with likely secrets redacted; without a report, there is none."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "retry": {"max_attempts": 2, "initial_seconds": 1}})
         for text in ("", "panic: no such row\n  at main.go:17 password=hunter2\n"):
@@ -121,7 +121,7 @@ def _complete(scenario: Scenario, lease: str) -> None:
 
 
 def test_a_task_that_ends_while_its_limit_is_deleted_has_no_place_when_the_limit_is_set_again() -> None:
-    """The next task starts at once, not at the end of the ended task's lease."""
+    """If a task ends while its limit is deleted, it takes no place when the limit is set again."""
     with Scenario() as scenario:
         scenario.ask("PUT", LIMIT, {"max_concurrent": 1})
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})
@@ -139,11 +139,11 @@ def test_a_task_that_ends_while_its_limit_is_deleted_has_no_place_when_the_limit
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_report_frees_the_place_under_a_limit_that_was_set_a_moment_ago(seed: int) -> None:
-    """The next task starts soon, even if the API process with the report does not know the limit yet."""
+    """If a process reports an end before it knows a new limit, the task's place is still freed soon."""
     with Scenario(seed) as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})
         first = _leased(scenario, "X")
-        # While the process that has leased it waits for the next task, another one gets the report, and knows no limit.
+        # While the leasing process waits for the next task, another process gets the report and knows no limit.
         leased = scenario.send("POST", "/v1/leases", _wanted("Y", 60, wait=20))
         scenario.run(SWITCHES_LIFE + SECOND)
         _complete(scenario, first)
@@ -165,7 +165,7 @@ def test_a_report_frees_the_place_under_a_limit_that_was_set_a_moment_ago(seed: 
 
 @pytest.mark.parametrize(("limits", "leased"), [({"stopped": True}, 0), ({"max_concurrent": 1}, 1)])
 def test_a_switch_applies_to_all_tasks_of_one_request(limits: dict[str, Any], leased: int) -> None:
-    """A switch set since the process last read switches applies to every task of a request."""
+    """A switch that was set since the process last read the switches applies to every task of a request."""
     with Scenario() as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})
         _complete(scenario, _leased(scenario, "X"))

@@ -1,4 +1,4 @@
-"""Pull workers: lost leases, unread queues, and messages."""
+"""Pull workers that lose leases, read no queue, or report outcomes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Pulled(Tasks):
         return leases
 
     def lease_one(self, within: int = HOUR, worker: str = "w", lasts: int = 30) -> dict[str, Any]:
-        """Request leases until there is one."""
+        """Request leases until the response has a lease."""
         until = self.now + within
         while self.now < until:
             for lease in self.lease(20, worker, lasts=lasts):
@@ -76,7 +76,7 @@ def test_a_pulled_task_is_leased_on_time(tasks: Pulled) -> None:
 
 
 def test_a_request_waits_for_as_long_as_it_says(tasks: Pulled) -> None:
-    """A request waits `wait_seconds`, to the nearest second, including its own duration."""
+    """A request waits for `wait_seconds`, to the nearest second, including its own duration."""
     with tasks:
         for seconds in (1, 2, 7, 20):
             began = tasks.now
@@ -87,7 +87,7 @@ def test_a_request_waits_for_as_long_as_it_says(tasks: Pulled) -> None:
 
 
 def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> None:
-    """The next lease starts within seconds of the end of the old one plus clock margin; the old one is refused."""
+    """A dead worker's task is leased again within seconds of the lease's end plus the clock margin."""
     with tasks:
         task_id = tasks.create_pulled()
         old = tasks.lease_one(worker="dies")
@@ -104,7 +104,7 @@ def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> 
 
 
 def test_an_overdue_attempt_is_told_so_and_replaced(tasks: Pulled) -> None:
-    """After the timeout, heartbeats are refused with `attempt_overdue`, and another attempt begins."""
+    """After an attempt's timeout, its heartbeats are refused with `attempt_overdue`, and another attempt begins."""
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=40)
         lease = tasks.lease_one()
@@ -122,9 +122,9 @@ def test_an_overdue_attempt_is_told_so_and_replaced(tasks: Pulled) -> None:
 
 @pytest.mark.slow
 def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaced_when_its_worker_dies(tasks: Pulled) -> None:
-    """While its worker renews the lease nobody else gets task or lock; the next attempt begins soon after its death.
+    """While a worker renews its lease, no other gets the task or the lock; the next attempt begins soon after it dies.
 
-    Its message lasts neither twelve hours of invisibility nor four days: others replace it.
+    The attempt outlasts twelve hours of invisibility and four days of a message's life, so the message is replaced.
     """
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=14 * DAY // SECOND, lock={"key": "gpu"})
@@ -144,7 +144,7 @@ def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaced_when_its_wor
 
 
 def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:
-    """If only one attempt is allowed, the task fails with `WorkerLost`, and is not leased again."""
+    """If the only allowed attempt is lost, the task fails with `WorkerLost` and is not leased again."""
     with tasks:
         task_id = tasks.create_pulled(retry=ONCE)
         assert tasks.tell(tasks.lease_one(), "heartbeat").status == 200
@@ -156,7 +156,7 @@ def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:
 
 
 def test_a_task_that_nobody_pulls_waits_and_is_not_lost(tasks: Pulled) -> None:
-    """After hours without workers, even with a lost message, the next worker gets the task."""
+    """After hours without workers, the next worker gets the task, even if its message was lost."""
     with tasks:
         task_id = tasks.create_pulled()
         tasks.run(MINUTE)
@@ -167,7 +167,7 @@ def test_a_task_that_nobody_pulls_waits_and_is_not_lost(tasks: Pulled) -> None:
 
 
 def test_a_changed_target_leaves_the_old_queue(tasks: Pulled) -> None:
-    """After changes between pull workers and an endpoint, only the current target gets the task."""
+    """If a task's target changes between pull workers and an endpoint, only the current target gets the task."""
     with tasks:
         there = tasks.create_pulled(MINUTE)
         back = tasks.create_pulled(MINUTE, target=ENDPOINT)
@@ -182,7 +182,7 @@ def test_a_changed_target_leaves_the_old_queue(tasks: Pulled) -> None:
 
 
 def test_a_timer_of_a_pulled_task_leads_to_its_queue(tasks: Pulled) -> None:
-    """A task moved to another minute is found by its timer and sent to pull workers."""
+    """A pulled task that is moved to another minute is found by its timer and sent to pull workers."""
     with tasks:
         task_id = tasks.create_pulled(20 * MINUTE)
         tasks.change(task_id, delay_seconds=2400)
@@ -191,7 +191,7 @@ def test_a_timer_of_a_pulled_task_leads_to_its_queue(tasks: Pulled) -> None:
 
 
 def test_a_result_outside_the_record_needs_no_follow_up(tasks: Pulled) -> None:
-    """The result is written with its expiry, so the outcome is the last write."""
+    """A pulled task's result is written with its expiry, so the outcome is the last write."""
     with tasks:
         task_id = tasks.create_pulled()
         assert tasks.tell(tasks.lease_one(), "complete", {"result": works.LARGE}).status == 200
@@ -200,7 +200,7 @@ def test_a_result_outside_the_record_needs_no_follow_up(tasks: Pulled) -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_what_follows_an_outcome_is_done_by_the_worker_functions(tasks: Pulled, *, is_lost: bool) -> None:
-    """A worker function does the follow-up after a message, or a scan if the message is lost."""
+    """A worker function does a pulled task's follow-up after a message, or after a scan if the message is lost."""
     with tasks:
         task_id = tasks.create_pulled(payload=works.LARGE, callback_url=CALLBACK_URL)
         lease = tasks.lease_one()
@@ -216,7 +216,7 @@ def test_what_follows_an_outcome_is_done_by_the_worker_functions(tasks: Pulled, 
 
 
 def test_an_outcome_reported_twice_is_known_even_when_the_next_attempt_has_begun(tasks: Pulled) -> None:
-    """The first worker's repeated report succeeds, and does not affect the second attempt."""
+    """If the first worker repeats its report, the report succeeds and does not affect the second attempt."""
     with tasks:
         task_id = tasks.create_pulled(retry={"initial_seconds": 0})
         first = tasks.lease_one()
@@ -229,7 +229,7 @@ def test_an_outcome_reported_twice_is_known_even_when_the_next_attempt_has_begun
 
 
 def test_an_attempt_that_was_cancelled_may_be_reported_so_twice(tasks: Pulled) -> None:
-    """A repeated report of a cancel succeeds; the history has one line."""
+    """A repeated report of a cancelled attempt succeeds, and the history has one line for the attempt."""
     with tasks:
         task_id = tasks.create_pulled()
         lease = tasks.lease_one()
@@ -240,7 +240,7 @@ def test_an_attempt_that_was_cancelled_may_be_reported_so_twice(tasks: Pulled) -
 
 
 def test_what_was_asked_of_a_lost_attempt_is_respected_at_the_next_claim(tasks: Pulled) -> None:
-    """A cancel that the lost worker never saw ends the task before the next lease."""
+    """A cancel that a lost worker never saw ends the task before the next lease."""
     with tasks:
         task_id = tasks.create_pulled()
         tasks.lease_one()
@@ -251,7 +251,7 @@ def test_what_was_asked_of_a_lost_attempt_is_respected_at_the_next_claim(tasks: 
 
 
 def test_a_lock_taken_by_force_is_noticed_by_the_next_heartbeat(tasks: Pulled) -> None:
-    """The worker's heartbeat is refused with `lock_lost`."""
+    """After a lock is taken by force, its worker's heartbeat is refused with `lock_lost`."""
     with tasks:
         tasks.create_pulled(lock={"key": "db"})
         lease = tasks.lease_one()
@@ -262,7 +262,7 @@ def test_a_lock_taken_by_force_is_noticed_by_the_next_heartbeat(tasks: Pulled) -
 
 
 def test_a_lease_whose_payload_cannot_be_read_is_put_back(tasks: Pulled) -> None:
-    """The task uses no attempt, and can be leased again a second later."""
+    """If a payload cannot be read for a lease, the task uses no attempt and can be leased again a second later."""
     with tasks:
         task_id = tasks.create_pulled(payload=works.LARGE)
 
@@ -277,7 +277,7 @@ def test_a_lease_whose_payload_cannot_be_read_is_put_back(tasks: Pulled) -> None
 
 
 def test_leases_that_were_taken_are_answered_although_the_queue_fails_then(tasks: Pulled) -> None:
-    """A worker gets its leases even if the queue fails afterwards."""
+    """A worker gets its leases even if the queue then fails."""
     with tasks:
         tasks.create_pulled()
         received: list[Call] = []

@@ -1,4 +1,4 @@
-"""Purges remove all stored data of tasks, or of an owner, as far as possible, despite any crash."""
+"""Purges remove all stored data of tasks or an owner, as far as possible, despite any crash."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PATIENT = "the-name-of-a-patient"
 LARGE = PATIENT + "".join(sha256(str(number).encode()).hexdigest() for number in range(8_000))
-"""So large that it is in S3."""
+"""A payload that is so large that it is stored in S3."""
 OTHER = {"X-Duetime-Owner": "somebody"}
 
 
@@ -69,7 +69,7 @@ def content_objects(account: Archived) -> list[str]:
 
 
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
-    """Payload, name and keys are removed at once; the receipt lists what remains, and until when."""
+    """A purged task's payload, name and keys are removed at once; the receipt lists what is left, and until when."""
     task = account.create(
         payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
     )
@@ -94,7 +94,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
 
 
 def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived) -> None:
-    """An open task is counted as refused; with `open_tasks: cancel`, it is cancelled and erased."""
+    """A purge counts an open task as refused, or with `open_tasks: cancel` cancels and erases the task."""
     task = account.create(delay_seconds=7200)
     end = purged(account, {"task_ids": [task]})
     assert (end["refused"], end["receipt"]["removed"]) == ({"state_conflict": 1}, {})
@@ -105,7 +105,7 @@ def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived)
 
 
 def test_a_running_task_is_asked_to_stop_and_erased_after_its_end(account: Archived) -> None:
-    """The purge waits for the attempt to end, and succeeds without a refusal."""
+    """A purge of a running task waits for the attempt to end, and succeeds without a refusal."""
     task = account.create(
         target={"kind": "http", "url": "https://example.org/job"}, type="job", notify_within_seconds=600
     )
@@ -116,7 +116,7 @@ def test_a_running_task_is_asked_to_stop_and_erased_after_its_end(account: Archi
 
 
 def test_a_filter_reaches_the_archive(account: Archived) -> None:
-    """Archive rows of matching tasks are removed; other rows stay, and an empty object is deleted."""
+    """Archive rows of matching tasks are removed, other rows stay, and an object without rows is deleted."""
     kept = [account.create(tags={} if number % 2 else {"patient": PATIENT}) for number in range(20)][1::2]
     assert account.run_until(lambda: account.record(kept[-1]).finished_at is not None, MINUTE)
     account.run(DAY)
@@ -137,7 +137,7 @@ def test_a_filter_reaches_the_archive(account: Archived) -> None:
 
 
 def test_what_is_left_of_an_object_is_removed_as_early_as_the_whole(account: Archived) -> None:
-    """A purge rewrites an object with the tag for its lifecycle rule."""
+    """A purge rewrites an archive object with the tag for its lifecycle rule."""
     account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = '{"*": 7}'
     kept = [account.create(tags={} if number % 2 else {"patient": PATIENT}) for number in range(20)][1::2]
     assert account.run_until(lambda: account.record(kept[-1]).finished_at is not None, MINUTE)
@@ -151,12 +151,12 @@ def test_what_is_left_of_an_object_is_removed_as_early_as_the_whole(account: Arc
 
 
 def any_of(task_ids: list[str], body: bytes) -> bool:
-    """Whether an object has a row of one of the tasks."""
+    """Whether an object has a row about one of the tasks."""
     return any(task_id.encode() in body for task_id in task_ids)
 
 
 def resources_of(account: Archived) -> dict[str, list[str]]:
-    """Create one of each resource that an owner can have; return the paths of their lists, with keys."""
+    """Create one of each resource that an owner can have; return the paths of their lists, with their keys."""
     calendar = {"dates": ["2027-01-01"]}
     assert account.ask("PUT", "/v1/calendars/holidays", calendar).status in {200, 201}
     nightly = {"name": "nightly", "rate": "rate(1 hour)", "calendars": ["holidays"], "task": {"type": PLAIN}}
@@ -176,7 +176,7 @@ def resources_of(account: Archived) -> dict[str, list[str]]:
 
 
 def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived) -> None:
-    """Only operators can purge an owner's resources, tasks and nodes; other owners keep theirs."""
+    """Only an operator can purge all resources, tasks and nodes of an owner; other owners keep theirs."""
     account.environ |= {Variable.OPERATORS: "somebody", Variable.ADMINS: ""}
     lists = resources_of(account)
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers=OTHER).body["id"]
@@ -201,7 +201,7 @@ def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived)
 
 @pytest.mark.parametrize("number", range(1, 40, 3))
 def test_a_purge_that_crashes_goes_on_where_it_stopped(account: Archived, number: int) -> None:
-    """Wherever the function dies, all task data is removed in the end, and the receipt written."""
+    """Wherever the purge function dies, all task data is removed in the end, and the receipt is written."""
     task = account.create(payload=LARGE, name=PATIENT)
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
     calls: list[Call] = []
@@ -212,7 +212,7 @@ def test_a_purge_that_crashes_goes_on_where_it_stopped(account: Archived, number
 
 
 def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
-    """The receipt expires after the table's backups."""
+    """A purge's receipt expires after the table's backups."""
     assert PURGE_RETENTION > BACKUP_RETENTION
     task = account.create()
     account.run(MINUTE)
@@ -224,7 +224,7 @@ def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
 
 
 def test_the_tasks_of_others_are_not_found(account: Archived) -> None:
-    """Neither ids nor a filter reach tasks of other owners."""
+    """Neither ids nor a filter in a purge reach other owners' tasks."""
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN, "name": "theirs"}, headers=OTHER).body["id"]
     account.run(MINUTE)
     for body in ({"task_ids": [other]}, {"filter": {"name": "theirs"}}):

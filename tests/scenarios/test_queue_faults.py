@@ -1,4 +1,4 @@
-"""Queues whose calls fail for long, and a dead-letter function that never works: no task is lost."""
+"""No task is lost if queue calls fail for a long time or the dead-letter function never works."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _refuse(scenario: Scenario, matches: Callable[[Call], bool]) -> list[Call]:
-    """Refuse every matching call from now on; these calls are added to the returned list."""
+    """Refuse every matching call from now on, and add each refused call to the returned list."""
     refused: list[Call] = []
 
     def refuse(call: Call) -> None:
@@ -33,7 +33,7 @@ def _create(scenario: Scenario, delay: int = 0) -> str:
 
 
 def test_visibility_changes_that_fail_delay_no_task() -> None:
-    """Tasks run on time, once, and their messages are deleted later, although no visibility can be changed."""
+    """If no visibility can be changed, tasks still run on time and once, and their messages are deleted later."""
     with Scenario() as scenario:
         scenario.faulty = True
         scenario.target = lambda _phase, _context: scenario.take(40 * SECOND)
@@ -52,7 +52,7 @@ def test_visibility_changes_that_fail_delay_no_task() -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_dies_while_visibility_changes_fail_is_replaced() -> None:
-    """The next attempt runs after the queue's own visibility timeout, a quarter of an hour."""
+    """If visibility cannot be changed, a dead worker's task runs again after the queue's quarter-hour timeout."""
     with Scenario() as scenario:
         scenario.faulty = True
         scenario.target = lambda _phase, _context: scenario.take(10 * MINUTE)
@@ -71,7 +71,7 @@ def test_a_worker_that_dies_while_visibility_changes_fail_is_replaced() -> None:
 
 @pytest.mark.slow
 def test_a_dead_letter_function_that_never_works_loses_no_task() -> None:
-    """Messages become dead letters that nothing reads, and a scan finds their tasks."""
+    """Messages become dead letters that no function reads, and a scan finds their tasks."""
     with Scenario() as scenario:
         scenario.faulty = True
         for queue in scenario.sqs.queues.values():
@@ -96,7 +96,7 @@ def test_a_dead_letter_function_that_never_works_loses_no_task() -> None:
 
 
 def test_messages_that_expired_while_everything_was_away_are_sent_again() -> None:
-    """After an outage longer than SQS keeps messages, they are sent again from the records."""
+    """After an outage longer than SQS keeps messages, the messages are sent again from the records."""
     with Scenario() as scenario:
         scenario.faulty, scenario.receiving = True, False
         made = [_create(scenario, delay) for delay in (0, 100, 300, 7200)]
@@ -113,7 +113,7 @@ def test_messages_that_expired_while_everything_was_away_are_sent_again() -> Non
 
 
 def test_a_creation_that_is_completed_after_its_minute_is_found_although_its_message_is_refused() -> None:
-    """A timer starts the task within minutes, although no scan reads its record's minute soon."""
+    """If a completed creation's message is refused after its minute, a timer starts the task within minutes."""
     with Scenario() as scenario:
         scenario.faulty = True
         refused = _refuse(

@@ -1,4 +1,4 @@
-"""Quotas: an owner's limits, across any number of processes, and what happens beyond them."""
+"""Quotas limit an owner's requests and tasks, across any number of processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Limited(Tasks):
 
     def __init__(self, **quotas: int) -> None:
         super().__init__()
-        # Tasks are late because of quotas, without a fault.
+        # Tasks can be late because of quotas, without a fault.
         self.faulty = True
         self.environ[Variable.QUOTAS] = "{}"
         self.environ[Variable.OPERATORS] = "boss"
@@ -50,7 +50,7 @@ class Limited(Tasks):
         return self.ask(method, path, body, headers=HOSTILE, **more)
 
     def flood(self, waves: int, size: int, method: str = "POST", path: str = "/v1/tasks", body: object = FAR) -> Millis:
-        """Send waves of concurrent requests as the hostile owner, four per second; return when they began."""
+        """Send waves of concurrent requests as the hostile owner, four per second; return when the first wave began."""
         began = self.now
         for _ in range(waves):
             self.requests += [(self.now, self.send(method, path, body, headers=HOSTILE)) for _ in range(size)]
@@ -58,7 +58,7 @@ class Limited(Tasks):
         return began
 
     def answers(self, since: Millis = 0) -> Counter[int]:
-        """The responses to the hostile owner's requests since a time."""
+        """The responses to the hostile owner's requests since a given time."""
         return Counter(replies[0].status for at, replies in self.requests if at >= since and replies)
 
     def used(self, quota: Quota) -> float:
@@ -71,7 +71,7 @@ class Limited(Tasks):
         return sum(machine.function == "api" for machine in self.machines)
 
     def create_due(self, count: int, due: Millis) -> set[str]:
-        """Create tasks of the hostile owner, all due at `due`; return their ids."""
+        """Create tasks of the hostile owner that are all due at `due`; return their ids."""
         task = {"type": PLAIN, "due_at": to_iso(due), "timeout_seconds": 60}
         ids = set()
         for first in range(0, count, 100):
@@ -81,7 +81,7 @@ class Limited(Tasks):
         return ids
 
     def lateness(self, due: Millis) -> list[Millis]:
-        """Create fifty tasks of another owner, due one after another; return how late each starts."""
+        """Create fifty tasks of another owner that are due one after another; return each task's lateness."""
         self.run(due - self.now - 5 * SECOND)
         mine = {self.create(due_at=to_iso(at)): at for at in range(due, due + 10 * SECOND, SECOND // 5)}
         self.run(due + 15 * SECOND - self.now)
@@ -134,7 +134,7 @@ def test_other_owners_and_other_requests_are_not_limited() -> None:
 
 
 def test_reads_are_limited() -> None:
-    """Reads have a quota of their own."""
+    """Reads have their own quota."""
     with Limited(reads_per_second=10) as tasks:
         began = tasks.flood(waves=40, size=10, method="GET", path="/v1/locks", body=None)
         assert tasks.answers(began + 5 * SECOND)[200] == pytest.approx(50, rel=0.1)
@@ -142,7 +142,7 @@ def test_reads_are_limited() -> None:
 
 
 def test_the_bytes_of_uploads_are_limited() -> None:
-    """Uploads count like payloads: beyond the quota, an owner's uploads get 429."""
+    """Uploads count as payloads, so an owner's uploads beyond the quota get 429."""
     with Limited(payload_bytes_per_second=10_000) as tasks:
         large = {"size": 5_000_000}
         assert tasks.as_hostile("POST", "/v1/uploads", large).status == 201
@@ -153,14 +153,14 @@ def test_the_bytes_of_uploads_are_limited() -> None:
 
 
 def test_the_bytes_of_payloads_are_limited() -> None:
-    """The quota counts bytes, so a few large requests use up as much as many small ones."""
+    """The payload quota counts bytes, so a few large requests use up as much as many small requests."""
     with Limited(payload_bytes_per_second=10_000) as tasks:
         began = tasks.flood(waves=40, size=2, body={**FAR, "payload": "x" * 4_900})
         assert tasks.answers(began + 5 * SECOND)[201] == pytest.approx(10, abs=1)
 
 
 def test_open_tasks_are_limited_within_a_tenth() -> None:
-    """At the limit no task is created until others have ended."""
+    """If an owner has reached the limit on open tasks, no task is created until other tasks have ended."""
     with Limited(open_tasks=400) as tasks:
         SimulatedTableStream(tasks)
         for _ in range(4):
@@ -179,7 +179,7 @@ def test_open_tasks_are_limited_within_a_tenth() -> None:
 
 
 def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
-    """Of a hundred due tasks, ten run at a time; waiting uses no attempt, and all run."""
+    """With a limit of ten attempts, a hundred due tasks run ten at a time, and waiting uses no attempt."""
     with Limited(concurrent_attempts=10) as tasks:
         tasks.target = working(tasks, 2 * SECOND)
         due = tasks.now + HOUR
@@ -197,7 +197,7 @@ def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
 
 @pytest.mark.slow
 def test_a_hostile_owner_does_not_delay_another() -> None:
-    """Another owner's latest start is at most twice as late beside floods of tasks, schedules and nodes."""
+    """Floods of a hostile owner's tasks, schedules and nodes at most double another owner's largest lateness."""
     late = []
     for is_hostile in (False, True):
         with Limited(concurrent_attempts=20, topology_nodes=100, schedules=5) as tasks:
@@ -215,7 +215,7 @@ def test_a_hostile_owner_does_not_delay_another() -> None:
 
 
 def test_waiting_requests_are_limited() -> None:
-    """Requests that wait beyond the limit get 429, but a task is created all the same."""
+    """Reads that wait beyond the limit get 429, but a create request beyond the limit still creates its task."""
     with Limited(long_polls=2) as tasks:
         task_id = tasks.as_hostile("POST", "/v1/tasks", FAR).body["id"]
         read = [tasks.send("GET", f"/v1/tasks/{task_id}", headers=HOSTILE, query="wait_seconds=20") for _ in range(6)]
@@ -228,7 +228,7 @@ def test_waiting_requests_are_limited() -> None:
 
 
 def test_leases_at_once_are_limited() -> None:
-    """A worker gets as many leases as allowed, and more once it completes some."""
+    """A worker gets as many leases as its owner's quota allows, and more leases once it completes some."""
     with Limited(pull_leases=3) as tasks:
         for _ in range(6):
             tasks.create(kind=PULLED)
@@ -242,7 +242,7 @@ def test_leases_at_once_are_limited() -> None:
 
 
 def test_the_nodes_of_running_topologies_are_limited() -> None:
-    """A topology waits for running ones if their nodes use up the quota; one that is too large is refused."""
+    """A topology waits if running topologies use up the nodes quota, and a topology above the quota is refused."""
     with Limited(topology_nodes=5) as tasks:
         nodes = {str(number): {"type": PLAIN} for number in range(3)}
         big = {"nodes": {str(number): {"type": PLAIN} for number in range(6)}}
@@ -273,7 +273,7 @@ def test_a_store_that_does_not_answer_limits_nobody() -> None:
 
 
 def test_what_an_owner_uses_is_kept_for_as_long_as_it_counts() -> None:
-    """Each usage item expires only after it no longer counts."""
+    """Each usage item expires only after it has stopped counting."""
     with Limited(creates_per_second=10, concurrent_attempts=5, topology_nodes=5) as tasks:
         tasks.target = working(tasks, 20 * SECOND)
         tasks.as_hostile("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN, "timeout_seconds": 60}}})

@@ -1,4 +1,4 @@
-"""Owners see, pause, reset and pin their rates: every later start follows these settings."""
+"""Owners can see, pause, reset and pin their rates, and every later start follows these settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 CRM = {"key": "crm", "limit": 2, "per_seconds": 10}
-"""One start every five seconds, and a little."""
+"""One start every five seconds, with a small tolerance."""
 SLOW = {"key": "crm", "limit": 1, "per_seconds": 600}
 
 
@@ -28,7 +28,7 @@ def create(tasks: Tasks, number: int, rate: dict[str, Any] = CRM) -> list[str]:
 
 
 def rate(tasks: Tasks, key: str = "crm") -> Any:  # noqa: ANN401 - JSON
-    """A rate as the API shows it."""
+    """A rate as the API returns it."""
     found = tasks.ask("GET", f"/v1/rates/{key}")
     assert found.status == 200, found.body
     return found.body
@@ -64,7 +64,7 @@ def test_a_rate_shows_its_use_and_its_line() -> None:
 
 
 def test_a_rate_is_listed_from_its_first_start() -> None:
-    """A rate is listed after a single use; a switch's rate belongs to no owner and is not listed."""
+    """An owner's rate is listed after a single use; a switch's rate has no owner and is not listed."""
     with Tasks() as tasks:
         tasks.ask("PUT", "/v1/switches/type/report", {"rate": {"limit": 5, "per_seconds": 1}})
         tasks.run(MINUTE)
@@ -87,7 +87,7 @@ def test_lists_of_rates_continue_after_a_page() -> None:
 
 
 def test_a_rate_that_nobody_has_used_is_not_found() -> None:
-    """Reading, resuming, resetting or unpinning an unused rate is 404."""
+    """Reading, resuming, resetting or unpinning an unused rate returns 404."""
     with Tasks() as tasks:
         answers = [
             tasks.ask("GET", "/v1/rates/crm"),
@@ -99,7 +99,7 @@ def test_a_rate_that_nobody_has_used_is_not_found() -> None:
 
 
 def test_a_paused_rate_starts_nothing_until_it_is_resumed() -> None:
-    """A rate paused before its first use holds its tasks, without using attempts, until resumed."""
+    """A rate that is paused before its first use holds its tasks, without using attempts, until it is resumed."""
     with Tasks() as tasks:
         assert act(tasks, "pause").body["paused_at"] is not None
         made = create(tasks, 3)
@@ -133,7 +133,7 @@ def test_a_pause_holds_for_as_long_as_it_is_set() -> None:
 
 
 def test_a_pinned_limit_holds_instead_of_those_that_tasks_ask_for() -> None:
-    """A pinned limit, faster or slower, replaces the tasks' limits at once, until unpinned."""
+    """A pinned limit, faster or slower, replaces the tasks' limits at once, until it is unpinned."""
     with Tasks() as tasks:
         create(tasks, 10, SLOW)
         tasks.run(5 * SECOND)
@@ -168,7 +168,7 @@ def test_a_pinned_limit_may_have_more_or_fewer_parts(asked: int, pinned: int) ->
 
 
 def test_a_reset_frees_the_limit_at_once() -> None:
-    """A reset deletes counts and line: one waiting task starts at once, and the others in turn."""
+    """A reset deletes a rate's counts and line, so one waiting task starts at once, and the others in turn."""
     with Tasks() as tasks:
         create(tasks, 3, SLOW)
         tasks.run(5 * SECOND)
@@ -182,7 +182,7 @@ def test_a_reset_frees_the_limit_at_once() -> None:
 @pytest.mark.parametrize("number", [1, 2, 21])
 @pytest.mark.parametrize("how", ["refused", "died"])
 def test_an_action_that_ended_early_is_repeated(how: str, number: int) -> None:
-    """Whichever write of a pause fails, a repeat pauses every part."""
+    """If any write of a pause fails, a repeated pause reaches every part of the rate."""
     with Tasks() as tasks:
         create(tasks, 1)
         tasks.run(SECOND)
@@ -207,7 +207,7 @@ def test_an_action_that_ended_early_is_repeated(how: str, number: int) -> None:
 
 
 def test_another_owners_rate_is_another_rate() -> None:
-    """A rate is not visible to other owners, and not affected by their pauses and pins."""
+    """A rate is not visible to other owners, and their pauses and pins do not affect it."""
     with Tasks() as tasks:
         you = {"X-Duetime-Owner": "you"}
         create(tasks, 3)
@@ -233,7 +233,7 @@ def test_another_owners_rate_is_another_rate() -> None:
     ],
 )
 def test_a_pin_names_the_field_that_is_wrong(body: dict[str, Any], field: str) -> None:
-    """An invalid pin is refused by field name, and nothing changes."""
+    """An invalid pin is refused with the field's name, and the rate does not change."""
     with Tasks() as tasks:
         refused = tasks.ask("PUT", "/v1/rates/crm", body)
         assert (refused.status, [each["field"] for each in refused.body["errors"]]) == (422, [field])

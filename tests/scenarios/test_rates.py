@@ -1,4 +1,4 @@
-"""Rates limit how often attempts start, in order of priority and age, combined with other conditions."""
+"""Rates limit how often attempts start, by priority and age, and can be combined with other conditions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 CRM = {"key": "crm", "limit": 2, "per_seconds": 10}
-"""One start every five seconds, and a little."""
+"""One start every five seconds, with a small tolerance."""
 
 
 def starts(tasks: Tasks) -> list[tuple[str, Millis]]:
-    """All starts in order: the task, and the seconds since the first start."""
+    """All starts in order, each with its task and the seconds since the first start."""
     runs = [effect for effect in tasks.effects if effect.phase == "run"]
     return [(effect.task_id, (effect.at - runs[0].at) // SECOND) for effect in runs]
 
@@ -35,7 +35,7 @@ def create(tasks: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: ANN4
 
 
 def test_attempts_start_at_the_rate_and_in_order() -> None:
-    """Six concurrent tasks start five seconds apart, in creation order; waiting ones use no attempt."""
+    """Six concurrent tasks start five seconds apart, in creation order, and waiting uses no attempt."""
     with Tasks() as tasks:
         made = create(tasks, 6)
         tasks.run(7 * SECOND)
@@ -58,7 +58,7 @@ def test_a_retry_is_a_start() -> None:
 
 
 def test_a_higher_priority_starts_first() -> None:
-    """High-priority tasks overtake waiting low ones, which keep their order."""
+    """High-priority tasks overtake waiting low-priority tasks, which keep their order."""
     with Tasks() as tasks:
         low = create(tasks, 4, priority="low")
         tasks.run(2 * SECOND)
@@ -69,7 +69,7 @@ def test_a_higher_priority_starts_first() -> None:
 
 
 def test_a_task_that_waits_can_be_cancelled_paused_and_run() -> None:
-    """A cancelled task never starts; resumed tasks and those run now still follow the rate."""
+    """A cancelled task never starts; tasks that are resumed or run at once still follow the rate."""
     with Tasks() as tasks:
         made = create(tasks, 5)
         tasks.run(2 * SECOND)
@@ -85,7 +85,7 @@ def test_a_task_that_waits_can_be_cancelled_paused_and_run() -> None:
 
 
 def test_a_task_that_waits_for_its_rate_expires() -> None:
-    """A waiting task fails at its expiry without using a start."""
+    """A task that waits for its rate fails at its expiry without using a start."""
     with Tasks() as tasks:
         made = create(tasks, 2)
         late = tasks.create(rate=CRM, expires_seconds=7)
@@ -97,7 +97,7 @@ def test_a_task_that_waits_for_its_rate_expires() -> None:
 
 
 def test_a_lock_is_not_held_while_its_task_waits_for_its_rate() -> None:
-    """A task that waits for its rate holds no lock, and one that waits for a lock uses no start."""
+    """A task that waits for its rate holds no lock, and a task that waits for a lock uses no start."""
     with Tasks() as tasks:
         tasks.last(20)
         first = tasks.create(rate=CRM, lock={"key": "db"})
@@ -109,7 +109,7 @@ def test_a_lock_is_not_held_while_its_task_waits_for_its_rate() -> None:
 
 
 def test_a_unique_key_is_held_until_its_task_has_come_to_its_turn() -> None:
-    """A task that waits for its rate has not started, so it can be replaced, and starts once."""
+    """A task that waits for its rate has not started, so a task with its unique key can replace it."""
     with Tasks() as tasks:
         (first,) = create(tasks, 1)
         unique = {"key": "k", "until": "started", "on_conflict": "replace"}
@@ -134,7 +134,7 @@ def test_the_next_occurrence_waits_or_is_skipped_while_one_waits_for_its_rate() 
 
 
 def test_pull_workers_lease_at_the_rate() -> None:
-    """A lease counts as a start, so no more tasks are leased than may start."""
+    """A lease counts as a start, so no more tasks are leased than the rate allows."""
     with Tasks() as tasks:
         (first,) = create(tasks, 1)
         tasks.run(SECOND)
@@ -160,7 +160,7 @@ def test_a_rate_that_cannot_be_asked_costs_no_attempt() -> None:
 
 
 def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
-    """A process that stalls after a grant asks again, as the rate limits calls of the target."""
+    """A process that stalls after a grant asks again, because the rate limits calls of the target."""
     with Tasks() as tasks:
         tasks.slow(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), 3 * SECOND)
         made = create(tasks, 3)
@@ -169,7 +169,7 @@ def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
 
 
 def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> None:
-    """An attempt whose grant was late asks again, so no window has too many starts."""
+    """If a grant's response is late, the attempt asks again, so that no window has too many starts."""
     with Tasks() as tasks:
 
         def delay(call: Call) -> None:
@@ -186,7 +186,7 @@ def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> No
 
 
 def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
-    """A start costs one write; a wait costs one each for its place, for putting the task back, and for the claim."""
+    """A start costs one write; a wait costs three more: the place in line, putting the task back, and the claim."""
     spent: Counter[str] = Counter()
 
     def count(call: Call) -> None:
@@ -211,7 +211,7 @@ def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
 
 
 def test_a_switch_limits_the_rate_of_a_type() -> None:
-    """A switch limits all tasks of a type; tasks with their own rate follow both."""
+    """A switch limits all tasks of a type, and tasks with their own rate follow both rates."""
     with Tasks() as tasks:
         body = {"rate": {"limit": 3, "per_seconds": 9}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", body).body["rate"]["burst"] == 0
@@ -231,7 +231,7 @@ def test_a_switch_limits_the_rate_of_a_type() -> None:
 
 
 def test_two_rates_hold_at_once() -> None:
-    """A task with its own rate and its type's starts when both allow it."""
+    """A task with its own rate and its type's rate starts when both rates allow it."""
     with Tasks() as tasks:
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"rate": {"limit": 1, "per_seconds": 4}}).status == 200
         tasks.run(10 * SECOND)
@@ -245,7 +245,7 @@ def test_two_rates_hold_at_once() -> None:
 
 
 def test_the_explanation_says_until_when_a_task_waits() -> None:
-    """The explanation's gate is the rate, with its limit."""
+    """The explanation for a task that waits names its rate as the gate, with the rate's limit."""
     with Tasks() as tasks:
         made = create(tasks, 3)
         tasks.run(2 * SECOND)
@@ -259,7 +259,7 @@ def test_the_explanation_says_until_when_a_task_waits() -> None:
 
 
 def window(tasks: Tasks, seconds: int, names: set[str] | None = None) -> int:
-    """The largest number of starts, of all or the named tasks, in any window of this many seconds."""
+    """The largest number of starts, for all tasks or the named ones, in any window of this many seconds."""
     runs = sorted(effect.at for effect in tasks.effects if names is None or effect.task_id in names)
     return max((sum(1 for other in runs if at <= other < at + seconds * SECOND) for at in runs), default=0)
 
@@ -269,7 +269,7 @@ SLOW, FAST = {"key": "crm", "limit": 1, "per_seconds": 600}, {"key": "crm", "lim
 
 @pytest.mark.parametrize("after", [FAST, None], ids=["raised", "removed"])
 def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dict[str, Any] | None) -> None:
-    """Waiting tasks whose rate is changed start at the new rate, which no window exceeds."""
+    """Waiting tasks whose rate is changed start at the new rate, which is not exceeded in any window."""
     with Tasks() as tasks:
         made = [tasks.create(rate=SLOW) for _ in range(10)]
         tasks.run(5 * SECOND)
@@ -283,7 +283,7 @@ def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dic
 
 
 def test_a_long_line_goes_on_at_the_raised_rate() -> None:
-    """After the rate is tripled, forty waiting tasks are not slowed by their old places."""
+    """After the rate is tripled, forty waiting tasks start at the new rate, despite their old places."""
     with Tasks() as tasks:
         slow, fast = {"key": "k", "limit": 1, "per_seconds": 10}, {"key": "k", "limit": 3, "per_seconds": 10}
         made = [tasks.create(rate=slow) for _ in range(40)]
@@ -292,13 +292,13 @@ def test_a_long_line_goes_on_at_the_raised_rate() -> None:
         began = tasks.now
         tasks.run(5 * MINUTE)
         assert {name for name, _ in starts(tasks)} == set(made)
-        # The last one starts after 39 intervals, and a twentieth of slack.
+        # The last task starts after 39 intervals, with a tolerance of a twentieth.
         assert max(each.at for each in tasks.effects) - began < 150 * SECOND
         assert window(tasks, 10) <= 3
 
 
 def test_a_lowered_rate_holds_from_the_change_on() -> None:
-    """After the rate is lowered, one waiting task starts in each window."""
+    """After the rate is lowered, only one waiting task starts in each window."""
     with Tasks() as tasks:
         fast, slow = {"key": "k", "limit": 1, "per_seconds": 5}, {"key": "k", "limit": 1, "per_seconds": 60}
         made = [tasks.create(rate=fast) for _ in range(6)]
@@ -311,7 +311,7 @@ def test_a_lowered_rate_holds_from_the_change_on() -> None:
 
 
 def test_the_larger_of_two_limits_applies_to_all_tasks_of_a_key() -> None:
-    """If tasks of a key name different limits, all start at the larger one."""
+    """If tasks with the same key have different limits, all of them start at the larger limit."""
     with Tasks() as tasks:
         made = [tasks.create(rate=rate) for rate in 5 * [SLOW, FAST]]
         tasks.run(15 * SECOND)
@@ -320,7 +320,7 @@ def test_the_larger_of_two_limits_applies_to_all_tasks_of_a_key() -> None:
 
 
 def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
-    """A resume right after a pause succeeds, as the rate's items are read consistently."""
+    """A resume right after a pause succeeds, because the rate's items are read consistently."""
     reads: list[bool] = []
 
     def note(call: Call) -> None:
@@ -337,7 +337,7 @@ def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
 
 @pytest.mark.parametrize("free", ["resume", "run", "due"])
 def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
-    """A task that is run, changed or resumed gets a new place, by the rate that others have raised."""
+    """A waiting task that is run, changed or resumed gets a new place at the raised rate."""
     with Tasks() as tasks:
         _, waiting, other = (tasks.create(rate=SLOW) for _ in range(3))
         tasks.run(5 * SECOND)
@@ -359,7 +359,7 @@ def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
 
 @pytest.mark.parametrize(("own", "switch"), [(1, 2), (1, 1), (2, 1), (3, 2)])
 def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> None:
-    """Tasks with two rates start about as fast as the slower one allows."""
+    """Tasks with two rates start about as fast as the slower rate allows."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": switch, "per_seconds": 10}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200
@@ -378,7 +378,7 @@ def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> N
 
 
 def test_two_rates_hold_where_a_worker_waits_for_one_of_them() -> None:
-    """A start granted by one rate while the other is awaited does not exceed either."""
+    """A start that one rate grants while the task waits for the other exceeds neither rate."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": 1, "per_seconds": 1}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200

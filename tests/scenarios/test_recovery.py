@@ -46,7 +46,7 @@ def _queue(tasks: Tasks, name: str) -> Queue:
 
 
 def _grow(tasks: Tasks, name: str) -> None:
-    """Fill a queue that nothing reads beyond the limit for scans."""
+    """Fill a queue that no process reads beyond the limit for scans."""
     queue = _queue(tasks, name)
     tasks.unread_until[queue.url] = tasks.now + 10 * HOUR
     body = body_of(Message(TaskId(tasks.create(10 * HOUR)), 0, 0, Priority.LOW, "local"))
@@ -55,7 +55,7 @@ def _grow(tasks: Tasks, name: str) -> None:
 
 
 def _create_unsent(tasks: Tasks, **fields: object) -> str:
-    """Create a task whose message is lost; return its id."""
+    """Create a task whose message is lost; return the task's id."""
     before = {message.id for message in tasks.messages()}
     task_id = tasks.create(**fields)  # type: ignore[arg-type]  # fields of the body
     for queue in tasks.sqs.queues.values():
@@ -68,7 +68,7 @@ def _create_unsent(tasks: Tasks, **fields: object) -> str:
 
 @pytest.mark.parametrize("delay", [10 * SECOND, 10 * MINUTE])
 def test_a_message_that_is_lost_is_sent_again_by_the_first_scan(tasks: Tasks, delay: Millis) -> None:
-    """The record says that the message was sent; the scan finds the task unclaimed and sends another."""
+    """If a task's message is lost after it was sent, the first scan finds the unclaimed task and sends another."""
     with tasks:
         task_id = tasks.create(delay)
         tasks.run(max(0, delay - MINUTE))
@@ -79,7 +79,7 @@ def test_a_message_that_is_lost_is_sent_again_by_the_first_scan(tasks: Tasks, de
 
 
 def test_duplicate_messages_run_a_task_once() -> None:
-    """Of ten copies of a message only one leads to a run, and all are deleted."""
+    """Of ten copies of a message, only one leads to a run, and all copies are deleted."""
     with Tasks() as tasks:
         tasks.last(2)
         tasks.create(5 * SECOND)
@@ -107,7 +107,7 @@ def test_a_message_of_an_older_generation_runs_nothing() -> None:
 
 
 def test_a_due_time_changed_back_and_forth_runs_once() -> None:
-    """A task moved later twice and then back runs once, at the last due time."""
+    """A task that is moved later twice and then back runs once, at its last due time."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * MINUTE)
         for delay in (900, 3600, 60):
@@ -141,7 +141,7 @@ def test_a_timer_without_its_change_does_no_harm(tasks: Tasks) -> None:
 
 
 def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
-    """The timer is written before the record, so a change that dies between the two loses no task."""
+    """The timer is written before the record, so a change that dies between the two writes loses no task."""
     with tasks:
         task_id = tasks.create(30 * MINUTE)
         before = tasks.record(task_id)
@@ -151,7 +151,7 @@ def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
 
 
 def test_a_change_of_priority_moves_the_task_to_the_other_queue() -> None:
-    """The message on the old queue has an older generation, and starts nothing."""
+    """After a change of priority, the message on the old queue has an older generation and starts no attempt."""
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE)
         tasks.change(task_id, priority="high")
@@ -161,7 +161,7 @@ def test_a_change_of_priority_moves_the_task_to_the_other_queue() -> None:
 
 
 def test_a_creation_that_comes_after_its_own_minute_is_not_lost(tasks: Tasks) -> None:
-    """A repeated request creates the record long after its id's minute, with a timer that a scan still reads."""
+    """A repeated create request after its minute has passed sets a timer that a scan still reads."""
     with tasks:
         tasks.refuse(lambda call: call.operation == "put_item" and (call.partition or "")[:2] == "20")
         body, key = {"type": PLAIN, "delay_seconds": 60}, {"Idempotency-Key": "once"}
@@ -180,7 +180,7 @@ def test_a_creation_that_comes_after_its_own_minute_is_not_lost(tasks: Tasks) ->
 
 
 def test_a_queue_that_refuses_messages_holds_the_cursor(tasks: Tasks) -> None:
-    """The cursor moves only after all messages are accepted, so the next tick sends them in time."""
+    """The cursor moves only after all messages are accepted, so the next tick sends refused messages in time."""
     with tasks:
         task_id = tasks.create(11 * MINUTE)
         tasks.refuse_sends()
@@ -203,7 +203,7 @@ def test_a_minute_that_cannot_be_read_is_read_by_the_next_tick(tasks: Tasks) -> 
 
 
 def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
-    """The hold ends, and a later tick continues where the dead one stopped."""
+    """After a trigger dies, its hold ends, and a later tick continues from the same place."""
     with tasks:
         task_id = tasks.create(8 * MINUTE)
         tasks.once(
@@ -216,12 +216,12 @@ def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("stall", [SECOND, 2 * GROUP_HOLD])
 def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> None:
-    """Only one of five ticks reads; if it stalls, a later one takes over, and doubled messages are claimed once."""
+    """If ticks overlap, only one of them reads; if it stalls, a later tick takes over, and no task runs twice."""
     with tasks:
         tasks.last(10)
         due = (tasks.now // MINUTE + 6) * MINUTE
         made = [tasks.create(due - tasks.now + 10 * index) for index in range(10)]
-        # The next tick is the first to read the minute that they are due in.
+        # The next tick is the first tick to read the minute in which the tasks are due.
         tasks.time.run_until(due - 3 * MINUTE - 1)
         tasks.ticking = False
         tasks.run(1)
@@ -239,7 +239,7 @@ def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> Non
 
 
 def test_an_outage_of_hours_is_scanned_to_the_end(tasks: Tasks) -> None:
-    """Scans skip no minute: tasks whose messages were lost before a three-hour outage of the trigger run."""
+    """After a three-hour outage of the trigger, scans skip no minute, and tasks with lost messages run."""
     with tasks:
         tasks.run(SECOND)
         made = [tasks.create(20 * SECOND + index * MINUTE) for index in range(3)]
@@ -258,7 +258,7 @@ def test_an_outage_of_hours_is_scanned_to_the_end(tasks: Tasks) -> None:
     "scan", [0, 1, *(pytest.param(number, marks=pytest.mark.slow) for number in range(2, len(RECOVERY_SCAN_DELAYS)))]
 )
 def test_no_scan_skips_a_minute_after_an_outage(tasks: Tasks, scan: int) -> None:
-    """If a task's message is lost again after earlier scans, the next scan finds the task, even if that is late."""
+    """If a task's message is lost again after earlier scans, the next scan finds the task, even if it is late."""
     with tasks:
         tasks.receiving = False
         made = [tasks.create(index * MINUTE) for index in range(3)]
@@ -273,7 +273,7 @@ def test_no_scan_skips_a_minute_after_an_outage(tasks: Tasks, scan: int) -> None
 
 
 def test_a_scan_waits_while_the_queue_is_long(tasks: Tasks) -> None:
-    """A scan does not add duplicates to a backlog: its cursor stays until the queue is short."""
+    """While a queue has a backlog, the scan's cursor does not move, so that it adds no duplicates."""
     with tasks:
         task_id = _create_unsent(tasks, delay=2 * SECOND)
         _grow(tasks, "normal")
@@ -368,7 +368,7 @@ def test_a_task_that_started_in_time_is_not_sent_again(tasks: Tasks) -> None:
 
 
 def test_the_early_scan_sends_nothing_that_the_same_tick_has_sent(tasks: Tasks) -> None:
-    """The first tick after ten minutes sends overdue tasks once."""
+    """After ten minutes without ticks, the first tick sends each overdue task only once."""
     with tasks:
         made = [tasks.create(9 * MINUTE + second * SECOND) for second in range(0, 60, 6)]
         tasks.ticking = False
@@ -392,7 +392,7 @@ def test_the_early_scan_does_not_forestall_the_pace_of_an_owner(tasks: Tasks) ->
 
 
 def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: Tasks) -> None:
-    """The tick succeeds, and a recovery scan finds the task."""
+    """If the early scan cannot read, the tick still succeeds, and a recovery scan finds the task."""
     with tasks:
         task_id = _create_unsent(tasks, delay=2 * SECOND)
         refused = tasks.refuse(
@@ -407,7 +407,7 @@ def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: T
 
 
 def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
-    """Tasks of other queues are on time; this queue's tasks run when it accepts messages again."""
+    """If one queue refuses messages, tasks in other queues are on time, and tasks in that queue run later."""
     with tasks:
         low = [tasks.create(delay * MINUTE, priority="low") for delay in (6, 9)]
         others = [tasks.create(delay * MINUTE) for delay in (6, 9, 20)]
@@ -421,7 +421,7 @@ def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
 
 
 def test_a_scan_sends_nothing_that_was_not_dispatched_yet(tasks: Tasks) -> None:
-    """Recovery scans do not send tasks again that were never dispatched because their queue refused messages."""
+    """Recovery scans do not send tasks that were never dispatched because their queue refused messages."""
     with tasks:
         made = [tasks.create(6 * MINUTE) for _ in range(15)]
         tasks.refuse_sends()
@@ -444,7 +444,7 @@ def test_a_scan_that_cannot_send_does_not_move_on(tasks: Tasks) -> None:
 
 
 def test_what_waits_for_a_long_queue_is_recovered_when_it_is_short(tasks: Tasks) -> None:
-    """The queue's scan continues from its place, however far other scans are."""
+    """While a queue is too long, its scan waits, and later continues from its place, whatever other scans do."""
     with tasks:
         _grow(tasks, "low")
         tasks.refuse_sends()
@@ -461,7 +461,7 @@ def test_what_waits_for_a_long_queue_is_recovered_when_it_is_short(tasks: Tasks)
 
 
 def test_a_lost_message_of_a_pulled_task_is_sent_again_to_its_queue(tasks: Tasks) -> None:
-    """A scan sends the task to the queue that pull workers read."""
+    """If a pulled task's message is lost, a scan sends the task to the queue that pull workers read."""
     with tasks:
         task_id = _create_unsent(tasks, kind=PULLED)
         tasks.run(EARLY_SCAN_AGES[1])
@@ -469,7 +469,7 @@ def test_a_lost_message_of_a_pulled_task_is_sent_again_to_its_queue(tasks: Tasks
 
 
 def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) -> None:
-    """A quick retry has no timer; the first scan of the task's minute sends it again."""
+    """A quick retry has no timer, so the first scan of the task's minute sends it again."""
     with tasks:
         tasks.fail(1)
         task_id = tasks.create(retry={"initial_seconds": 60})
@@ -481,7 +481,7 @@ def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) 
 
 
 def test_a_lost_message_of_a_rollback_is_sent_again_by_a_scan(tasks: Tasks) -> None:
-    """Scans also find tasks that wait for their rollback."""
+    """Scans also find tasks whose rollback messages are lost."""
     with tasks:
         task_id = tasks.create(kind=UNDONE)
         tasks.run(SECOND)

@@ -1,4 +1,4 @@
-"""Requests repeated with their `If-Match` after the first response was lost."""
+"""A request with `If-Match` is repeated after the first response was lost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.scenarios.scenario import HOUR, PLAIN, SECOND, UNDONE
 from tests.scenarios.schedules import PATH, Schedules
 
 LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(400))
-"""Too large for the record."""
+"""A payload that is too large for the record."""
 
 
 @pytest.mark.parametrize("payload", ["small", LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 def test_a_schedule_is_as_requested_already(verb: str, payload: str) -> None:
-    """A repeat succeeds at any version (RFC 9110, 13.1.1), and every response has the payload."""
+    """A repeated schedule request succeeds at any version (RFC 9110, 13.1.1), and each response has the payload."""
     with Schedules() as schedules:
         schedules.make(task={"type": PLAIN, "payload": payload})
         if verb == "resume":
@@ -30,7 +30,7 @@ def test_a_schedule_is_as_requested_already(verb: str, payload: str) -> None:
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "cancel"])
 def test_a_task_is_as_requested_already(verb: str) -> None:
-    """A repeat succeeds, and does not write the task again."""
+    """A repeated task request succeeds, and does not write the task again."""
     with Schedules() as schedules:
         task = schedules.create(HOUR)
         if verb == "resume":
@@ -55,7 +55,7 @@ def test_what_is_not_as_requested_is_not_touched_at_another_version(verb: str, b
 
 
 def test_ids_need_no_capitals() -> None:
-    """`ids` and `parent` accept the same forms of ids as paths do."""
+    """The parameters `ids` and `parent` accept the same forms of ids as paths do."""
     with Schedules() as schedules:
         task = schedules.create(HOUR)
         found = schedules.ask("GET", "/v1/tasks", query=f"ids={task.lower()}").body["tasks"]
@@ -66,7 +66,7 @@ def test_ids_need_no_capitals() -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry", "rollback"])
 def test_what_a_request_started_is_not_started_again_by_its_repeat(verb: str) -> None:
-    """A repeat with the original version gets the first response, whatever has run since."""
+    """A repeated request with its original version gets the first response, whatever has run since."""
     with Schedules() as schedules:
         if verb == "run":
             task = schedules.create(HOUR)
@@ -90,7 +90,7 @@ def test_what_a_request_started_is_not_started_again_by_its_repeat(verb: str) ->
 
 
 def test_another_request_with_an_old_version_is_refused() -> None:
-    """A different request with the version before another user's run is refused."""
+    """A different request is refused if its version is from before another user's run."""
     with Schedules() as schedules:
         task = schedules.create(HOUR)
         version = {"If-Match": f'"{schedules.record(task).version}"'}

@@ -1,4 +1,4 @@
-"""Schedule runs requested for a later time, with their own payload."""
+"""Runs of a schedule that users request for a later time, with their own payload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def scheduled(account: Schedules, **fields: Any) -> None:  # noqa: ANN401 - JSON
 
 
 def requested(account: Schedules, **body: Any) -> str:  # noqa: ANN401 - JSON
-    """Request a run; return the id of its task."""
+    """Request a run; return the id of the run's task."""
     made = account.ask("POST", f"{PATH}/run", body)
     assert made.status == 201, made.body
     return str(made.body["id"])
@@ -34,7 +34,7 @@ def next_hour(account: Schedules) -> int:
 
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all", "cancel_other", "replace_other"]))
 def test_a_run_for_later_runs_at_its_time(overlap: str) -> None:
-    """The run has its own payload, and runs on time even if the schedule is paused and changed meanwhile."""
+    """A requested run has its own payload and runs on time even if the schedule is paused and changed meanwhile."""
     with Schedules() as account:
         scheduled(account, overlap=overlap)
         due = next_hour(account) + 90 * MINUTE
@@ -62,7 +62,7 @@ def test_a_run_at_the_time_of_an_occurrence_is_another_run() -> None:
 
 
 def test_a_run_for_later_goes_with_its_schedule() -> None:
-    """Deleting the schedule cancels the run."""
+    """Deleting a schedule cancels its requested runs."""
     with Schedules() as account:
         scheduled(account)
         task_id = requested(account, delay_seconds=1800)
@@ -72,7 +72,7 @@ def test_a_run_for_later_goes_with_its_schedule() -> None:
 
 
 def test_a_run_for_later_is_made_once() -> None:
-    """A request repeated with its key returns the same task, with the first due time."""
+    """A repeated request with the same key returns the same task, with the first due time."""
     with Schedules() as account:
         scheduled(account)
         key = {"Idempotency-Key": "one"}

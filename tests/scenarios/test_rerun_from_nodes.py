@@ -1,4 +1,4 @@
-"""A topology's retry that names nodes runs these and their dependents again, and keeps everything else."""
+"""If a topology's retry names nodes, these nodes and their dependents run again, and other nodes are kept."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ NODES: dict[str, dict[str, Any]] = {
 
 
 class Reruns(Graphs):
-    """A scenario whose nodes return their names and how often they have run.
+    """A scenario whose nodes return their names and their number of runs.
 
     Attributes:
-        inputs: the inputs of the node `sum`, each time.
+        inputs: the inputs of each run of the node `sum`.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Reruns(Graphs):
         self.inputs: list[Any] = []
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Return the node's name, and how often it has run."""
+        """Return the node's name and its number of runs."""
         super().act(phase, context, payload)
         key = self.key_of(context.task_id)
         if key == "sum":
@@ -64,7 +64,7 @@ def succeeded(graphs: Reruns) -> None:
 
 
 def test_chosen_nodes_of_a_topology_that_succeeded_run_again() -> None:
-    """The chosen nodes and their dependents run again; the others keep their tasks and results."""
+    """The chosen nodes and their dependents run again, and the other nodes keep their tasks and results."""
     with Reruns() as graphs:
         succeeded(graphs)
         before = {key: graphs.node(key).id for key in NODES}
@@ -108,7 +108,7 @@ def test_what_has_failed_runs_again_beside_the_chosen_nodes() -> None:
 
 
 def test_the_history_names_the_chosen_nodes() -> None:
-    """The event has the chosen nodes and the reason."""
+    """The history's event has the chosen nodes and the reason."""
     with Reruns() as graphs:
         succeeded(graphs)
         body = {"nodes": ["send", "sum"], "reason": "wrong rates"}
@@ -132,7 +132,7 @@ def test_the_history_names_the_chosen_nodes() -> None:
     ids=["unknown", "twice", "empty", "many"],
 )
 def test_a_name_that_is_no_node_is_refused_by_its_field(nodes: list[str], field: str) -> None:
-    """Unknown, repeated or empty names, or too many, are refused, and nothing runs."""
+    """Names that are unknown, repeated, empty or too many are refused with the field's name, and no node runs."""
     with Reruns() as graphs:
         succeeded(graphs)
         refused_with = graphs.rerun(*nodes)
@@ -141,7 +141,7 @@ def test_a_name_that_is_no_node_is_refused_by_its_field(nodes: list[str], field:
 
 
 def test_a_run_that_goes_on_is_not_run_again_from_a_node() -> None:
-    """Before or during a run, and after a cancel, the request is a conflict."""
+    """A retry with nodes is a conflict before or during a run, and after a cancel."""
     with Reruns() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
         graphs.submit(NODES, delay_seconds=60)
@@ -155,7 +155,7 @@ def test_a_run_that_goes_on_is_not_run_again_from_a_node() -> None:
 
 
 def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
-    """During the rerun a repeat changes nothing and another request is refused; later the version decides."""
+    """During a rerun, a repeated request changes nothing, and a different request is refused."""
     with Reruns() as graphs:
         succeeded(graphs)
         tag = graphs.etag()
@@ -171,7 +171,7 @@ def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
 
 
 def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
-    """Alone it is refused, as its children have its result; naming its node in the outer topology reruns it."""
+    """A sub-topology cannot be rerun alone, but by naming its node in a retry of the outer topology."""
     nodes: dict[str, dict[str, Any]] = {
         "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}},
         "after": {"type": PLAIN, "depends_on": ["inner"]},
@@ -194,7 +194,7 @@ def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
 
 
 def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
-    """A retry without nodes runs only failed nodes again."""
+    """A retry without node names runs only failed nodes again."""
     with Reruns() as graphs:
         succeeded(graphs)
         failing(graphs, "last")
@@ -214,7 +214,7 @@ def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12))],
 )
 def test_chosen_nodes_run_whatever_happens_before_their_plan(fault: Callable[[Graphs], None]) -> None:
-    """The chosen nodes are stored with the retry, so every process that plans the run finds them."""
+    """The chosen nodes are stored with the retry, so that every process that plans the run finds them."""
     with Reruns() as graphs:
         succeeded(graphs)
         fault(graphs)

@@ -1,4 +1,4 @@
-"""Retention of ended tasks by type."""
+"""The retention of ended tasks can be set by type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 LARGE = "x".join(str(number * 2654435761 % 2**32) for number in range(5_000))
-"""A payload and result that lie outside the record."""
+"""A payload and a result that are stored outside the record."""
 DAYS = {PLAIN: 2, PHASED: 90, "*": 7}
 
 
@@ -43,14 +43,14 @@ def wait(account: Tasks, days: int) -> None:
 
 
 def days_kept(task: Task) -> float:
-    """How many days a task is kept after its end."""
+    """The number of days that a task is kept after its end."""
     assert task.expires_at is not None
     assert task.finished_at is not None
     return round((task.expires_at - task.finished_at) / DAY, 2)
 
 
 def kept(account: Tasks, ids: list[str]) -> dict[str, float]:
-    """How many days tasks are kept after their ends, by type."""
+    """The number of days that tasks are kept after their ends, by type."""
     return {task.type: days_kept(task) for task in map(account.record, ids)}
 
 
@@ -73,7 +73,7 @@ def test_an_ended_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
 
 
 def test_a_task_and_its_type_show_how_long_it_is_kept(account: Tasks) -> None:
-    """A type shows `retention_days`, and an ended task `kept_until`, which open tasks do not have."""
+    """A type shows its `retention_days`, and an ended task its `kept_until`, which open tasks do not have."""
     account.fail()
     made = account.create(0, PLAIN, retry={"max_attempts": 1})
     path = f"/v1/tasks/{made}"
@@ -123,7 +123,7 @@ def test_a_node_is_kept_as_long_as_its_topology() -> None:
 
 @pytest.mark.slow
 def test_the_past_runs_of_a_schedule_are_known_as_long_as_their_tasks() -> None:
-    """A past run is `expired` after the retention of its type, not the deployment's."""
+    """A past run is `expired` after its type's retention, not after the deployment's."""
     with Schedules() as schedules:
         schedules.environ |= {Variable.RETENTION_DAYS: "1", Variable.RETENTION_DAYS_BY_TYPE: json.dumps({PLAIN: 0.1})}
         schedules.make(rate="1 hour")
@@ -136,7 +136,7 @@ def test_the_past_runs_of_a_schedule_are_known_as_long_as_their_tasks() -> None:
 
 
 def test_an_idempotency_key_is_not_kept_longer_than_any_task(account: Tasks) -> None:
-    """The limit is the shortest retention: a later repeat would create an expired task again."""
+    """An idempotency key is kept no longer than any task, because a later repeat would create a task again."""
     account.environ[Variable.RETENTION_DAYS] = "30"
     headers = {"Idempotency-Key": "a", "Idempotency-Key-Seconds": str(3 * DAY // 1000)}
     answer = account.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": "now"}, headers=headers)

@@ -1,4 +1,4 @@
-"""Calendars roll occurrences to another day: each rolled time runs once, and behaves like any other."""
+"""Calendars can roll occurrences to another day, and each rolled time runs once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUN = FRIDAY + 10 * MINUTE
 
 
 class Rolled(Schedules):
-    """A schedule for Saturdays at 18:00 that a calendar rolls to Friday, which is ten minutes ahead."""
+    """A schedule for Saturdays at 18:00, which a calendar rolls to Friday at 18:00, ten minutes ahead."""
 
     def __init__(self) -> None:
         super().__init__(start=FRIDAY)
@@ -46,7 +46,7 @@ class Rolled(Schedules):
 
 
 def test_what_is_rolled_runs_at_its_time_on_the_other_day_and_knows_the_rolled_times_around_it() -> None:
-    """The preview shows the rolled time, the task is due on Friday, and Saturday is explained."""
+    """The preview shows a rolled time, its task is due on Friday, and the explanation covers Saturday."""
     with Rolled() as schedules:
         schedules.begin(cron="0 18 * * fri,sat")
         first, second = schedules.schedule()["upcoming"][:2]
@@ -90,7 +90,7 @@ def test_what_a_change_takes_back_is_counted_whatever_the_calendar_is_by_then() 
 
 
 def test_a_calendar_that_is_replaced_before_the_trigger_saved_the_schedule_repeats_nothing() -> None:
-    """An occurrence placed by a trigger that died runs once, although the new calendar has no such time."""
+    """An occurrence placed by a trigger that died runs once, although the new calendar no longer has its time."""
     with Rolled() as schedules:
         schedules.begin()
         died = schedules.once(is_save, lambda call: call.machine.die())
@@ -101,7 +101,7 @@ def test_a_calendar_that_is_replaced_before_the_trigger_saved_the_schedule_repea
 
 
 def test_a_calendar_decides_about_the_times_that_come_after_it_was_replaced() -> None:
-    """A new calendar that rolls a time into the past makes nothing run."""
+    """A new calendar that rolls a time into the past causes no run."""
     with Rolled() as schedules:
         schedules.begin(cron="5 18 * * sat", catch_up_seconds=3600)
         schedules.put(OPEN)
@@ -113,7 +113,7 @@ def test_a_calendar_decides_about_the_times_that_come_after_it_was_replaced() ->
 
 
 def test_a_rolled_time_is_skipped_and_moved_by_itself() -> None:
-    """A change of an occurrence names its rolled time; its original time is refused."""
+    """A change of a rolled occurrence names its rolled time, and its original time is refused."""
     with Rolled() as schedules:
         schedules.begin()
         path, moved = "occurrences/update", to_iso(RUN + 4 * MINUTE)
@@ -124,7 +124,7 @@ def test_a_rolled_time_is_skipped_and_moved_by_itself() -> None:
 
 
 def test_what_was_rolled_is_filled_back() -> None:
-    """A backfill of a paused Friday runs the occurrence once, at the rolled time."""
+    """After a pause on Friday, a backfill runs the rolled occurrence once, at the rolled time."""
     with Rolled() as schedules:
         schedules.begin()
         assert schedules.control("pause").status == 200

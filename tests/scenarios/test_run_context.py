@@ -1,4 +1,4 @@
-"""A run knows its scheduled time and those around it, its cause, topology and tags."""
+"""A run knows its scheduled time, the neighboring times, its cause, topology and tags."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Told(Schedules):
     """An account that records what handlers get.
 
     Attributes:
-        told: the context and the payload of each run, in order.
+        told: the context and the payload for each run, in order.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Told(Schedules):
 
 
 def test_an_occurrence_is_told_its_time_and_those_around_it() -> None:
-    """Regular, late and manual runs know their scheduled time, the previous and next one, and the cause."""
+    """Regular, late and manual runs know their scheduled time, the previous and next times, and the cause."""
     with Told() as schedules:
         schedules.make(cron="*/10 * * * *", task=TEMPLATE)
         schedules.run(11 * MINUTE)
@@ -64,7 +64,7 @@ def test_an_occurrence_is_told_its_time_and_those_around_it() -> None:
 
 
 def test_a_backfill_is_told_the_times_it_makes_up_for() -> None:
-    """Each run's payload has its past scheduled time, as the API shows it."""
+    """Each run of a backfill has its past scheduled time in its payload, as in the API's response."""
     with Told() as schedules:
         schedules.make(cron="0 * * * *", task=TEMPLATE, overlap="allow_all")
         start = schedules.now // HOUR * HOUR - 3 * HOUR
@@ -93,7 +93,7 @@ def test_jitter_and_calendars_do_not_change_what_a_run_stands_for() -> None:
 
 
 def test_a_node_of_a_scheduled_topology_knows_the_schedule() -> None:
-    """A node's context and payload have its topology, its key and the schedule's time."""
+    """In a scheduled topology, a node's context and payload have the topology, its key and the schedule's time."""
     node = {"type": PLAIN, "payload": ["<duetime.node>", "<duetime.scheduled-at>", "<duetime.topology>"]}
     with Told() as schedules:
         graph = {"nodes": {"a": node, "b": {**node, "depends_on": ["a"]}}}
@@ -109,7 +109,7 @@ def test_a_node_of_a_scheduled_topology_knows_the_schedule() -> None:
 
 
 def test_a_node_of_a_topology_by_itself_has_no_schedule() -> None:
-    """The node's scheduled time is its due time."""
+    """If a topology has no schedule, a node's scheduled time is its due time."""
     with Graphs() as graphs:
         graphs.submit({"a": {"type": PLAIN}})
         graphs.run(MINUTE)
@@ -119,7 +119,7 @@ def test_a_node_of_a_topology_by_itself_has_no_schedule() -> None:
 
 
 def test_a_pull_worker_is_given_the_payload_with_its_facts() -> None:
-    """A lease's payload has its placeholders filled in; reading the task shows the original."""
+    """The payload in a lease has its placeholders filled in, but reading the task returns the original."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(payload={"id": "<duetime.task-id>", "n": "<duetime.attempt>"}, tags={"a": "b"})
         lease = tasks.lease_one()

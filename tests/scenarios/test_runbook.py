@@ -1,4 +1,4 @@
-"""The runbook, tried out: each cause sets off its alarm, and the runbook's steps end it."""
+"""Each cause in the runbook sets off its alarm, and the runbook's steps end the alarm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 WITHIN = 25 * MINUTE
-"""In which an alarm has to go off, or to end."""
+"""The time within which an alarm has to go off or to end."""
 
 
 def _until(outage: Outage, alarm: str, *, on: bool) -> None:
@@ -30,7 +30,7 @@ def outage() -> Outage:
 
 
 def test_a_stopped_trigger(outage: Outage) -> None:
-    """TicksIncomplete: `EveryMinute` is disabled; once enabled, due tasks run and the alarm ends."""
+    """TicksIncomplete goes off while `EveryMinute` is disabled; once the rule is enabled, due tasks run."""
     with outage:
         late = outage.create(8 * MINUTE)
         outage.ticking = False
@@ -41,7 +41,7 @@ def test_a_stopped_trigger(outage: Outage) -> None:
 
 
 def test_failing_tasks(outage: Outage) -> None:
-    """TasksFailing: stop the type while its endpoint is down, then retry the failed tasks."""
+    """TasksFailing goes off while an endpoint is down; the type is stopped, and failed tasks are retried later."""
     with outage:
         works, outage.target = outage.target, _down
         made = [outage.create(retry={"max_attempts": 1}) for _ in range(12)]
@@ -65,7 +65,7 @@ def _down(_phase: str, _context: object) -> str:
 
 
 def test_lost_leases(outage: Outage) -> None:
-    """LeasesLost: workers run out of memory; with more memory, the tasks run and the alarm ends."""
+    """LeasesLost goes off if workers run out of memory; with more memory, the tasks run and the alarm ends."""
     with outage:
         works = outage.target
 
@@ -84,15 +84,15 @@ def test_lost_leases(outage: Outage) -> None:
 
 @pytest.mark.parametrize("alarm", ["OldestDue", "TasksLate"])
 def test_a_queue_that_is_not_read(outage: Outage, alarm: str) -> None:
-    """OldestDue, TasksLate: the worker's event source is disabled; once enabled, it works through the queue."""
+    """OldestDue and TasksLate go off while the worker's event source is disabled, and end once it is enabled."""
     with outage:
         outage.receiving = False
         made = [outage.create(number * MINUTE) for number in range(8)]
-        # A recovery scan repeats it an hour later.
+        # A recovery scan repeats the message an hour later.
         assert outage.run_until(lambda: outage.is_on("OldestDue"), within=75 * MINUTE, step=MINUTE)
         outage.receive_again()
         if alarm == "TasksLate":
-            # One late start in a minute is no alarm; three minutes of them are.
+            # A single minute with a late start sets off no alarm, but three such minutes do.
             for _ in range(4):
                 outage.receiving = False
                 outage.create()
@@ -105,7 +105,7 @@ def test_a_queue_that_is_not_read(outage: Outage, alarm: str) -> None:
 
 
 def test_a_wrong_clock(outage: Outage) -> None:
-    """ClockSkewed: the trigger's machine has a wrong clock; a tick on another machine ends the alarm."""
+    """ClockSkewed goes off if the trigger's machine has a wrong clock, and ends after a tick on another machine."""
     with outage:
         for each in outage.machines:
             if each.function == "trigger":
@@ -118,7 +118,7 @@ def test_a_wrong_clock(outage: Outage) -> None:
 
 
 def test_missed_occurrences(outage: Outage) -> None:
-    """OccurrencesMissed: the trigger was away; `schedules show` lists the missed times, and a backfill runs them."""
+    """After an outage of the trigger sets off OccurrencesMissed, a backfill runs the times that the CLI lists."""
     with outage:
         schedule = {"name": "often", "rate": "5 minutes", "catch_up_seconds": 0, "task": {"type": PLAIN}}
         assert outage.ask("POST", "/v1/schedules", schedule).status == 201
@@ -131,7 +131,7 @@ def test_missed_occurrences(outage: Outage) -> None:
 
 
 def test_a_table_that_throttles(outage: Outage) -> None:
-    """TableThrottled, TicksIncomplete: the alarms end with the throttling, and accepted tasks run."""
+    """TableThrottled and TicksIncomplete end with the throttling, and accepted tasks run."""
     with outage:
         made = outage.create(12 * MINUTE)
         outage.refuse_calls(_of_table)

@@ -1,4 +1,4 @@
-"""After any change of a schedule, an earlier run is still found in explanations, lists and as a task."""
+"""After any change of a schedule, an earlier run is still found in explanations and lists, and as a task."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Failing(Schedules):
     """An hourly schedule whose first run has failed.
 
     Attributes:
-        first: the time of that run.
-        failed: id of its task.
+        first: the time of the first run.
+        failed: the id of the first run's task.
     """
 
     def __init__(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
@@ -35,7 +35,7 @@ class Failing(Schedules):
         self.failed = ""
 
     def begin(self) -> None:
-        """Let the first run fail; all later ones succeed."""
+        """Let the first run fail and all later runs succeed."""
         self.fail()
         self.make(**{"cron": "0 * * * *", "task": TASK, **self.fields})
         self.first = (self.now // HOUR + 1) * HOUR
@@ -51,7 +51,7 @@ class Failing(Schedules):
         return dict(reply.body)
 
     def listed(self, what: str) -> list[dict[str, Any]]:
-        """The runs or occurrences in the hour from the first."""
+        """The runs or occurrences in the hour that begins with the first run."""
         first, last = to_iso(self.first), to_iso(self.first + HOUR)
         reply = self.ask("GET", f"{PATH}/{what}", query=f"scheduled_after={first}&scheduled_before={last}")
         assert reply.status == 200, reply.body
@@ -85,7 +85,7 @@ def spend(schedules: Failing) -> None:
 
 
 def exclude_the_day(schedules: Failing) -> None:
-    """Have a calendar exclude the whole day of the run."""
+    """Have a calendar exclude the complete day of the run."""
     schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {to_iso(schedules.first)[:10]: "Founders' Day"}})
     assert schedules.amend(calendars=["holidays"]).status == 200
 
@@ -99,7 +99,7 @@ def backfill(schedules: Failing, *, again: bool) -> None:
 
 
 def amended(**fields: Any) -> Callable[[Failing], None]:  # noqa: ANN401 - JSON
-    """Return a change of these fields."""
+    """Return a change that sets these fields."""
 
     def change(schedules: Failing) -> None:
         assert schedules.amend(**fields).status == 200
@@ -155,7 +155,7 @@ FAST = {
     "a backfill of all",
     "eleven changes",
 }
-"""One of each kind; `make test-slow` has all, with each delay."""
+"""One change of each kind; `make test-slow` runs all changes with each delay."""
 TABLE = [
     pytest.param(change, delay, id=f"{change}, {delay}", marks=[] if is_fast else pytest.mark.slow)
     for change in CHANGES
@@ -166,7 +166,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("change", "delay"), TABLE)
 def test_a_run_before_a_change_is_known_to_every_question(change: str, delay: str) -> None:
-    """The failed run is explained with its error, and listed among runs and occurrences."""
+    """After any change, the failed run is explained with its error and listed among runs and occurrences."""
     with Failing(**DELAYS[delay]) as schedules:
         schedules.begin()
         CHANGES[change](schedules)
@@ -185,7 +185,7 @@ def test_a_run_before_a_change_is_known_to_every_question(change: str, delay: st
 
 
 def test_a_calendar_that_is_replaced_after_a_run_does_not_deny_it() -> None:
-    """The run is found although its calendar now excludes that day."""
+    """A run is found although its calendar now excludes that day."""
     with Failing(calendars=["holidays"]) as schedules:
         schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {"2030-01-01": "New Year"}})
         schedules.begin()
@@ -197,7 +197,7 @@ def test_a_calendar_that_is_replaced_after_a_run_does_not_deny_it() -> None:
 
 
 def test_the_runs_of_a_deleted_schedule_are_named_as_those_of_an_earlier_one() -> None:
-    """A new schedule with the same name lists no earlier runs, but its explanation names them."""
+    """A new schedule with a deleted schedule's name lists no earlier runs, but its explanation names them."""
     with Failing() as schedules:
         schedules.begin()
         schedules.run(2 * MINUTE)
@@ -213,7 +213,7 @@ def test_the_runs_of_a_deleted_schedule_are_named_as_those_of_an_earlier_one() -
 
 @pytest.mark.parametrize("change", ["nothing", "paused and resumed", "retimed", "run now"])
 def test_without_a_time_the_latest_occurrence_is_explained(change: str) -> None:
-    """The latest occurrence is explained, after any change, and not a manual run."""
+    """If no time is given, the latest occurrence is explained, after any change, even if a manual run was later."""
     with Failing() as schedules:
         schedules.begin()
         CHANGES[change](schedules)
@@ -223,7 +223,7 @@ def test_without_a_time_the_latest_occurrence_is_explained(change: str) -> None:
 
 
 def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
-    """Before the first occurrence, the explanation says so, and names the next one."""
+    """Before the first occurrence, the explanation says that none has come, and names the next occurrence."""
     with Failing() as schedules:
         schedules.make(cron="0 * * * *")
         said = schedules.why(None)
@@ -235,7 +235,7 @@ def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
 @pytest.mark.parametrize("change", ["nothing", "retimed", "paused and resumed"])
 @pytest.mark.parametrize("action", others_slow(["move", "skip", "run_now"]))
 def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str, change: str) -> None:
-    """A skipped or moved occurrence is explained as such, also after a new timing."""
+    """After a new timing, the explanation still says that an occurrence was skipped or moved."""
     with Failing() as schedules:
         schedules.begin()
         schedules.time.run_until(schedules.first + 65 * MINUTE)
@@ -253,7 +253,7 @@ def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str
 
 
 def test_what_only_a_backfill_ran_says_so() -> None:
-    """The explanation names a backfill's run, alone or beside a failed regular run."""
+    """The explanation names a backfill's run, alone or together with a failed regular run."""
     with Failing() as schedules:
         schedules.begin()
         backfill(schedules, again=True)
@@ -267,7 +267,7 @@ def test_what_only_a_backfill_ran_says_so() -> None:
 
 
 def test_a_pause_that_had_ended_is_no_reason() -> None:
-    """An occurrence between two pauses is not attributed to either; one during a pause is."""
+    """Only an occurrence during a pause is explained by it; an occurrence between two pauses is not."""
     with Failing() as schedules:
         schedules.begin()
         schedules.control("pause", {"reason": "a release"})
@@ -286,7 +286,7 @@ def test_a_pause_that_had_ended_is_no_reason() -> None:
 
 
 def test_earlier_runs_of_a_permanent_schedule_are_known() -> None:
-    """The explanation of each start time names its run, also after a change."""
+    """The explanation for each start time of a permanent schedule names its run, also after a change."""
     with Failing() as schedules:
         schedules.make(permanent={"gap_seconds": 600})
         schedules.run(45 * MINUTE)

@@ -11,7 +11,7 @@ GAP = 20
 
 
 def chained(schedules: Schedules) -> str:
-    """The next run, already placed, of a permanent schedule."""
+    """The next run of a permanent schedule, which is already placed."""
     (found,) = [task.id.text for task in schedules.placed() if task.state == "scheduled"]
     return found
 
@@ -19,10 +19,10 @@ def chained(schedules: Schedules) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "force", "delete", "filter", "paused"])
 def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> None:
-    """After any kind of cancel, the next run begins one gap later."""
+    """After a permanent schedule's next run is cancelled in any way, another run begins one gap later."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
-        # Between two runs, when the schedule's own timer is far.
+        # This is between two runs, when the schedule's own timer is far away.
         schedules.run(110 * SECOND)
         run = chained(schedules)
         assert schedules.record(run).state == "scheduled"
@@ -44,7 +44,7 @@ def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> No
 
 
 def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
-    """Canceling a run that waits for its retry lets the next one begin at once."""
+    """If a run that waits for its retry is cancelled, the next run begins at once."""
     with Schedules() as schedules:
         retry = {"max_attempts": 3, "initial_seconds": 3600, "multiplier": 1, "max_seconds": 3600}
         schedules.make(overlap="buffer_one", task={"type": PLAIN, "retry": retry})
@@ -59,7 +59,7 @@ def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
 
 
 def test_a_run_is_taken_back_although_its_schedule_cannot_be_told() -> None:
-    """The cancel succeeds; the schedule notices the end at its own timer."""
+    """If a schedule cannot be updated during a run's cancel, the cancel succeeds, and a timer finds the run's end."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
         schedules.run(110 * SECOND)

@@ -1,4 +1,4 @@
-"""The scenarios' own helpers do what they promise."""
+"""The helpers for scenarios behave as described."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 
 
 def test_a_plain_task_runs_in_a_scenario() -> None:
-    """A created task runs once, and no invariant is violated."""
+    """A task that is created in a scenario runs once, and no invariant is violated."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})
         scenario.run(20 * SECOND)
@@ -14,7 +14,7 @@ def test_a_plain_task_runs_in_a_scenario() -> None:
 
 
 def test_a_call_that_is_slowed_comes_later() -> None:
-    """The worker's claim is delayed by the given time."""
+    """If a worker's claim is slowed, it comes later by the given time."""
     with Scenario() as scenario:
         slowed = scenario.slow(
             lambda call: call.machine.function == "worker" and call.operation == "update_item", 7 * SECOND
@@ -26,7 +26,7 @@ def test_a_call_that_is_slowed_comes_later() -> None:
 
 
 def test_what_has_expired_is_removed() -> None:
-    """After the retention, an ended task's record is removed."""
+    """After its retention, an ended task's record can be removed."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})
         scenario.run(20 * SECOND)

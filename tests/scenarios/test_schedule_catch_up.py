@@ -1,4 +1,4 @@
-"""Occurrences placed by an interrupted expansion are neither lost nor reported as skipped."""
+"""If an expansion is interrupted, its placed occurrences are neither lost nor reported as skipped."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def puts_occurrence(call: Call, function: str) -> bool:
 
 
 def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_it_could_not_be_placed() -> None:
-    """If the second of four occurrences cannot be placed, the others count as placed."""
+    """If the second of four occurrences cannot be placed, the others still count as placed."""
     with Scenario() as scenario:
-        scenario.faulty = True  # the second one comes late
+        scenario.faulty = True  # the second occurrence comes late
         puts: list[Call] = []
 
         def is_second(call: Call) -> bool:
@@ -66,7 +66,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
 
 @pytest.mark.parametrize("dies", others_slow([False, True]))
 def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool) -> None:  # noqa: FBT001 - a parameter
-    """Ten minutes' worth of missed runs is made up for, even if the trigger dies meanwhile."""
+    """Ten minutes' worth of missed runs is caught up, even if the trigger dies in between."""
     with Schedules() as schedules:
         schedules.last(5)
         schedules.make(overlap="buffer_all", catch_up_mode="all", catch_up_seconds=600)
@@ -88,7 +88,7 @@ def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool
         schedules.run(10 * MINUTE)
         ran = schedules.ran()
         assert set(ran.values()) == {1}
-        # Occurrences placed before the outage ran during it.
+        # Occurrences that were placed before the outage ran during the outage.
         ahead = max(at for at in ran if at < back_at - 20 * MINUTE)
         assert ahead <= away_at + 5 * MINUTE
         late = [at for at in ran if ahead < at <= back_at]
@@ -96,7 +96,7 @@ def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool
         assert set(schedules.minutes(back_at - 7 * MINUTE, back_at)) <= set(late)
         assert min(late) >= back_at - 10 * MINUTE
         assert schedules.schedule()["runs_skipped"] == len(schedules.minutes(ahead + 1, back_at)) - len(late)
-        # They come at once, in any order; except for the first to begin they wait in theirs.
+        # The missed occurrences come at once, in any order; all except the first to begin then wait in their order.
         assert sum(earlier > later for earlier, later in pairwise(late)) <= 2
         causes = {
             task.schedule_ref.nominal: task.schedule_ref.cause for task in schedules.placed() if task.schedule_ref

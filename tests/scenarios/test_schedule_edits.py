@@ -1,4 +1,4 @@
-"""Changes while an occurrence is due: only a change of the timing may drop it."""
+"""If a schedule changes while its occurrence is due, only a change of timing can drop the occurrence."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("change", NOT_ABOUT_TIMING, ids=lambda change: next(iter(change)))
 def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: dict[str, Any]) -> None:
-    """The queued occurrence runs once."""
+    """After a change other than of the timing, a queued occurrence runs once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, change)
         assert len(ran(scenario)) == 1
@@ -68,7 +68,7 @@ def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: di
 
 
 def test_a_change_of_the_timing_drops_what_is_queued() -> None:
-    """An occurrence that the new timing does not have is skipped."""
+    """A queued occurrence that the new timing does not have is skipped."""
     with Scenario() as scenario:
         changed_while_queued(scenario, {"cron": "0 5 * * *"})
         assert ran(scenario) == []
@@ -76,7 +76,7 @@ def test_a_change_of_the_timing_drops_what_is_queued() -> None:
 
 
 def test_changes_after_changes_drop_no_queued_occurrence() -> None:
-    """After several changes, an occurrence due before them still runs once."""
+    """An occurrence that was due before several changes still runs once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, *NOT_ABOUT_TIMING)
         assert len(ran(scenario)) == 1
@@ -84,7 +84,7 @@ def test_changes_after_changes_drop_no_queued_occurrence() -> None:
 
 @pytest.mark.parametrize("number", [25, 60])
 def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
-    """After any number of changes within seconds, only the occurrence due before them runs, once."""
+    """After any number of changes within seconds, only the occurrence that was due before them runs, and only once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, *({"catch_up_seconds": 100 + each} for each in range(number)))
         assert len(ran(scenario)) == 1
@@ -93,7 +93,7 @@ def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
 
 @pytest.mark.slow
 def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
-    """With a change between every two occurrences of half an hour, each occurrence runs once."""
+    """If a schedule changes between any two occurrences for half an hour, each occurrence still runs once."""
     with Scenario() as scenario:
         scenario.faulty = True  # workers are away for a while
         assert scenario.ask("POST", "/v1/schedules", {**BODY, "cron": "* * * * *"}).status == 201
@@ -112,7 +112,7 @@ def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
 
 
 def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
-    """A pause drops all occurrences that have not begun."""
+    """A pause after a change drops all occurrences that have not begun."""
     with Scenario() as scenario:
         scenario.faulty = True
         assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
@@ -127,7 +127,7 @@ def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
 
 
 def test_what_is_to_come_runs_as_it_was_changed_to() -> None:
-    """An occurrence placed ahead is placed anew with the new payload, and runs once."""
+    """After a change of the payload, a future occurrence is placed again with the new payload, and runs once."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
         scenario.run((scenario.now // HOUR + 1) * HOUR - 10 * SECOND - scenario.now)
@@ -164,7 +164,7 @@ def test_a_change_that_is_not_about_timing_drops_no_catch_up_run(crashes: bool) 
 
 
 def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> None:
-    """The next run starts at the planned time, with the new payload; no run is added or dropped."""
+    """After a change, a permanent schedule's next run starts at the planned time with the new payload."""
     with Scenario() as scenario:
         body = {"name": "hourly", "permanent": {"gap_seconds": 120}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
@@ -181,7 +181,7 @@ def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> No
 
 
 def test_updates_that_change_nothing_drop_no_occurrence() -> None:
-    """After updates to equal values, the queued occurrence runs and the version is the same."""
+    """Updates to equal values do not drop the queued occurrence or change the version."""
     with Scenario() as scenario:
         same: list[dict[str, Any]] = [
             {"overlap": "allow_all"},
@@ -194,7 +194,7 @@ def test_updates_that_change_nothing_drop_no_occurrence() -> None:
 
 
 def test_of_two_payloads_that_are_given_at_once_the_one_that_is_not_used_expires() -> None:
-    """The later of two concurrent writes expires the payload that the earlier one stored."""
+    """If two concurrent writes give a schedule a new payload, the unused payload expires."""
     with Scenario() as scenario:
         large = "".join(str(number) for number in range(3_000))
         body = {**BODY, "task": {"type": PLAIN, "payload": large}}
@@ -215,7 +215,7 @@ def test_of_two_payloads_that_are_given_at_once_the_one_that_is_not_used_expires
 )
 @pytest.mark.parametrize("more", [{}, {"remaining_runs": 4}], ids=["endless", "limited"])
 def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: dict[str, Any]) -> None:
-    """A change cancels occurrences placed ahead, and they do not count as runs."""
+    """If a change places an occurrence again, it counts as a single run."""
     with Scenario() as scenario:
         body = {**BODY, **more, "cron": "*/2 * * * *" if "cron" in change else "* * * * *"}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
@@ -231,7 +231,7 @@ def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: di
 
 
 def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
-    """Occurrences placed before a pause neither run nor count."""
+    """Occurrences that were placed before a pause neither run nor count as runs."""
     with Scenario() as scenario:
         scenario.faulty = True
         body = {"name": "hourly", "permanent": {"gap_seconds": 100}, "task": {"type": PLAIN}}

@@ -1,4 +1,4 @@
-"""The reasons why a schedule ran, or did not run, at a time: one test for each."""
+"""Each test covers one reason for which a schedule ran, or did not run, at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Explained(Schedules):
     """An account with a schedule to explain."""
 
     def why(self, at: int) -> dict[str, Any]:
-        """The explanation of an instant."""
+        """The explanation for an instant."""
         reply = self.ask("GET", f"{PATH}/explain", query=f"at={to_iso(at)}")
         assert reply.status == 200, reply.body
         body: dict[str, Any] = reply.body
@@ -35,7 +35,7 @@ def millis(text: str) -> int:
 
 
 def test_an_occurrence_that_ran_names_its_task() -> None:
-    """The explanation has the task, its outcome and the neighboring times; a time in between has no task."""
+    """The explanation of an occurrence that ran has its task and outcome; a time between occurrences has no task."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(2 * MINUTE)
@@ -49,7 +49,7 @@ def test_an_occurrence_that_ran_names_its_task() -> None:
 
 
 def test_a_run_of_the_very_time_is_named_before_another_of_that_minute() -> None:
-    """The run at exactly that time is named, even if a new timing has another in the same minute."""
+    """The run at exactly the given time is explained, even if a new timing has another run in the same minute."""
     with Explained() as schedules:
         schedules.make()
         at = schedules.next_minute()
@@ -63,7 +63,7 @@ def test_a_run_of_the_very_time_is_named_before_another_of_that_minute() -> None
 
 
 def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
-    """The explanation has the task's current state."""
+    """The explanation of an occurrence that has not ended has the task's current state."""
     with Explained() as schedules:
         schedules.last(300)
         schedules.make()
@@ -74,7 +74,7 @@ def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
 
 
 def test_an_occurrence_to_come_is_planned() -> None:
-    """The explanation has the due time."""
+    """The explanation of a future occurrence says that it is planned, and has its due time."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *")
         body = schedules.why(millis("2026-11-22T01:30:00Z"))
@@ -82,7 +82,7 @@ def test_an_occurrence_to_come_is_planned() -> None:
 
 
 def test_a_time_that_the_timing_does_not_mean_names_the_nearest() -> None:
-    """The previous and next times are named, in UTC and in the schedule's zone."""
+    """For a time that the timing does not have, the neighboring times are named in UTC and in the schedule's zone."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *", timezone="Asia/Tokyo")
         body = schedules.why(millis("2026-11-25T01:30:00Z"))
@@ -93,7 +93,7 @@ def test_a_time_that_the_timing_does_not_mean_names_the_nearest() -> None:
 
 @pytest.mark.parametrize("is_past", [False, True], ids=["to come", "past"])
 def test_an_occurrence_that_a_calendar_excludes_names_the_reason(*, is_past: bool) -> None:
-    """The explanation has the name that the calendar gives the day."""
+    """The explanation of an excluded occurrence has the calendar's name for the day."""
     with Explained() as schedules:
         day = to_iso(schedules.now)[:10]
         schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {day: "Founders' Day"}})
@@ -105,7 +105,7 @@ def test_an_occurrence_that_a_calendar_excludes_names_the_reason(*, is_past: boo
 
 
 def test_a_local_time_that_the_clock_jumped_over_is_named() -> None:
-    """01:30 on the night when clocks go forward is explained as not existing."""
+    """The explanation for 01:30 on the night when clocks go forward says that this local time does not exist."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *", timezone="Europe/London")
         body = schedules.why(millis("2027-03-28T01:30:00+00:00"))
@@ -114,7 +114,7 @@ def test_a_local_time_that_the_clock_jumped_over_is_named() -> None:
 
 
 def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
-    """The explanation names the run that was active."""
+    """The explanation of a skipped occurrence names the run that was active."""
     with Explained() as schedules:
         schedules.last(150)
         schedules.make()
@@ -126,7 +126,7 @@ def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
 
 
 def test_an_occurrence_during_an_outage_was_missed() -> None:
-    """Only the latest occurrence of an outage runs; the others are explained as missed."""
+    """Only the latest occurrence during an outage runs, and the others are explained as missed."""
     with Explained() as schedules:
         schedules.make(cron="*/5 * * * *")
         schedules.run(6 * MINUTE)
@@ -143,7 +143,7 @@ def test_an_occurrence_during_an_outage_was_missed() -> None:
 
 
 def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> None:
-    """The explanation has the pause's reason, during the pause and after it."""
+    """The explanation of an occurrence during a pause has the pause's reason, also after the pause."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -163,7 +163,7 @@ def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> Non
 
 @pytest.mark.parametrize("is_resumed", [False, True])
 def test_a_placed_occurrence_of_a_paused_schedule_runs_only_if_it_is_resumed_before(*, is_resumed: bool) -> None:
-    """The explanation says so while the task still waits for its time, and it is right."""
+    """The explanation says that a placed occurrence of a paused schedule runs only after a resume, which is true."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -197,7 +197,7 @@ def test_a_schedule_without_runs_left_says_so() -> None:
 
 
 def test_times_outside_of_a_schedules_life_say_so() -> None:
-    """Times before `start_at`, after `end_at` and before the creation are explained as such."""
+    """The explanations of times before `start_at`, after `end_at` and before the creation give this as the reason."""
     with Explained() as schedules:
         start, end = schedules.now + HOUR, schedules.now + 2 * HOUR
         schedules.make(start_at=to_iso(start), end_at=to_iso(end))
@@ -209,7 +209,7 @@ def test_times_outside_of_a_schedules_life_say_so() -> None:
 
 
 def test_an_occurrence_that_jitter_has_moved_is_found_by_when_it_is_due() -> None:
-    """Asking for the minute of the due time finds the occurrence."""
+    """An occurrence that jitter has moved is found by the minute of its due time."""
     with Explained() as schedules:
         schedules.make(cron="0 * * * *", jitter_seconds=3000)
         nominal = schedules.now - schedules.now % HOUR + HOUR
@@ -219,7 +219,7 @@ def test_an_occurrence_that_jitter_has_moved_is_found_by_when_it_is_due() -> Non
 
 
 def test_a_permanent_schedule_tells_its_latest_run() -> None:
-    """Its future times are not known, and the explanation says when the next run comes."""
+    """A permanent schedule's future times are unknown, so the explanation says when its next run comes."""
     with Explained() as schedules:
         schedules.make(permanent={"gap_seconds": 600})
         schedules.run(MINUTE)
@@ -231,7 +231,7 @@ def test_a_permanent_schedule_tells_its_latest_run() -> None:
 @pytest.mark.parametrize("timing", [{"cron": "30 1 * * *"}, {"rate": "1 second"}, {"dates": ["2027-01-01T00:00:00Z"]}])
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
 def test_any_time_is_answered(timing: dict[str, Any], zone: str) -> None:
-    """The earliest and latest possible times are explained, too, in any zone."""
+    """Even the earliest and latest possible times are explained, in any time zone."""
     with Explained() as schedules:
         schedules.make(**timing, timezone=zone, jitter_seconds=60)
         for at in ("0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:00Z"):
@@ -243,7 +243,7 @@ def test_any_time_is_answered(timing: dict[str, Any], zone: str) -> None:
 
 @pytest.mark.parametrize("query", ["at=", "at=yesterday", "at=2026-11-21T10:00", "at=1&at=2"])
 def test_a_time_that_is_none_is_refused(query: str) -> None:
-    """An unreadable time is refused; the error names `at`."""
+    """An invalid time is refused, and the error names `at`."""
     with Explained() as schedules:
         schedules.make()
         reply = schedules.ask("GET", f"{PATH}/explain", query=query)

@@ -1,4 +1,4 @@
-"""The history of a schedule's actions: actor, time and reason."""
+"""A schedule's history has each action with its actor, time and reason."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def scenario() -> Iterator[Scenario]:
 
 
 def events(scenario: Scenario) -> list[dict[str, Any]]:
-    """The schedule's events as the API lists them."""
+    """The schedule's events as the API returns them."""
     found: list[dict[str, Any]] = scenario.ask("GET", f"{PATH}/events").body["events"]
     return found
 
 
 def test_each_action_is_listed_with_who_did_it_when_and_why(scenario: Scenario) -> None:
-    """Updates name the changed fields, a run its task, and a backfill its id."""
+    """In the history, an update names the changed fields, a run its task, and a backfill its id."""
     changes = {"cron": "0 4 * * *", "timezone": "Europe/London", "task": {"timeout_seconds": 9}}
     scenario.ask("PATCH", PATH, changes, query="reason=too+early")
     scenario.ask("POST", f"{PATH}/pause", {"reason": "the printer is broken"})
@@ -89,7 +89,7 @@ def test_a_pause_by_the_system_says_so() -> None:
 
 
 def test_the_latest_actions_are_kept_and_the_others_counted(scenario: Scenario) -> None:
-    """The creation and the latest events are kept; `dropped` counts the others."""
+    """The creation and the latest events are kept, and `dropped` counts the other events."""
     for number in range(ACTIONS_INLINE + 3):
         scenario.ask("POST", f"{PATH}/pause", {"reason": f"reason {number}"})
     found = scenario.ask("GET", f"{PATH}/events").body
@@ -98,7 +98,7 @@ def test_the_latest_actions_are_kept_and_the_others_counted(scenario: Scenario) 
 
 
 def test_another_schedule_of_the_name_has_a_history_of_its_own(scenario: Scenario) -> None:
-    """Deleting a schedule deletes its history."""
+    """Deleting a schedule deletes its history, so a new schedule with the same name has its own."""
     scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
     scenario.ask("DELETE", PATH)
     assert scenario.ask("GET", f"{PATH}/events").status == 404

@@ -1,4 +1,4 @@
-"""Requests about schedules, repeated with their idempotency keys, wherever the API died before."""
+"""If the API dies at any call of a schedule's request and the request is repeated with its key, it has one effect."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 KEY = {"Idempotency-Key": "once"}
 MINUTELY: dict[str, Any] = {"cron": "* * * * *", "task": {"type": PLAIN}}
 LATER = 40 * SECOND
-"""How long a client waits before it repeats its request."""
+"""The time after which a client repeats its request."""
 
 
 def dies_at(schedules: Schedules, number: int) -> list[Call]:
-    """Have the API die at its nth call from now; its calls are added to the list."""
+    """Have the API die at its nth call from now, and add its calls to the returned list."""
     calls: list[Call] = []
 
     def strike(call: Call) -> None:
@@ -35,7 +35,7 @@ def dies_at(schedules: Schedules, number: int) -> list[Call]:
 
 
 def repeated(schedules: Schedules, number: int, path: str, body: object = None) -> tuple[bool, Any]:
-    """Send a request whose first try dies at its nth call; return whether it did, and the second response."""
+    """Send a request during whose first try the API dies at its nth call; return whether it died, and the response."""
     calls = dies_at(schedules, number)
     schedules.send("POST", path, body, headers=KEY)
     schedules.run(LATER)
@@ -47,7 +47,7 @@ def repeated(schedules: Schedules, number: int, path: str, body: object = None) 
 
 @pytest.mark.parametrize("name", others_slow([NAME, None]), ids=["named", "unnamed"])
 def test_a_repeated_creation_makes_one_schedule(name: str | None) -> None:
-    """At whichever call the first try died, there is one schedule, and each occurrence runs once."""
+    """If the API dies at any call of a creation that is repeated, there is one schedule, and each time runs once."""
     body = {**MINUTELY, **({"name": name} if name else {})}
     number, dies = 0, True
     while dies:
@@ -64,7 +64,7 @@ def test_a_repeated_creation_makes_one_schedule(name: str | None) -> None:
 
 
 def test_a_repeated_run_makes_one_task() -> None:
-    """At whichever call the first try died, there is one task, which runs once."""
+    """If the API dies at any call of a request for a run that is repeated, there is one task, which runs once."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -78,7 +78,7 @@ def test_a_repeated_run_makes_one_task() -> None:
 
 
 def test_a_repeated_backfill_runs_each_occurrence_once() -> None:
-    """At whichever call the first try died, there is one backfill, and each occurrence runs once."""
+    """If the API dies at any call of a request for a backfill that is repeated, each occurrence runs once."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -96,7 +96,7 @@ def test_a_repeated_backfill_runs_each_occurrence_once() -> None:
 
 
 def test_two_requests_with_one_key_at_once_make_one_schedule_and_one_task() -> None:
-    """Concurrent requests with one key get the same response."""
+    """Concurrent requests with the same key get the same response."""
     with Schedules() as schedules:
         replies = [schedules.send("POST", "/v1/schedules", {**MINUTELY, "name": NAME}, headers=KEY) for _ in range(2)]
         assert schedules.run_until(lambda: all(replies))
@@ -113,7 +113,7 @@ def test_two_requests_with_one_key_at_once_make_one_schedule_and_one_task() -> N
 
 
 def slow_on_its_schedule(schedules: Schedules, operation: str, duration: int) -> list[Call]:
-    """Delay the API's first such call on a schedule; the call is added to the list."""
+    """Delay the API's first matching call about a schedule, and add the call to the returned list."""
     return schedules.slow(
         lambda call: call.machine.function == "api" and call.operation == operation and is_of_a_schedule(call), duration
     )
@@ -157,7 +157,7 @@ def test_a_late_repeat_does_not_begin_a_backfill_again(is_cancelled: bool) -> No
 
 
 def test_of_a_repeat_that_runs_beside_its_first_request_only_one_counts() -> None:
-    """The run counts once, and the later response shows the task's current state."""
+    """If a repeat runs concurrently with its first request, only one run counts, and both return its task."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 1 *")
         met = schedules.slow(
@@ -180,7 +180,7 @@ def test_of_a_repeat_that_runs_beside_its_first_request_only_one_counts() -> Non
 
 @pytest.mark.parametrize("what", ["run", "backfills"])
 def test_a_repeat_does_nothing_to_another_schedule_of_the_name(what: str) -> None:
-    """A repeat of a request to a deleted schedule does not affect a new one with the same name."""
+    """A repeated request to a deleted schedule does not affect a new schedule with the same name."""
     with Schedules() as schedules:
         schedules.make(cron="0 12 * * *", start_at="2020-01-01T00:00:00Z")
         noon = schedules.now // DAY * DAY - 4 * DAY
@@ -201,7 +201,7 @@ def test_a_repeat_does_nothing_to_another_schedule_of_the_name(what: str) -> Non
 
 @pytest.mark.parametrize("key", [{}, KEY], ids=["without", "with-a-key"])
 def test_a_run_by_hand_is_counted_once_wherever_its_request_dies(key: dict[str, str]) -> None:
-    """At whichever API call the request dies, a run that started counts once and has one note."""
+    """If the API dies at any call of a requested run, a run that started counts once and has one note."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -222,7 +222,7 @@ def test_a_run_by_hand_is_counted_once_wherever_its_request_dies(key: dict[str, 
 
 
 def test_a_run_by_hand_is_counted_although_the_trigger_writes_its_schedule_at_that_moment() -> None:
-    """The count is written again after the concurrent write."""
+    """If the trigger writes the schedule at the same moment, a requested run's count is written again."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(SECOND)
@@ -242,7 +242,7 @@ def test_a_run_by_hand_is_counted_although_the_trigger_writes_its_schedule_at_th
 
 
 def test_a_repeated_run_is_answered_although_its_schedule_was_changed_since() -> None:
-    """If the first request died before it created the task, the repeat creates it, despite the old version."""
+    """If the first request died before it created its task, the repeat creates it, even with an old version."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         headers = {**KEY, "If-Match": f'"{schedules.schedule()["version"]}"'}

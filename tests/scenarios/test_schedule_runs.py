@@ -1,4 +1,4 @@
-"""A schedule's occurrences, listed over its whole life and all its changes."""
+"""A schedule's occurrences are listed for its complete life and across all changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def happened(schedules: Schedules) -> list[dict[str, Any]]:
 
 
 def test_every_occurrence_is_accounted_for() -> None:
-    """Newest first, planned runs come before those that ran, each with its task, start and end."""
+    """Runs are listed newest first, planned runs before past runs, each with its task, start and end."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * MINUTE)
@@ -68,7 +68,7 @@ def test_every_occurrence_is_accounted_for() -> None:
 
 
 def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
-    """Regular, manual and backfilled runs of every revision are listed, and skipped ones with the reason."""
+    """Regular, manual and backfilled runs from all revisions are listed, and skipped runs have a reason."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(3 * MINUTE)
@@ -94,7 +94,7 @@ def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_pages_together_are_the_whole_list(limit: int) -> None:
-    """With any page size nothing is repeated or left out, and no other schedule's run is listed."""
+    """With any page size, no run is repeated or left out, and no run of another schedule is listed."""
     with Schedules() as schedules:
         schedules.make()
         schedules.ask(
@@ -115,7 +115,7 @@ def test_pages_together_are_the_whole_list(limit: int) -> None:
 
 
 def test_a_window_is_kept_and_told() -> None:
-    """Only times in the window are listed, planned ones included; a reversed window is refused."""
+    """Only times in the requested window are listed, including planned ones; a reversed window is refused."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * MINUTE)
@@ -135,7 +135,7 @@ def test_a_window_is_kept_and_told() -> None:
 
 
 def test_the_runs_of_a_frequent_schedule_that_have_ended_are_found_at_once() -> None:
-    """With a filter by status, the first page of a schedule every second has ended runs, not planned ones."""
+    """With a filter by status, ended runs are on the first page even if a schedule runs every second."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="1 second", overlap="allow_all")
@@ -152,7 +152,7 @@ def test_the_runs_of_a_frequent_schedule_that_have_ended_are_found_at_once() -> 
 
 
 def test_failures_overlaps_and_calendars_say_why() -> None:
-    """A failed run has its error, and a skipped one its reason."""
+    """In the list, a failed run has its error, and a skipped run its reason."""
     with Schedules() as schedules:
 
         def work(_phase: str, _context: Any) -> str:  # noqa: ANN401 - as a handler has it
@@ -208,7 +208,7 @@ def test_what_an_outage_has_missed_is_listed_as_missed() -> None:
 
 
 def test_a_new_schedule_of_the_same_name_begins_anew() -> None:
-    """Runs of the deleted schedule are not listed."""
+    """The list of a new schedule does not have the runs of a deleted schedule with the same name."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -222,7 +222,7 @@ def test_a_new_schedule_of_the_same_name_begins_anew() -> None:
 
 @pytest.mark.parametrize("limit", [{"remaining_runs": 3}, {"end_at": 3}])
 def test_a_schedule_that_has_ended_lists_nothing_after_its_end(limit: dict[str, int]) -> None:
-    """The newest entry is the last run, even if that was long ago."""
+    """After a schedule has ended, the newest entry is the last run, even if it was long ago."""
     with Schedules() as schedules:
         ends = {name: to_iso(schedules.now + number * MINUTE) for name, number in limit.items() if name == "end_at"}
         schedules.make(**(ends or limit))
@@ -231,7 +231,7 @@ def test_a_schedule_that_has_ended_lists_nothing_after_its_end(limit: dict[str, 
 
 
 def test_a_run_whose_task_was_deleted_says_so() -> None:
-    """The run stays in the list as `expired`, and the reason says that its task was deleted."""
+    """A run whose task was deleted stays in the list as `expired`, with a reason that says so."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -245,7 +245,7 @@ def test_a_run_whose_task_was_deleted_says_so() -> None:
 
 @pytest.mark.parametrize("bucket", ["", "archive"], ids=["no archive", "archive"])
 def test_runs_whose_tasks_ttl_has_removed_are_expired_and_the_page_says_since_when(bucket: str) -> None:
-    """Such runs are `expired`, and the reason says whether the archive has them."""
+    """Runs whose tasks have been removed are `expired`, and the reason says whether the archive has them."""
     with Schedules() as schedules:
         schedules.environ[Variable.ARCHIVE_BUCKET] = bucket
         schedules.make(end_at=to_iso(schedules.now + 5 * MINUTE))
@@ -266,7 +266,7 @@ def test_runs_whose_tasks_ttl_has_removed_are_expired_and_the_page_says_since_wh
 
 
 def test_a_permanent_schedule_says_from_when_its_list_is_complete() -> None:
-    """Runs whose tasks are removed cannot be computed, so `complete_since` excludes them."""
+    """A permanent schedule's runs without tasks are unknown, so `complete_since` excludes them."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 60})
         schedules.run(5 * MINUTE)
@@ -283,7 +283,7 @@ def test_a_permanent_schedule_says_from_when_its_list_is_complete() -> None:
 
 
 def test_a_permanent_schedule_lists_its_chain() -> None:
-    """The runs are listed from their tasks, as their times cannot be computed."""
+    """A permanent schedule's runs are listed from their tasks, because their times cannot be computed."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 60})
         schedules.run(10 * MINUTE)

@@ -1,4 +1,4 @@
-"""A schedule's status at many moments: its latest run, the number of started runs, and when the next is due."""
+"""A schedule's status has its latest run, the number of started runs, and the next due time, at any moment."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
 
 
 class Observed(Schedules):
-    """A schedule that is read repeatedly, alone and in the list.
+    """A schedule that is read repeatedly, both alone and in the list.
 
     Attributes:
-        samples: the time of each read, and the response.
+        samples: the time and the response of each read.
         actions: the times of its user's actions.
         moments: when its runs were due, and when they ended.
     """
@@ -75,11 +75,11 @@ class Observed(Schedules):
         times = sorted(begun.values())
         for at, shown, listed in self.samples:
             if any(abs(at - other) <= SECOND for other in [*times, *self.moments]):
-                # It begins, is about to begin or ends during the read.
+                # The run begins, is about to begin or ends during the read.
                 continue
             for name in ("next_at", "runs_started", "remaining_runs"):
                 assert shown[name] == listed[name], (at, name)
-            # Its start is more exact after its end, perhaps between the two.
+            # The run's start is more exact after its end, which may come between the two reads.
             told, also = ({**(each["last_run"] or {}), "started_at": None} for each in (shown, listed))
             assert told == also, at
             before = [task_id for task_id, began in begun.items() if began < at]
@@ -88,7 +88,7 @@ class Observed(Schedules):
             assert (told and told["task_id"]) == latest, (at, told, latest)
             if latest is not None:
                 assert abs(instant_of(told["started_at"]) - begun[latest]) <= SECOND
-            # Without a count, past ones are reported, and so are cancelled or paused ones.
+            # Without a count, past runs are reported, and so are cancelled or paused runs.
             is_counted = shown["overlap"] != "allow_all" or shown["remaining_runs"] is not None or shown["permanent"]
             stopped = (
                 []
@@ -106,14 +106,14 @@ class Observed(Schedules):
         if not later or any(at <= action <= later[0] for action in self.actions):
             return
         if shown["next_at"] is None:
-            # The next run of a chain is unknown before this one has ended.
+            # A permanent schedule's next run is unknown before its current run has ended.
             assert shown["permanent"] is not None
             return
         due = instant_of(shown["next_at"])
         if shown["overlap"] == "buffer_one":
-            # An earlier one may wait.
+            # An earlier run may still wait.
             return
-        # It is due then; if runs take turns it may be skipped.
+        # The run is due then, but may be skipped if runs take turns.
         assert due <= later[0] + SECOND, (at, shown["next_at"], later[0])
         if shown["overlap"] == "allow_all" or shown["permanent"] is not None:
             assert later[0] - due <= SECOND, (at, shown["next_at"], later[0])
@@ -208,7 +208,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("kind", "event"), PAIRS)
 def test_a_schedule_tells_of_runs_that_have_started_and_of_the_next(kind: str, event: str) -> None:
-    """The status is right at every moment, whatever happens to runs placed ahead."""
+    """A schedule's status is right at every moment, whatever happens to runs that are already placed."""
     lasts, fields = KINDS[kind]
     with Observed() as schedules:
         schedules.last(lasts)
@@ -237,7 +237,7 @@ def test_the_latest_run_is_known_when_its_task_is_gone(overlap: str) -> None:
 
 
 def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
-    """For a schedule every second, the records read by passes and other scans are limited."""
+    """For a schedule every second, the number of records that passes and other scans read is limited."""
     with Schedules() as schedules:
         schedules.receiving = False
         schedules.make(rate="1 second", overlap="allow_all")
@@ -255,7 +255,7 @@ def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
 
 
 def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no_run() -> None:
-    """The deletion's response has the latest run; a new schedule with the name has none."""
+    """A deletion's response has the latest run, and a new schedule with the same name has no run."""
     with Schedules() as schedules:
         schedules.make(rate="20 seconds")
         schedules.run(MINUTE + 5 * SECOND)
@@ -267,7 +267,7 @@ def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no
 
 
 def test_a_schedule_that_has_not_run_is_read_without_a_search() -> None:
-    """Nothing is searched before the creation, as no occurrence can have run then."""
+    """For a schedule that has not run, no time before its creation is searched."""
     keys: list[object] = []
 
     def noted(call: Call) -> None:

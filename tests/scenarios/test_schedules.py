@@ -1,4 +1,4 @@
-"""Schedules run at each of their times, once, whatever pause, change or outage comes in between."""
+"""Schedules run once at each of their times, whatever pause, change or outage comes in between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def test_a_schedule_runs_at_each_of_its_times() -> None:
-    """In half an hour each minute runs once, within half a second, and never early."""
+    """In half an hour, a schedule runs once in each minute, within half a second of its time and never early."""
     with Schedules() as schedules:
         schedules.faulty = False
         schedules.make()
@@ -32,7 +32,7 @@ def test_a_schedule_runs_at_each_of_its_times() -> None:
 
 
 def test_an_occurrence_is_a_task_of_the_template() -> None:
-    """The task has the template's type, payload and limits, and the schedule's owner, and names its occurrence."""
+    """An occurrence's task has the template's type, payload and limits, and the schedule's owner."""
     with Schedules() as schedules:
         schedules.make(task={"type": PLAIN, "payload": works.LARGE, "timeout_seconds": 7, "name": "nice"})
         schedules.run(2 * MINUTE)
@@ -45,7 +45,7 @@ def test_an_occurrence_is_a_task_of_the_template() -> None:
 
 
 def test_a_second_after_the_other_keeps_up() -> None:
-    """A schedule every second runs in each second, from the first."""
+    """A schedule for every second runs in each second, from the first second on."""
     with Schedules() as schedules:
         schedules.make(rate="1 second")
         schedules.run(2 * MINUTE - SECOND)
@@ -57,7 +57,7 @@ def test_a_second_after_the_other_keeps_up() -> None:
 
 
 def test_an_occurrence_in_two_seconds_needs_no_tick() -> None:
-    """The creation places occurrences due before the trigger's next read."""
+    """Creating a schedule also places occurrences that are due before the trigger's next read."""
     with Schedules() as schedules:
         schedules.ticking = False
         start = (schedules.now // SECOND + 2) * SECOND
@@ -79,7 +79,7 @@ def test_far_ahead_nothing_is_placed() -> None:
 
 @pytest.mark.parametrize("outage", [5 * MINUTE, 2 * HOUR])
 def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None:
-    """After an outage of the trigger the latest missed occurrence runs late, and the others are reported."""
+    """After an outage of the trigger, the latest missed occurrence runs late, and the others are reported."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.run(10 * MINUTE)
@@ -100,7 +100,7 @@ def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None
 
 
 def test_what_is_too_late_is_not_caught_up() -> None:
-    """An occurrence later than `catch_up_seconds` does not run, and the schedule says so."""
+    """An occurrence that is late by more than `catch_up_seconds` does not run, and the schedule says so."""
     with Schedules() as schedules:
         schedules.make(cron="0 * * * *", catch_up_seconds=1800)
         schedules.run(MINUTE)
@@ -114,7 +114,7 @@ def test_what_is_too_late_is_not_caught_up() -> None:
 
 @pytest.mark.parametrize("pause", [SECOND, 10 * MINUTE])
 def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Millis) -> None:
-    """Nothing runs during a pause, and occurrences from that time never do."""
+    """No occurrence runs during a pause, and occurrences from that time never run."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -134,7 +134,7 @@ def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Mil
 
 
 def test_what_a_deleted_schedule_placed_is_dropped() -> None:
-    """Placed occurrences of a deleted schedule are skipped; those of a new one with the same name run."""
+    """A deleted schedule's placed occurrences are skipped; those of a new schedule with the same name run."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -150,7 +150,7 @@ def test_what_a_deleted_schedule_placed_is_dropped() -> None:
 
 
 def test_only_so_many_run() -> None:
-    """With `remaining_runs` of three, three occurrences run and the schedule ends."""
+    """With three `remaining_runs`, three occurrences run and the schedule ends."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         schedules.run(10 * MINUTE)
@@ -160,7 +160,7 @@ def test_only_so_many_run() -> None:
 
 
 def test_nothing_is_missed_after_the_last_run() -> None:
-    """Times after the last run, during an outage, are not reported as missed."""
+    """In an outage, times after a schedule's last run are not reported as missed."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         assert schedules.run_until(lambda: len(schedules.ran()) == 3)
@@ -174,7 +174,7 @@ def test_nothing_is_missed_after_the_last_run() -> None:
 
 
 def test_runs_that_a_change_drops_are_given_back() -> None:
-    """If a schedule changes after two of five runs, three more run, although all five were placed."""
+    """If a schedule changes after two of five runs, three more runs start, although all five were placed."""
     with Schedules() as schedules:
         schedules.make(rate="30 seconds", remaining_runs=5)
         schedules.run(45 * SECOND)
@@ -187,7 +187,7 @@ def test_runs_that_a_change_drops_are_given_back() -> None:
 
 
 def test_an_end_is_an_end() -> None:
-    """The last run is at `end_at`; runs placed before that still run."""
+    """The last run is at `end_at`, and runs that were placed before then still run."""
     with Schedules() as schedules:
         first = (schedules.now // MINUTE + 2) * MINUTE
         schedules.make(start_at=to_iso(first), end_at=to_iso(first + 2 * MINUTE))
@@ -197,7 +197,7 @@ def test_an_end_is_an_end() -> None:
 
 
 def test_run_by_hand_it_runs_at_once() -> None:
-    """A manual run starts at once, even if the schedule is paused, and does not affect the timing."""
+    """A manual run starts at once, even if its schedule is paused, and does not affect the timing."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         schedules.control("pause")
@@ -208,7 +208,7 @@ def test_run_by_hand_it_runs_at_once() -> None:
 
 
 def test_a_changed_number_of_shards_changes_no_id() -> None:
-    """With four times as many shards, each occurrence still runs once, in the first shards."""
+    """If the number of shards is quadrupled, each occurrence still runs once, in the first shards."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE + 30 * SECOND)
@@ -222,7 +222,7 @@ def test_a_changed_number_of_shards_changes_no_id() -> None:
 
 
 def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
-    """While schedules cannot be read, the trigger does not advance, and reads the minutes again later."""
+    """If schedules cannot be read, the trigger does not advance, and reads the minutes again later."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -235,7 +235,7 @@ def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
 
 
 def test_a_write_in_between_breaks_no_chain() -> None:
-    """A change of the schedule before each third save of the trigger loses no occurrence."""
+    """If the schedule changes before each third save by the trigger, no occurrence is lost."""
     with Schedules() as schedules:
         schedules.make()
         saves: list[Call] = []

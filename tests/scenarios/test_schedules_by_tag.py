@@ -1,4 +1,4 @@
-"""Pausing and resuming all schedules with certain task tags in one request."""
+"""All schedules with certain task tags are paused or resumed in one request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = [f"s{number}" for number in range(6)]
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """An account with six schedules; every other one has the team tag `dba`."""
+    """An account with six schedules, of which every second schedule has the team tag `dba`."""
     with Scenario() as scenario:
         for number, name in enumerate(NAMES):
             tags = {"team": "dba" if number % 2 else "web", "tier": "1"}
@@ -38,7 +38,7 @@ def paused(scenario: Scenario) -> dict[str, str]:
 
 
 def test_the_schedules_with_a_tag_are_paused_and_resumed(scenario: Scenario) -> None:
-    """Active schedules with all the tags are paused, with the reason; already paused ones are unchanged."""
+    """Active schedules with all the tags are paused with the reason; schedules already paused do not change."""
     assert scenario.ask("POST", "/v1/schedules/s1/pause", {"reason": "another"}).status == 200
     answer = scenario.ask("POST", "/v1/schedules/pause", DBA)
     assert (answer.status, answer.body["examined"], answer.body["matched"], answer.body["affected"]) == (200, 6, 2, 2)
@@ -52,10 +52,10 @@ def test_the_schedules_with_a_tag_are_paused_and_resumed(scenario: Scenario) -> 
 
 
 def test_what_cannot_be_resumed_is_counted(scenario: Scenario) -> None:
-    """If one schedule's calendar was deleted, the others resume, and `refused` counts it by reason."""
+    """If one schedule's calendar was deleted, the other schedules resume, and `refused` counts it by reason."""
     assert scenario.ask("PUT", "/v1/calendars/off", {"dates": ["2030-12-25"]}).status == 201
     scenario.ask("POST", "/v1/schedules/pause", DBA)
-    # The deletion has found no schedule that names the calendar.
+    # The deletion has found no schedule that uses the calendar.
 
     def name_it(_call: Call) -> None:
         assert scenario.users.ask("PATCH", "/v1/schedules/s3", {"calendars": ["off"]}) is not None
@@ -80,7 +80,7 @@ def test_a_schedule_that_has_lost_its_tag_since_it_was_listed_is_left_alone(scen
         body = {"name": "s3", "cron": "0 0 1 1 *", "task": web}
         assert scenario.users.ask("POST", "/v1/schedules", body) is not None
 
-    # The list was read; each schedule is read separately.
+    # The list has been read, and each schedule is read separately.
     scenario.once(lambda call: call.operation == "query" and (call.partition or "").endswith("#s3"), change_it)
     answer = scenario.ask("POST", "/v1/schedules/pause", DBA).body
     assert (answer["matched"], answer["affected"], answer["refused"]) == (2, 2, {})
@@ -108,7 +108,7 @@ def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) 
 
 @pytest.mark.slow
 def test_more_schedules_than_a_page_has_are_resumed(scenario: Scenario) -> None:
-    """The request continues after each page, and examines each schedule once."""
+    """The request continues after each page of schedules, and examines each schedule once."""
     for number in range(MAX_PAGE):
         task = {"type": PLAIN, "tags": {"team": "web" if number else "last"}}
         body = {"name": f"a{number:03}", "cron": "0 0 1 1 *", "task": task}

@@ -1,4 +1,4 @@
-"""Settings change while tasks run, one function at a time: nothing is lost, late or run twice."""
+"""If settings change while tasks run, one function at a time, no task is lost, late or run twice."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CHANGES: Mapping[str, tuple[tuple[Variable, str, str], ...]] = {
     "concurrency": (),
     "pulled_types": (),
 }
-"""The variables that change, with both values; each change is made in both directions."""
+"""The variables that change, each with two values; each change is made in both directions."""
 TASKS = 1188
 LATEST_SECONDS: Mapping[str, float] = {name: 7.3 if name == "concurrency" else 0.1 for name in CHANGES}
-"""The longest lateness of a start; four concurrent workers are too few for the work, which queues."""
+"""The largest lateness of a start; with only four concurrent workers, tasks wait in the queue."""
 LASTS, BUSY, EVERY = 12 * SECOND, 20 * MINUTE, 4 * SECOND
 SEEDS = range(4)
 
@@ -42,8 +42,8 @@ class Figures:
     """The results of a change.
 
     Attributes:
-        tasks: how many were created.
-        latest: the longest lateness of a start.
+        tasks: the number of created tasks.
+        latest: the largest lateness of a start.
     """
 
     tasks: int
@@ -74,7 +74,7 @@ class Changing(Tasks):
             self.environ.update(usual)
 
     def change_setting(self, function: str, *, back: bool) -> None:
-        """Deploy one function with the changed or the original setting; running processes keep theirs."""
+        """Deploy one function with the changed or the original setting; running processes keep their setting."""
         self.known[function] = {name: old if back else new for name, old, new in CHANGES[self.setting]}
         if self.setting == "concurrency":
             self.most_workers = 60 if back else 4
@@ -88,7 +88,7 @@ class Changing(Tasks):
                 machine.dead = machine.strand is None or machine.dead
 
     def live(self) -> Figures:
-        """Create tasks due at various times while the setting changes and changes back."""
+        """Create tasks that are due at various times while the setting changes and changes back."""
         moments = sorted(
             (self.now + self.draw.randrange(start, start + 3 * MINUTE), function, back)
             for back, start in ((False, 5 * MINUTE), (True, 12 * MINUTE))
@@ -110,7 +110,7 @@ class Changing(Tasks):
 
 
 def measured(setting: str) -> Figures:
-    """A change's worst figures over all seeds."""
+    """The worst figures for a change over all seeds."""
     found = []
     for seed in SEEDS:
         with Changing(seed, setting) as account:
@@ -121,7 +121,7 @@ def measured(setting: str) -> Figures:
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", CHANGES)
 def test_a_changed_setting_costs_no_task(setting: str) -> None:
-    """Each task runs once, and on time if there are enough workers."""
+    """If a setting changes, each task runs once, and on time if there are enough workers."""
     figures = measured(setting)
     assert figures.tasks == TASKS, figures
     assert figures.latest / SECOND == pytest.approx(LATEST_SECONDS[setting], abs=0.3), figures

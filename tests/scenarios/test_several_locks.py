@@ -1,4 +1,4 @@
-"""Tasks that need several locks, and locks that tasks share."""
+"""Tasks that need several locks, and locks that several tasks share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.simulation.account import PULLED
 
 
 class Several(Crowd):
-    """An account whose tasks name locks by key; a `+` after the key means shared."""
+    """An account whose tasks name locks by key; a `+` after a key means a shared lock."""
 
     def needing(self, *keys: str, second: float = 0, **fields: Any) -> str:  # noqa: ANN401 - JSON
         """Create a task with these locks, due this many seconds after the start."""
@@ -27,7 +27,7 @@ class Several(Crowd):
 
 
 def test_a_task_runs_when_it_has_all_its_locks() -> None:
-    """A task with two locks waits for both holders, whatever their order, and uses no attempt."""
+    """A task with two locks waits for both holders, in whatever order they end, and uses no attempt."""
     with Several(5) as tasks:
         tasks.needing("a")
         tasks.needing("b", second=2)
@@ -53,7 +53,7 @@ def test_two_tasks_with_the_same_locks_in_other_orders_do_not_lock_each_other_ou
 
 
 def test_what_a_task_has_got_is_free_while_it_waits_for_a_later_turn() -> None:
-    """A task that is not first in one lock's line does not keep its other lock."""
+    """A task that is not first in one lock's line does not keep the other lock that it has."""
     with Several(30) as tasks:
         tasks.needing("b")
         tasks.needing("b", second=1)
@@ -65,7 +65,7 @@ def test_what_a_task_has_got_is_free_while_it_waits_for_a_later_turn() -> None:
 
 
 def test_the_first_in_line_keeps_its_other_locks() -> None:
-    """A task gets two busy locks, although others want each of them all the time."""
+    """A task gets two busy locks, even if other tasks want each of them all the time."""
     with Several(10) as tasks:
         for number in range(20):
             tasks.needing("a", second=5 * number)
@@ -93,7 +93,7 @@ def test_a_kept_lock_is_free_at_once_when_its_task_is_cancelled() -> None:
 
 
 def test_a_kept_lock_is_renewed_at_each_check() -> None:
-    """A waiting task keeps its other lock, however long the wait."""
+    """A waiting task keeps the lock that it already has, however long the wait."""
     with Several(800) as tasks:
         tasks.create(tasks.start - tasks.now, lock={"key": "b"}, retry=ONCE, timeout_seconds=840)
         both = tasks.needing("a", "b", second=1)
@@ -107,7 +107,7 @@ def test_a_kept_lock_is_renewed_at_each_check() -> None:
 
 
 def test_tasks_share_a_lock() -> None:
-    """Ten tasks that share a lock run at once; a task that needs it exclusively runs alone afterwards."""
+    """Ten tasks that share a lock run concurrently; a task that needs it exclusively runs alone afterwards."""
     with Several(5) as tasks:
         for _ in range(10):
             tasks.needing("a+")
@@ -120,7 +120,7 @@ def test_tasks_share_a_lock() -> None:
 
 
 def test_a_waiting_exclusive_task_is_not_overtaken_by_sharing_ones() -> None:
-    """Later sharing tasks wait behind the exclusive one, and then run together."""
+    """Sharing tasks that come later wait behind a waiting exclusive task, and then run together."""
     with Several(10) as tasks:
         tasks.needing("a+")
         alone = tasks.needing("a", second=1)
@@ -133,7 +133,7 @@ def test_a_waiting_exclusive_task_is_not_overtaken_by_sharing_ones() -> None:
 
 
 def test_a_dead_sharing_holder_delays_an_exclusive_one_until_its_lease_ends() -> None:
-    """A dead sharing holder's hold expires with its lease; other tasks still share the lock meanwhile."""
+    """A dead sharing holder's hold ends with its lease; other tasks can share the lock in the meantime."""
     with Several(3600) as tasks:
         tasks.needing("a+", retry=ONCE, timeout_seconds=800)
         tasks.run_to(0.5)
@@ -149,7 +149,7 @@ def test_a_dead_sharing_holder_delays_an_exclusive_one_until_its_lease_ends() ->
 
 
 def test_a_shared_limit_counts_those_who_share() -> None:
-    """At most `max_holders` tasks share the lock at once; an exclusive holder excludes them all."""
+    """At most `max_holders` tasks share a lock concurrently, and an exclusive holder excludes all others."""
     with Several(5) as tasks:
         for _ in range(6):
             tasks.locked(mode="shared", max_holders=3)
@@ -160,7 +160,7 @@ def test_a_shared_limit_counts_those_who_share() -> None:
 
 
 def test_each_lock_has_a_time_limit_of_its_own() -> None:
-    """A task fails when its wait for one of the locks exceeds that lock's `wait_seconds`."""
+    """A task fails if it waits for one of its locks longer than that lock's `wait_seconds`."""
     with Several(60) as tasks:
         tasks.needing("b")
         locks = [{"key": "a"}, {"key": "b", "wait_seconds": 20}]
@@ -174,7 +174,7 @@ def test_each_lock_has_a_time_limit_of_its_own() -> None:
 
 
 def test_a_lock_freed_by_force_stops_a_task_that_has_others_too() -> None:
-    """The task stops at its next heartbeat and releases its other locks."""
+    """If a lock is freed by force, its task stops at the next heartbeat and releases its other locks."""
     with Several(3600) as tasks:
         tasks.needing("a", "b", timeout_seconds=800, retry=ONCE)
         second, third = tasks.needing("a", second=1), tasks.needing("b", second=1)
@@ -187,7 +187,7 @@ def test_a_lock_freed_by_force_stops_a_task_that_has_others_too() -> None:
 
 
 def test_a_changed_list_of_locks_is_what_a_waiting_task_needs() -> None:
-    """Without the lock that it waits for, the task starts at once, and its kept lock goes to another waiter."""
+    """If the awaited lock is removed from a task, it starts at once, and a lock that it kept goes to another."""
     with Several(60) as tasks:
         tasks.needing("b")
         task_id = tasks.needing("a", "b", second=1)
@@ -219,7 +219,7 @@ def test_a_pull_worker_leases_a_task_with_all_its_locks() -> None:
 
 
 def test_nodes_of_two_topologies_with_the_same_locks_in_other_orders_all_run() -> None:
-    """No deadlock: nodes that share a lock run one at a time, each in its first attempt."""
+    """Nodes of two topologies that share locks run one at a time without a deadlock, in their first attempts."""
     with Several(3) as tasks:
         pairs = [("a", "b"), ("b", "c"), ("c", "a")]
         for order in (1, -1):

@@ -1,4 +1,4 @@
-"""Queues that are slow to accept messages: everything is sent, and no task is missed."""
+"""If queues are slow to accept messages, every message is sent, and no task is missed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TASKS = 60
 
 
 def _slow_sends(scenario: Scenario, duration: int) -> None:
-    """Make each send of the trigger take this long."""
+    """Make each send by the trigger take this long."""
 
     def slow(call: Call) -> None:
         if call.machine.function == "trigger" and call.operation == "send_message_batch":
@@ -23,7 +23,7 @@ def _slow_sends(scenario: Scenario, duration: int) -> None:
 
 
 def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
-    """Each task runs once, late at most by its own send."""
+    """If sends take longer than two ticks, each task runs once, and is late at most by its own send."""
     with Scenario() as scenario:
         scenario.faulty = True
         batch = [{"type": PLAIN, "delay_seconds": 600} for _ in range(TASKS)]
@@ -44,7 +44,7 @@ def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
 
 
 def test_sends_that_are_refused_now_and_then_leave_nothing_out() -> None:
-    """If every third send is refused for half an hour, all tasks run, few of them late."""
+    """If every third send is refused for half an hour, all tasks run, and few of them are late."""
     with Scenario() as scenario:
         scenario.faulty = True
         made = [
@@ -63,7 +63,7 @@ def test_sends_that_are_refused_now_and_then_leave_nothing_out() -> None:
         scenario.run(30 * MINUTE)
         assert len(met) > 20
         assert {scenario.record(task_id).state for task_id in made} == {"succeeded"}
-        # The next tick sends again, in time for most. For some, the second send is refused, too.
+        # The next tick sends refused messages again, mostly in time. Some messages are refused twice.
         late = [lateness for each in made if (lateness := scenario.record(each).lateness or 0) >= SECOND]
         assert len(late) < TASKS // 6
         assert max(late, default=0) < MINUTE

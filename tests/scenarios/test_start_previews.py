@@ -1,4 +1,4 @@
-"""Previews say when a task would start and what it would wait for; they change nothing."""
+"""Previews say when a task would start and what it would wait for, without changing anything."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _WRITES = {"put_item", "update_item", "delete_item", "transact_write_items", "ba
 
 
 def preview(tasks: Tasks, **fields: Any) -> Any:  # noqa: ANN401 - JSON
-    """Preview a task, and check that this writes nothing."""
+    """Preview a task, and check that the preview writes nothing."""
     written: list[str] = []
 
     def watch(call: Call) -> None:
-        # A process without a number of shards settles it, for any request.
+        # A process without a known number of shards stores the number at its first request.
         is_new = not (call.partition or "").startswith(schema.CURSOR_PREFIX)
         if call.machine.function == "api" and call.operation in _WRITES and is_new:
             written.append(call.operation)
@@ -43,7 +43,7 @@ def names(found: Any) -> list[str]:  # noqa: ANN401 - JSON
 
 
 def test_a_free_task_starts_at_its_due_time() -> None:
-    """A task without other conditions would start now, or at its due time, which is the only reason."""
+    """The preview of a task without other conditions gives its due time, or now, as the only reason."""
     with Tasks() as tasks:
         now = preview(tasks)
         assert (names(now), now["expected_start_at"], now["due_at"]) == ([], now["as_of"], now["as_of"])
@@ -55,7 +55,7 @@ def test_a_free_task_starts_at_its_due_time() -> None:
 
 
 def test_a_rate_tells_the_turn_of_the_next_task() -> None:
-    """The preview's start time is when the next task really starts; a task due later does not wait."""
+    """The start time in a preview is when the next task really starts; a task that is due later does not wait."""
     with Tasks() as tasks:
         for _ in range(4):
             tasks.create(rate=CRM)
@@ -70,7 +70,7 @@ def test_a_rate_tells_the_turn_of_the_next_task() -> None:
 
 
 def test_a_paused_rate_has_no_known_end() -> None:
-    """A paused rate gives no start time, in previews and explanations; a pinned limit is shown."""
+    """With a paused rate, previews and explanations give no start time; a pinned limit is shown."""
     with Tasks() as tasks:
         tasks.ask("POST", "/v1/rates/crm/pause")
         found = preview(tasks, rate=CRM)
@@ -81,7 +81,7 @@ def test_a_paused_rate_has_no_known_end() -> None:
         told = tasks.ask("GET", f"/v1/tasks/{made}/explain").body
         assert "The rate crm has been paused since" in told["text"]
         tasks.ask("PUT", "/v1/rates/crm", {"limit": 7, "per_seconds": 60})
-        # It was checked again and put back.
+        # The task was checked again and put back.
         tasks.run(3 * SECOND)
         waited = tasks.ask("GET", f"/v1/tasks/{made}/explain").body["gates"][-1]["waits_for"]["rate"]
         assert (waited["limit"], waited["is_pinned"], waited["paused_at"] is None) == (7, True, False)
@@ -99,7 +99,7 @@ def test_a_lock_names_its_holder() -> None:
 
 
 def test_switches_stop_and_limit() -> None:
-    """The preview names a stop, or a used-up concurrency limit, of the task's type."""
+    """The preview names a stop or a used-up concurrency limit for the task's type."""
     with Tasks() as tasks:
         tasks.last(30)
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"max_concurrent": 1}).status == 200
@@ -115,7 +115,7 @@ def test_switches_stop_and_limit() -> None:
 
 @pytest.mark.parametrize("conflict", ["keep", "replace", "refuse"])
 def test_a_held_unique_key_names_the_task_that_would_be_kept(conflict: str) -> None:
-    """No start time is given, as no task would be created."""
+    """If another task holds the unique key, the preview gives no start time, as no task would be created."""
     with Tasks() as tasks:
         unique = {"key": "customer-17", "on_conflict": conflict}
         assert names(preview(tasks, unique=unique)) == []
@@ -126,14 +126,14 @@ def test_a_held_unique_key_names_the_task_that_would_be_kept(conflict: str) -> N
 
 
 def test_a_debounced_task_would_be_due_after_its_delay() -> None:
-    """The delay counts from now."""
+    """In the preview of a debounced task, the delay counts from now."""
     with Tasks() as tasks:
         found = preview(tasks, debounce={"key": "k", "seconds": 60})
         assert instant_of(found["due_at"]) - instant_of(found["as_of"]) == MINUTE
 
 
 def test_a_backlog_is_a_reason() -> None:
-    """Messages waiting in the queue of the task's priority are a reason."""
+    """The preview gives messages that wait in the queue of the task's priority as a reason."""
     with Tasks() as tasks:
         tasks.receiving = False
         for _ in range(3):
@@ -157,7 +157,7 @@ def test_a_backlog_is_a_reason() -> None:
     ],
 )
 def test_errors_are_those_of_a_creation(body: dict[str, Any], field: str) -> None:
-    """Status and errors are the same as for a creation."""
+    """A preview's status and errors are the same as for a create request."""
     with Tasks() as tasks:
         found, created = (tasks.ask("POST", path, body) for path in ("/v1/tasks/preview", "/v1/tasks"))
         assert found.status == created.status == 422
@@ -166,7 +166,7 @@ def test_errors_are_those_of_a_creation(body: dict[str, Any], field: str) -> Non
 
 
 def test_a_task_after_others_starts_when_they_have_ended_and_nobody_knows_when() -> None:
-    """The preview names only open dependencies, and gives no start time."""
+    """The preview of a task with dependencies names only the open dependencies, and gives no start time."""
     with Tasks() as tasks:
         ended, far = tasks.create(), tasks.create(HOUR)
         tasks.run(SECOND)
@@ -177,7 +177,7 @@ def test_a_task_after_others_starts_when_they_have_ended_and_nobody_knows_when()
 
 
 def test_a_task_of_an_ordered_key_waits_for_the_one_before() -> None:
-    """The preview names the task ahead, and takes no place in the line."""
+    """The preview of a task with an ordered key names the task ahead, and takes no place in the line."""
     with Tasks() as tasks:
         first = tasks.create(HOUR, order={"key": "k"})
         found = preview(tasks, order={"key": "k"})

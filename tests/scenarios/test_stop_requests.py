@@ -1,4 +1,4 @@
-"""A forced cancel with 202 takes effect, whatever the attempt does next or was asked before."""
+"""A forced cancel that got 202 takes effect, whatever the attempt does next and whatever was requested before."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _created(scenario: Scenario, **body: object) -> str:
 
 
 class _Until:
-    """A target that runs until it sees a request or is released, and then ends as a test wants."""
+    """A target that runs until it sees a request or is released, and then ends as a test chooses."""
 
     def __init__(self, scenario: Scenario, ends: Callable[[], object], phase: str = "run") -> None:
         self.scenario = scenario
@@ -100,7 +100,7 @@ def test_the_checkpoint_of_an_attempt_that_is_cancelled_expires() -> None:
 
 
 def test_a_cancel_prevails_over_the_retry_of_a_failed_attempt() -> None:
-    """A failure after a cancel got 202 ends the task without a retry."""
+    """A failure after a cancel that got 202 ends the task without a retry."""
     with Scenario() as scenario:
         target = _Until(scenario, _raise(ValueError("boom")))
         task_id = _created(scenario, retry={"max_attempts": 5, "initial_seconds": 300})
@@ -119,7 +119,7 @@ def test_a_cancel_prevails_over_the_retry_of_a_failed_attempt() -> None:
 
 
 def test_a_cancel_prevails_over_a_timeout() -> None:
-    """A timeout after a cancel got 202 is not retried."""
+    """A timeout after a cancel that got 202 ends the task without a retry."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: scenario.take(HOUR)
         task_id = _created(scenario, timeout_seconds=30, retry={"max_attempts": 5, "initial_seconds": 0})
@@ -132,7 +132,7 @@ def test_a_cancel_prevails_over_a_timeout() -> None:
 
 
 def test_a_cancel_prevails_while_a_task_is_prepared() -> None:
-    """A task cancelled during `prepare` does not run."""
+    """A task that is cancelled during `prepare` does not run."""
     with Scenario() as scenario:
         phases: list[str] = []
 
@@ -176,7 +176,7 @@ def test_a_cancel_prevails_over_the_wait_for_a_lock() -> None:
 
 @pytest.mark.parametrize("told", [{"type": "Boom", "message": "x"}, None])
 def test_a_cancel_prevails_over_what_a_deferred_target_notifies(told: Mapping[str, str] | None) -> None:
-    """A failure reported after the cancel is not retried; a success still counts."""
+    """After a cancel, a deferred target's reported failure is not retried, but a reported success still counts."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         task_id = _created(scenario, retry={"max_attempts": 5, "initial_seconds": 60})
@@ -193,7 +193,7 @@ def test_a_cancel_prevails_over_what_a_deferred_target_notifies(told: Mapping[st
 
 @pytest.mark.parametrize("end", ["pause", "fail", "release", "cancel"])
 def test_a_cancel_prevails_over_what_a_pull_worker_tells(end: str) -> None:
-    """However a pull worker ends the attempt after the cancel, the task is cancelled."""
+    """However a pull worker ends an attempt after a cancel, the task is cancelled."""
     with Scenario() as scenario:
         task_id = _created(scenario, type=PULLED)
         lease = scenario.ask("POST", "/v1/leases", LEASE).body["leases"][0]["id"]
@@ -209,7 +209,7 @@ def test_a_cancel_prevails_over_what_a_pull_worker_tells(end: str) -> None:
 
 
 def test_a_cancel_prevails_over_the_loss_of_the_last_attempt() -> None:
-    """If the last attempt's worker is lost after the cancel, the task is cancelled, not failed."""
+    """If the last attempt's worker is lost after a cancel, the task is cancelled and not failed."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: scenario.take(10 * MINUTE)
         task_id = _created(scenario, retry={"max_attempts": 1}, timeout_seconds=800)
@@ -224,7 +224,7 @@ def test_a_cancel_prevails_over_the_loss_of_the_last_attempt() -> None:
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 def test_a_request_that_is_made_anew_does_not_replace_a_cancel(verb: str) -> None:
-    """A pause or resume that lost a race against a forced cancel does not replace the cancel."""
+    """A pause or resume that loses a race against a forced cancel does not replace the cancel."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Context) -> object:

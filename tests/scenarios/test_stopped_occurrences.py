@@ -1,4 +1,4 @@
-"""If a user stops an occurrence placed ahead, no later change of the schedule brings it back."""
+"""An occurrence that a user stops before its time does not come back after any change of the schedule."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def change(schedules: Schedules, name: str) -> None:
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("how", STOPS)
 def test_a_stopped_occurrence_stays_stopped_over_changes_of_its_schedule(how: str, name: str) -> None:
-    """The stopped occurrence does not run, and all others run once."""
+    """After changes of the schedule, a stopped occurrence does not run, and all other occurrences run once."""
     with Schedules() as schedules:
         made(schedules)
         first, second, *_ = schedules.placed()
@@ -68,7 +68,7 @@ def test_a_stopped_occurrence_stays_stopped_over_changes_of_its_schedule(how: st
 
 @pytest.mark.parametrize("name", ["payload", "timing", "pause-and-resume"])
 def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_schedule(name: str) -> None:
-    """A paused and resumed occurrence runs on time, once, although its schedule changed."""
+    """An occurrence that is paused and resumed runs on time and once, although its schedule has changed."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -81,7 +81,7 @@ def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_sched
 
 
 def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() -> None:
-    """A change places no occurrence that its user already ran early."""
+    """After a change, an occurrence that its user already ran early is not placed again."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -95,7 +95,7 @@ def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() ->
 
 @pytest.mark.parametrize("name", ["payload", "pause-and-resume"])
 def test_another_occurrence_runs_in_the_place_of_a_cancelled_one(name: str) -> None:
-    """A cancelled occurrence uses up none of the four remaining runs, even if the schedule changes afterwards."""
+    """A cancelled occurrence uses up none of the four remaining runs, even if the schedule changes later."""
     with Schedules() as schedules:
         made(schedules, remaining_runs=4)
         stop(schedules, schedules.placed()[1], "cancel")
@@ -124,7 +124,7 @@ def test_an_occurrence_that_its_user_holds_keeps_its_place(name: str) -> None:
 @pytest.mark.parametrize("how", STOPS)
 @pytest.mark.parametrize("body", [{"catch_up_seconds": 70}, {"permanent": {"gap_seconds": 500}}])
 def test_a_stopped_run_of_a_permanent_schedule_stays_stopped(how: str, body: dict[str, Any]) -> None:
-    """A stopped run does not come back at its time after a change."""
+    """A stopped run of a permanent schedule does not come back after a change."""
     with Schedules() as schedules:
         made(schedules, permanent={"gap_seconds": 600}, overlap="skip")
         schedules.run(30 * SECOND)
@@ -137,7 +137,7 @@ def test_a_stopped_run_of_a_permanent_schedule_stays_stopped(how: str, body: dic
 
 
 def test_a_paused_run_of_a_permanent_schedule_holds_its_chain_over_changes() -> None:
-    """The chain waits for the paused run, and continues after it is resumed."""
+    """A permanent schedule waits for its paused run, and continues after that run is resumed."""
     with Schedules() as schedules:
         made(schedules, permanent={"gap_seconds": 120}, overlap="skip")
         schedules.run(10 * SECOND)
@@ -170,7 +170,7 @@ def test_an_occurrence_that_is_stopped_while_its_schedule_is_changed_stays_stopp
 
 
 def test_the_occurrences_say_what_was_stopped() -> None:
-    """The list of future occurrences says that the occurrence does not run, and why."""
+    """The list of future occurrences says that a stopped occurrence does not run, and why."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -184,7 +184,7 @@ def test_the_occurrences_say_what_was_stopped() -> None:
 
 @pytest.mark.parametrize("how", STOPS)
 def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(how: str) -> None:
-    """An occurrence placed by a trigger that died, and stopped before a change, does not run."""
+    """An occurrence that a trigger placed before it died, and that was stopped before a change, does not run."""
     with Schedules() as schedules:
         made(schedules)
         schedules.run(3 * MINUTE)
@@ -205,5 +205,5 @@ def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(ho
         wanted = schedules.minutes(schedules.created_at, schedules.now - SECOND)
         assert ran == dict.fromkeys((at for at in wanted if at != last.due_at), 1)
         ahead = [task for task in schedules.placed() if task.state == "scheduled" and task.due_at > schedules.now]
-        # Its time has come, and no other task ahead is due.
+        # The stopped occurrence's time has come, and no other placed task is due.
         assert (schedules.schedule()["runs_started"], bool(ahead)) == (len(ran) + 1, True)

@@ -37,7 +37,7 @@ def create(account: Scenario, number: int, **fields: Any) -> list[str]:  # noqa:
 
 
 def test_the_summary_follows_the_life_of_tasks() -> None:
-    """Counts by state, type and priority, for each owner separately, with the time of the latest change."""
+    """The summary counts tasks by state, type and priority for each owner, with the latest change's time."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3, delay_seconds=3600, priority="high")
@@ -57,7 +57,7 @@ def test_the_summary_follows_the_life_of_tasks() -> None:
 
 
 def test_a_batch_that_comes_twice_or_half_is_counted_once() -> None:
-    """However often Lambda repeats batches, whole or in halves, the counts are right."""
+    """The counts are right however often Lambda repeats batches, as a whole or in halves."""
     with Scenario() as account:
         stream = SimulatedTableStream(account, repeats=0.6)
         for _ in range(4):
@@ -69,7 +69,7 @@ def test_a_batch_that_comes_twice_or_half_is_counted_once() -> None:
 
 
 def test_after_an_outage_of_an_hour_nothing_is_missing() -> None:
-    """The function is down while tasks run and end, and then reads the changes from the stream."""
+    """If the function is down while tasks run and end, it later reads the changes from the stream."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 4)
@@ -105,11 +105,11 @@ class CountedSimulation(FaultSimulation):
     """A fault simulation whose stream is read, and whose summary is read at the end.
 
     Attributes:
-        read: for each owner, the summary as read, and the correct one.
+        read: for each owner, the summary that was read and the correct summary.
     """
 
     reading = 20 * MINUTE
-    """How long that takes, at most."""
+    """The maximum time for reading the summaries."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, 0.02, Theme.TASKS)
@@ -125,7 +125,7 @@ class CountedSimulation(FaultSimulation):
         self.time.run_until(self.time.now() + self.reading)
 
     def _read_all(self) -> None:
-        # As the rule does every five minutes: a silence of days would restart the counts.
+        # The rule also does this every five minutes; a pause of days would restart the counts.
         for _ in range(10):
             self.wait_for(self.invoke("broadcast", {"recount": "continue"}))
             self.take(MINUTE)
@@ -138,14 +138,14 @@ class CountedSimulation(FaultSimulation):
                 assert reply is not None
                 tasks = [task for task in self.watching.tasks() if task.owner == owner]
                 self.read[owner] = told(reply.body), counted_by_hand(tasks)
-                # A task whose retry is due only now may have been written meanwhile.
+                # A task whose retry is due only now may have been written in the meantime.
                 is_still = self.stream.is_read
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 24))
 def test_after_a_fault_simulation_the_summary_is_a_count_of_the_table(seed: int) -> None:
-    """Crashes, lost calls and repeated batches neither lose a change nor count it twice."""
+    """Despite crashes, lost calls and repeated batches, each change is counted exactly once."""
     simulation = CountedSimulation(seed)
     simulation.simulate(2 * MINUTE)
     assert simulation.stream.is_read

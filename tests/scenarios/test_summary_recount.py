@@ -1,4 +1,4 @@
-"""Tasks whose changes are unknown: older than the function that reads changes, or with lost changes."""
+"""Tasks are recounted if they are older than the function that reads changes, or if changes were lost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def summary_of(account: Scenario, **more: Any) -> dict[str, Any]:  # noqa: ANN40
 
 
 def agrees(account: Scenario) -> bool:
-    """Whether the summary is a count of the table."""
+    """Whether the summary agrees with the table."""
     return told(summary_of(account)) == counted_by_hand(list(account.watching.tasks()))
 
 
@@ -50,7 +50,7 @@ def is_scan(call: Call) -> bool:
 
 
 def with_older_tasks(number: int = 5) -> Scenario:
-    """An account with uncounted tasks: one is due in an hour, the others have run."""
+    """An account with uncounted tasks, of which one is due in an hour and the others have run."""
     account = Scenario()
     create(account, 1, delay_seconds=1800)
     create(account, number - 1)
@@ -59,7 +59,7 @@ def with_older_tasks(number: int = 5) -> Scenario:
 
 
 def test_tasks_from_before_the_function_read_changes_are_counted_in() -> None:
-    """The summary says that it is incomplete until then, and afterwards since when it is complete."""
+    """Until older tasks are counted, the summary says it is incomplete; then it says since when it is complete."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=7200)
@@ -78,7 +78,7 @@ def test_tasks_from_before_the_function_read_changes_are_counted_in() -> None:
 
 
 def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> None:
-    """Changes of older tasks are not counted until the next recount; counts never go below zero."""
+    """Changes of older tasks are not counted until the next recount, and counts never go below zero."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=600)
@@ -92,7 +92,7 @@ def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> Non
         account.run(40 * DAY)
         assert account.expire()
         assert account.run_until(lambda: stream.is_read)
-        # As far as the function knows, changes were never read: it starts anew, and finds nothing.
+        # To the function, changes have never been read, so it starts again and finds no changes.
         recount(account, 4)
         found = summary_of(account)
         assert (found["total"], found["states"], found["is_complete"]) == (0, {}, True)
@@ -104,7 +104,7 @@ def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> Non
 
 
 def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None:
-    """After the function was down for two days, a recount replaces the lost changes."""
+    """After the function was down for two days, a recount makes up for the lost changes."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -125,7 +125,7 @@ def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None
 
 
 def test_changes_that_are_read_after_most_of_a_day_begin_the_counts_anew() -> None:
-    """Changes read that late start a recount, as others may be lost."""
+    """Changes that are read after most of a day start a recount, because others may have been lost."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -144,7 +144,7 @@ def test_changes_that_are_read_after_most_of_a_day_begin_the_counts_anew() -> No
 
 
 def test_a_recount_that_dies_in_a_part_begins_again_and_counts_nothing_twice() -> None:
-    """At whichever call a recount dies, the counts are right in the end."""
+    """If a recount dies at any call, the counts are right in the end."""
     for fatal in range(1, 9):
         with with_older_tasks() as account:
             SimulatedTableStream(account)
@@ -168,7 +168,7 @@ def test_a_recount_that_dies_in_a_part_begins_again_and_counts_nothing_twice() -
 
 
 def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
-    """A large table is recounted over many runs; until then the summary says that it is incomplete."""
+    """A large table is recounted in many runs; until the last run, the summary says it is incomplete."""
     with with_older_tasks(9) as account:
         account.environ[Variable.SUMMARY_RECOUNT_MEGABYTES] = "2"
         SimulatedTableStream(account)
@@ -189,7 +189,7 @@ def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
 
 
 def test_a_new_deployment_counts_everything_by_changes() -> None:
-    """For a new table, one page is read, and never again."""
+    """For a new table, one page is read once, and everything is then counted by changes."""
     with Scenario() as account:
         scans: list[Call] = []
         account.before_call = lambda call: scans.append(call) if is_scan(call) else None
@@ -204,7 +204,7 @@ def test_a_new_deployment_counts_everything_by_changes() -> None:
 
 
 def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
-    """The runbook's invocation makes wrong counts right within minutes."""
+    """The invocation in the runbook makes wrong counts right within minutes."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -218,11 +218,11 @@ def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
 
 
 def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts of ended generations expire a day after the next began; those of the current one stay."""
+    """Counts of an old generation expire a day after the next generation began; current counts stay."""
     monkeypatch.setattr(summary, "SUMMARY_OWNERS_AT_ONCE", 1)
 
     def kept(account: Scenario) -> set[tuple[str, str, bool]]:
-        """The owners and generations of counts, and whether each has a TTL."""
+        """The owners and generations of all counts, and whether each count has a TTL."""
         found = [(item["p"]["S"], item["s"]["S"], schema.TTL in item) for item in account.table.every()]
         return {
             (partition.split("#")[1], sort.partition("#")[0], expires)
@@ -259,7 +259,7 @@ def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypa
 
 
 def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
-    """Operators see owners by name; other callers get 403."""
+    """Operators see the numbers of owners by name; other callers get 403."""
     owners = ["123456789012", "ann", "bob@example.org", "local"]
     with Scenario() as account:
         SimulatedTableStream(account)
@@ -283,7 +283,7 @@ def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
 
 
 class RecountedSimulation(CountedSimulation):
-    """A fault simulation whose stream is read only from midway, with permanent recounts."""
+    """A fault simulation with permanent recounts, whose stream is read only from midway."""
 
     reading = 120 * MINUTE
 
@@ -295,7 +295,7 @@ class RecountedSimulation(CountedSimulation):
     def _lose_and_recount(self) -> None:
         self.take(MINUTE - SECOND)
         for shard in self.stream.shards:
-            # The writes so far are lost: the stream begins here.
+            # The writes so far are lost, because the stream is read from this position.
             shard.position = len(shard.records)
         self.dynamodb.page = 40
         while True:
@@ -303,7 +303,7 @@ class RecountedSimulation(CountedSimulation):
             self.wait_for(self.invoke("broadcast", {"recount": "continue"}))
 
     def _read_all(self) -> None:
-        # Older tasks that have changed since the last recount are counted by the next: none may do so any more.
+        # Older tasks that have changed are counted by the next recount, so no task may change any more.
         while (found := self.users.ask("GET", "/v1/schedules")) is None or found.status != 200:
             self.take(SECOND)
         for name in [each["name"] for each in found.body["schedules"] if each["state"] == "active"]:
@@ -320,7 +320,7 @@ class RecountedSimulation(CountedSimulation):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 16))
 def test_after_a_fault_simulation_with_lost_changes_the_summary_is_a_count_of_the_table(seed: int) -> None:
-    """Crashes in recounts, and two recounts at once, do not change the result."""
+    """Crashes in recounts, and two concurrent recounts, do not change the result."""
     simulation = RecountedSimulation(seed)
     simulation.simulate(2 * MINUTE)
     assert simulation.read

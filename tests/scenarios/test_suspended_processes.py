@@ -1,4 +1,4 @@
-"""A worker process stalls past its lease, like a suspended machine, and then continues."""
+"""A worker process stalls past its lease, as on a suspended machine, and then continues."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Suspended(Scenario):
     """The first worker process stalls at its nth AWS call, or in the nth call of its target.
 
     Attributes:
-        made: the number of calls that the process had made or begun by then.
-        begun_late: the phases that it began after it had stood still.
+        made: the number of calls that the process had made or begun when it stalled.
+        begun_late: the phases that the process began after the stall.
     """
 
     def __init__(self, number: int, *, answered: bool) -> None:
         super().__init__()
-        self.faulty = True  # a worker may end its process, and its last work is late
+        self.faulty = True  # a worker may end its process, and the worker's last work is late
         self.number = number
         self.victim: Machine | None = None
         self.made = 0
@@ -52,11 +52,11 @@ class Suspended(Scenario):
 
     @property
     def is_victim(self) -> bool:
-        """Whether the stalled process is the one running now."""
+        """Whether the stalled process is the current process."""
         return self.time.process().home is self.victim
 
     def act_slowly(self, phase: str, _context: Context) -> Any:  # noqa: ANN401 - any JSON
-        """A target: phases begun by the stalled process afterwards are recorded; other runs are deferred."""
+        """A target that records phases begun by the stalled process after the stall, and defers the runs of others."""
         if self.is_victim and self.went_on_at is not None:
             self.begun_late.append(phase)
         self.take(2 * SECOND)
@@ -66,7 +66,7 @@ class Suspended(Scenario):
 
 
 def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
-    """All stored items except timers, since extra timers do no harm."""
+    """All stored items except timers, because additional timers do no harm."""
     items = {(item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]): item for item in scenario.items()}
     return {key: item for key, item in items.items() if schema.TIMER_MARK not in key[1]}
 
@@ -77,7 +77,7 @@ def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
 def test_a_process_that_stood_still_past_its_lease_changes_nothing(
     number: int, lock: dict[str, Any], *, answered: bool
 ) -> None:
-    """Wherever the process stalls, the next attempt has lease and lock by then, and keeps them."""
+    """Wherever a process stalls, the next attempt then has the lease and the lock, and keeps both."""
     with Suspended(number, answered=answered) as scenario:
         body = {"type": PHASED, "lock": lock, "notify_within_seconds": 3600, "retry": {"max_attempts": 5}}
         task = scenario.ask("POST", "/v1/tasks", body).body["id"]
@@ -114,7 +114,7 @@ SAID_LATE: dict[str, object] = {
 @pytest.mark.parametrize("asked", ["nothing", "pause", "cancel"])
 @pytest.mark.parametrize("verb", SAID_LATE)
 def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(verb: str, asked: str) -> None:
-    """The next worker keeps lease and lock, and users' requests to stop are for that worker."""
+    """After a pull worker stalls, the next worker keeps lease and lock and gets the users' requests to stop."""
     with Scenario() as scenario:
         wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "X", "wait_seconds": 0}
         body = {"type": PULLED, "lock": LOCKS[0]}
@@ -141,7 +141,7 @@ TOLD_LATE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("verb", TOLD_LATE)
 def test_what_a_target_says_of_an_attempt_that_is_over_is_refused_and_changes_nothing(verb: str) -> None:
-    """The next deferred attempt keeps the lock until its own deadline."""
+    """After a target stalls, the next deferred attempt keeps the lock until that attempt's deadline."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": PLAIN, "lock": LOCKS[0], "notify_within_seconds": 10, "retry": {"initial_seconds": 0}}

@@ -1,4 +1,4 @@
-"""Switches and circuits: stopped tasks do not start, and continue once the stop is lifted."""
+"""Switches and circuits hold tasks, which continue once the stop is lifted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Switched(Tasks):
         return self.ask("PUT", path, fields)
 
     def stop(self, path: str) -> None:
-        """Stop the tasks of a switch."""
+        """Stop the tasks to which a switch applies."""
         assert self.put(path, stopped=True, reason="an incident").status == 200
 
     def lift(self, path: str) -> Reply:
@@ -49,7 +49,7 @@ class Switched(Tasks):
 
 @pytest.mark.parametrize("path", [ALL, PLAINS, MINE], ids=["all", "type", "owner"])
 def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(path: str) -> None:
-    """Stopped tasks show the reason and use no attempt; soon after the stop is lifted, all run."""
+    """Stopped tasks show the reason and use no attempt, and all of them run soon after the stop is lifted."""
     with Switched() as tasks:
         tasks.stop(path)
         made = [tasks.create() for _ in range(4)]
@@ -67,7 +67,7 @@ def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(path:
 
 
 def test_what_is_not_stopped_runs() -> None:
-    """Stops of another type or owner hold no other task."""
+    """A stop for another type or owner does not hold a task."""
     with Switched() as tasks:
         tasks.stop(f"{PATH}/type/{UNDONE}")
         tasks.stop(f"{PATH}/owner/you")
@@ -104,7 +104,7 @@ def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped:
 
 
 def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
-    """Workers read the switches again within seconds; no running attempt is interrupted."""
+    """Workers read new switches within seconds, but no running attempt is interrupted."""
     with Switched() as tasks:
         tasks.last(60)
         running = tasks.create(timeout_seconds=100)
@@ -116,7 +116,7 @@ def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
 
 
 def test_a_rollback_is_stopped_too() -> None:
-    """A rollback waits until the stop is lifted."""
+    """A stop also holds rollbacks, which wait until the stop is lifted."""
     with Switched() as tasks:
         path = f"{PATH}/type/{UNDONE}"
 
@@ -150,7 +150,7 @@ def test_a_held_task_can_be_cancelled() -> None:
 
 
 def test_a_cap_holds_a_type_to_so_many_at_once() -> None:
-    """At most three of twelve tasks run at once; other types are not delayed."""
+    """With a limit of three, at most three of twelve tasks run at once, and other types are not delayed."""
     with Switched() as tasks:
         tasks.put(PLAINS, max_concurrent=3)
         running = [0, 0]
@@ -175,7 +175,7 @@ def test_a_cap_holds_a_type_to_so_many_at_once() -> None:
 
 
 def test_a_cap_that_is_set_stops_nothing_that_runs() -> None:
-    """A task that started before the limit was set continues and ends as usual."""
+    """A task that started before a limit was set continues and ends as usual."""
     with Switched() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create()
@@ -189,7 +189,7 @@ def test_a_cap_that_is_set_stops_nothing_that_runs() -> None:
 
 
 def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
-    """Waiting tasks start within the lock check interval."""
+    """After a limit is lifted, waiting tasks start within the lock check interval."""
     with Switched() as tasks:
         tasks.put(PLAINS, max_concurrent=1)
         tasks.target = lambda _phase, _context: tasks.take(13 * MINUTE if len(tasks.effects) == 1 else 0)
@@ -202,7 +202,7 @@ def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
 
 
 def test_there_may_be_so_many_switches() -> None:
-    """Above the maximum no switch can be added, but existing ones can be changed and deleted."""
+    """Above the maximum number, no switch can be added, but existing switches can be changed and deleted."""
     with Switched() as tasks:
         for number in range(MAX_SWITCHES):
             assert tasks.put(f"{PATH}/type/type-{number}", stopped=True).status == 200
@@ -215,7 +215,7 @@ def test_there_may_be_so_many_switches() -> None:
 
 
 def test_the_switch_of_everything_always_fits() -> None:
-    """All tasks can be stopped even if the maximum number of switches is set."""
+    """All tasks can be stopped even if the maximum number of switches is reached."""
     with Switched() as tasks:
         for number in range(MAX_SWITCHES):
             assert tasks.put(f"{PATH}/type/type-{number}", stopped=True).status == 200
@@ -224,7 +224,7 @@ def test_the_switch_of_everything_always_fits() -> None:
 
 
 def test_two_operators_at_once_both_have_their_way() -> None:
-    """A concurrent change of another switch is not overwritten."""
+    """Concurrent changes of two switches do not overwrite each other."""
     with Switched() as tasks:
         tasks.stop(f"{PATH}/type/first")
 
@@ -241,7 +241,7 @@ def test_two_operators_at_once_both_have_their_way() -> None:
 
 
 def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
-    """If another operator writes before each try, the request gives up, and the other changes stand."""
+    """If another operator writes before each try, the request gets 503, and the other changes are kept."""
     with Switched() as tasks:
         count = 0
         is_others = False
@@ -265,7 +265,7 @@ def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
 
 
 def test_an_owner_sees_no_switch_of_another_owner() -> None:
-    """Operators see all switches; others see those for everything, for types and for themselves."""
+    """Operators see all switches; other owners see those for everything, for types and for themselves."""
     with Switched() as tasks:
         tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         boss, you = {"X-Duetime-Owner": "boss"}, {"X-Duetime-Owner": "you"}
@@ -286,7 +286,7 @@ def test_an_owner_sees_no_switch_of_another_owner() -> None:
 
 
 def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
-    """An owner can neither delete nor replace an operator's stop, but can lift their own."""
+    """An owner can neither delete nor replace an operator's stop, but can lift a stop of its own."""
     with Switched() as tasks:
         tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         assert tasks.ask("PUT", MINE, {"stopped": True}, headers={"X-Duetime-Owner": "boss"}).status == 200
@@ -299,7 +299,7 @@ def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
 
 @pytest.mark.slow
 def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
-    """While a host is down, the circuit postpones its tasks; none fails, and all succeed afterwards."""
+    """If a host is down, the circuit postpones the host's tasks; none of them fails, and all succeed later."""
     with Switched() as tasks:
         tasks.endpoint_down_until = tasks.now + 10 * MINUTE
         made = [
@@ -318,7 +318,7 @@ def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
 
 
 def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unasked() -> None:
-    """Workers that cannot read the switches start nothing until the item is repaired."""
+    """If the item with the switches is damaged, workers start no task until it is repaired."""
     with Switched() as tasks:
         task_id = tasks.create(2 * MINUTE, retry=ONCE)
         key = (schema.SWITCH_PREFIX, "operators")
@@ -337,7 +337,7 @@ def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unas
 
 
 def test_a_worker_that_was_idle_begins_nothing_that_was_stopped_meanwhile() -> None:
-    """If the switches cannot be read, those read minutes ago are too old to start a task."""
+    """If the switches cannot be read, a worker does not use switches that it read minutes ago to start a task."""
     with Switched() as tasks:
         tasks.create()
         tasks.run(6 * MINUTE)

@@ -1,4 +1,4 @@
-"""Pause, resume, run, retry, notify, heartbeat, change and cancel, while tasks wait, run and end."""
+"""Tasks are controlled by requests while they wait, run and end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_paused_task_does_not_run_until_it_is_resumed(tasks: Tasks) -> None:
 
 
 def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
-    """A task paused and resumed before its due time runs at that time."""
+    """A task that is paused and resumed before its due time runs at its due time."""
     with Tasks() as tasks:
         task_id = tasks.create(30 * MINUTE)
         due_at = tasks.record(task_id).due_at
@@ -59,7 +59,7 @@ def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
 
 @pytest.mark.parametrize("how", ["pause", "cancel"])
 def test_what_is_asked_before_the_claim_wins_over_a_message_under_way(how: str) -> None:
-    """After a pause or cancel, a message already received starts nothing, and is deleted."""
+    """After a pause or cancel, a message that was already received starts no attempt and is deleted."""
     with Tasks() as tasks:
         task_id = tasks.create(4 * SECOND)
         tasks.time.run_until(tasks.record(task_id).due_at - 300)
@@ -75,7 +75,7 @@ def test_what_is_asked_before_the_claim_wins_over_a_message_under_way(how: str) 
 
 
 def test_a_task_can_be_run_now() -> None:
-    """A paused task, or one due in an hour, runs at once, and only once."""
+    """With `run`, a task that is paused or due in an hour runs at once, and only once."""
     with Tasks() as tasks:
         later, paused = tasks.create(HOUR), tasks.create(HOUR)
         tasks.do(paused, "pause")
@@ -107,13 +107,13 @@ def test_a_changed_payload_reaches_the_target() -> None:
 
 
 def _contents(tasks: Tasks) -> dict[str, bool]:
-    """Whether each content outside a record expires, by name."""
+    """Whether each content outside the record expires, by name."""
     items = tasks.items(schema.CONTENT_PREFIX)
     return {item[schema.SORT_KEY]["S"].rpartition("#")[2]: schema.TTL in item for item in items}
 
 
 def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
-    """A refused change stores no payload, which would never expire."""
+    """A change that is refused stores no payload, which would otherwise never expire."""
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE)
         assert tasks.change(task_id, delay_seconds=11 * 366 * 86_400, payload=works.LARGE).status == 422
@@ -122,7 +122,7 @@ def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
 
 
 def test_of_two_payloads_the_unused_one_expires() -> None:
-    """A replaced payload expires, and so does the new one if its change loses to a cancel."""
+    """A replaced payload expires, and so does a new payload if its change loses to a cancel."""
     with Tasks() as tasks:
         payloads = [works.LARGE[number:] for number in range(3)]
         task_id = tasks.create(HOUR, payload=payloads[0])
@@ -142,7 +142,7 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
 
 
 def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
-    """`rollback_on_failure` is refused for an endpoint without rollback, whichever of the two is changed."""
+    """`rollback_on_failure` is refused for an endpoint without rollback, whichever field is changed."""
     unable: dict[str, Any] = {"kind": "http", "url": URL}
     able = unable | {"phases": ["rollback"]}
     with Tasks() as tasks:
@@ -158,7 +158,7 @@ def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
 
 
 def _yields(tasks: Tasks, checkpoint: object) -> None:
-    """Have targets work for a minute, yielding to a pause; with a checkpoint they end at once."""
+    """Have targets work for a minute or until a pause; with a checkpoint, they end at once."""
 
     def behave(_phase: str, context: Context) -> object:
         for _ in range(60 if context.checkpoint is None else 0):
@@ -171,7 +171,7 @@ def _yields(tasks: Tasks, checkpoint: object) -> None:
 
 
 def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks: Tasks) -> None:
-    """The next attempt gets the checkpoint, and the paused attempt does not count."""
+    """A paused attempt does not count, and the next attempt gets its checkpoint."""
     with tasks:
         _yields(tasks, {"row": 17})
         task_id = tasks.create(timeout_seconds=600, retry=ONCE)
@@ -189,7 +189,7 @@ def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks
 
 
 def test_a_checkpoint_that_is_too_large_fails_the_attempt(tasks: Tasks) -> None:
-    """The error is `CheckpointTooLarge`, and no checkpoint is kept."""
+    """An attempt whose checkpoint is too large fails with `CheckpointTooLarge`, and no checkpoint is kept."""
     with tasks:
         _yields(tasks, "x" * MAX_CHECKPOINT_BYTES)
         task_id = tasks.create(timeout_seconds=600)
@@ -214,7 +214,7 @@ def test_a_pause_that_is_taken_back_changes_nothing(tasks: Tasks) -> None:
 
 
 def test_a_request_outlives_the_worker_that_was_asked(tasks: Tasks) -> None:
-    """If the worker dies before it sees the pause, the next worker pauses the task instead of running it."""
+    """If a worker dies before it sees a pause, the next worker pauses the task instead of running it."""
     with tasks:
         tasks.hang(9)
         task_id = tasks.create(timeout_seconds=600)
@@ -226,7 +226,7 @@ def test_a_request_outlives_the_worker_that_was_asked(tasks: Tasks) -> None:
 
 
 def _failed_while_asked_to_pause(tasks: Tasks, initial_seconds: int = 60) -> str:
-    """A task whose attempt failed after a pause was requested; its retry waits."""
+    """A task that waits for its retry, and whose attempt failed after a pause was requested."""
 
     def fail_once(_phase: str, context: Context) -> str:
         tasks.take(5 * SECOND)
@@ -243,7 +243,7 @@ def _failed_while_asked_to_pause(tasks: Tasks, initial_seconds: int = 60) -> str
 
 
 def test_a_pause_outlives_the_attempt_that_failed_under_it(tasks: Tasks) -> None:
-    """The task is paused instead of retried."""
+    """If an attempt fails after a pause was requested, the task is paused instead of retried."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks, 5)
         tasks.run(MINUTE)
@@ -251,7 +251,7 @@ def test_a_pause_outlives_the_attempt_that_failed_under_it(tasks: Tasks) -> None
 
 
 def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
-    """A resume before the retry withdraws the pause, and the retry keeps its time."""
+    """A resume before the retry withdraws the requested pause, and the retry keeps its time."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
         waiting = tasks.record(task_id)
@@ -264,7 +264,7 @@ def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
 
 
 def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks) -> None:
-    """A pause during the wait for the retry replaces the open request; after a resume the task runs."""
+    """A second pause during the wait for a retry replaces the first request; after a resume, the task runs."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
         tasks.do(task_id, "pause")
@@ -275,7 +275,7 @@ def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks)
 
 
 def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
-    """The task is cancelled, and the request is no longer open."""
+    """If a target stops on request, its task is cancelled, and the request is no longer open."""
     with Tasks() as tasks:
 
         def stop_when_asked(_phase: str, context: Context) -> str:
@@ -298,7 +298,7 @@ def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
 
 
 def _deferred(tasks: Tasks, **fields: Any) -> str:  # noqa: ANN401 - JSON
-    """Create a task whose target has accepted the work; return its id."""
+    """Create a task whose target has accepted the work; return the task's id."""
     tasks.target = lambda _phase, _context: Accepted()
     task_id = tasks.create(**fields)
     tasks.run(SECOND)
@@ -313,7 +313,7 @@ def _notify(tasks: Tasks, task_id: str, end: object, fence: int = 1) -> int:
 
 
 def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(tasks: Tasks) -> None:
-    """Repeating the report succeeds; a different report is refused."""
+    """A repeated report of a failure succeeds while the next attempt runs; a different report is refused."""
     with tasks:
         task_id = _deferred(tasks, retry={"max_attempts": 2, "initial_seconds": 1})
         for _ in range(2):
@@ -328,7 +328,7 @@ def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(
 
 
 def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Tasks) -> None:
-    """Repeating the report succeeds even after a user started a rollback."""
+    """A repeated report of a success succeeds even after a user has started a rollback."""
     with tasks:
         task_id = _deferred(tasks, kind=UNDONE)
         tasks.last(10)
@@ -340,7 +340,7 @@ def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Ta
 
 
 def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> None:
-    """After a reported failure the handler rolls back if requested, and the error is kept."""
+    """After a reported failure, the handler rolls back if this was requested, and the error is kept."""
     with tasks:
         task_id = _deferred(tasks, kind=UNDONE, rollback_on_failure=True, retry=ONCE)
         tasks.target = lambda _phase, _context: "done"
@@ -353,7 +353,7 @@ def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> Non
 
 
 def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollback(tasks: Tasks) -> None:
-    """The task keeps its own error; a rollback requested by a user fails with `RollbackUnknown`."""
+    """If a handler cannot roll back, its task keeps its error, and a user's rollback fails (`RollbackUnknown`)."""
     with tasks:
         task_id = _deferred(tasks, rollback_on_failure=True, retry={"max_attempts": 2, "initial_seconds": 0})
         for fence in (1, 2):
@@ -372,7 +372,7 @@ def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollba
 
 
 def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
-    """The history shows the second attempt's own start."""
+    """The history shows each reported attempt with its own start."""
     with tasks:
         task_id = _deferred(tasks, notify_within_seconds=300, retry={"max_attempts": 2})
         first = tasks.effects[0].at
@@ -387,7 +387,7 @@ def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
 
 
 def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again(tasks: Tasks) -> None:
-    """Heartbeats extend the deadline; without them it passes and the next attempt begins."""
+    """Heartbeats extend a deferred attempt's deadline; without heartbeats, the next attempt begins."""
     with tasks:
         task_id = _deferred(tasks, notify_within_seconds=60)
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Why a task waits, and how its time was spent: one test for each reason."""
+"""Each test covers one reason for which a task waits, or a part of its time in the explanation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Explained(Tasks):
 
 
 def why(scenario: Scenario, task_id: str) -> dict[str, Any]:
-    """The explanation of a task; its parts must add up to the whole, without a gap."""
+    """The explanation of a task, whose parts must add up to the total time without a gap."""
     reply = scenario.ask("GET", f"/v1/tasks/{task_id}/explain")
     assert reply.status == 200, reply.body
     body: dict[str, Any] = reply.body
@@ -66,7 +66,7 @@ def millis(text: str) -> int:
 
 
 def waiting(body: dict[str, Any]) -> dict[str, Any]:
-    """The only gate at which a task waits now."""
+    """The only gate at which a task currently waits."""
     found = [gate for gate in body["gates"] if gate["state"] == "waiting"]
     assert len(found) == 1, body
     return dict(found[0])
@@ -86,7 +86,7 @@ def spent(body: dict[str, Any]) -> dict[str, int]:
 
 
 def test_a_task_that_is_not_due_waits_for_its_time() -> None:
-    """The explanation has the due time, and how soon that is."""
+    """The explanation of a task that is not due has its due time, and the time until then."""
     with Explained() as tasks:
         task_id = tasks.create(2 * HOUR)
         gate = waiting(body := why(tasks, task_id))
@@ -95,7 +95,7 @@ def test_a_task_that_is_not_due_waits_for_its_time() -> None:
 
 
 def test_what_would_hold_a_task_later_is_said_before_it_is_due() -> None:
-    """For a future task, a stopped type and a held lock are named, with their reasons."""
+    """The explanation of a future task names a stopped type and a held lock, with their reasons."""
     with Explained() as tasks:
         tasks.last(600)
         holder = tasks.create(lock=LOCK, timeout_seconds=800)
@@ -112,7 +112,7 @@ def test_what_would_hold_a_task_later_is_said_before_it_is_due() -> None:
 
 
 def test_a_due_task_that_the_trigger_has_not_read_waits_for_the_trigger() -> None:
-    """While the trigger does not run, it is the reason for the wait."""
+    """If the trigger does not run, the explanation of a due task names the trigger as the gate."""
     with Explained() as tasks:
         tasks.ticking = False
         task_id = tasks.create(HOUR)
@@ -125,7 +125,7 @@ def test_a_due_task_that_the_trigger_has_not_read_waits_for_the_trigger() -> Non
 
 @pytest.mark.parametrize("delay", [0, 10 * MINUTE], ids=["sent by the API", "sent by the trigger"])
 def test_a_task_that_no_worker_claims_waits_on_its_queue(delay: int) -> None:
-    """The explanation names the queue, the fair key, and when the next message is sent."""
+    """The explanation of an unclaimed task names its queue, its fair key, and when the next message is sent."""
     with Explained() as tasks:
         tasks.receiving = False
         task_id = tasks.create(delay, priority="high")
@@ -141,7 +141,7 @@ def test_a_task_that_no_worker_claims_waits_on_its_queue(delay: int) -> None:
 
 
 def test_a_late_start_was_the_triggers_or_the_queues() -> None:
-    """A late start is split into the time before the message was sent and before it was received."""
+    """In the explanation, a late start has separate parts before the message was sent and before it was received."""
     with Explained() as tasks:
         tasks.ticking = False
         task_id = tasks.create(HOUR)
@@ -161,7 +161,7 @@ def test_a_late_start_was_the_triggers_or_the_queues() -> None:
 
 @pytest.mark.parametrize("delay", [0, 10 * MINUTE], ids=["sent by the API", "sent by the trigger"])
 def test_a_start_after_a_lost_message_does_not_deny_that_it_was_sent(delay: int) -> None:
-    """The time until the next message is explained by a lost message."""
+    """In the explanation, the time until the next message is attributed to a lost message."""
     with Explained() as tasks:
         tasks.receiving = False
         task_id = tasks.create(delay)
@@ -177,7 +177,7 @@ def test_a_start_after_a_lost_message_does_not_deny_that_it_was_sent(delay: int)
 
 
 def test_a_task_that_was_due_before_it_was_created_was_late_from_the_first() -> None:
-    """The time before the creation is a part of its own."""
+    """In the explanation, the time before a late task's creation is a separate part."""
     with Explained() as tasks:
         task_id = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": to_iso(tasks.now - HOUR)}).body["id"]
         assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
@@ -188,7 +188,7 @@ def test_a_task_that_was_due_before_it_was_created_was_late_from_the_first() -> 
 
 
 def test_a_reason_that_this_version_does_not_know_is_told_in_its_words() -> None:
-    """The reason that a later version stored is shown as its text."""
+    """If a newer version has stored an unknown reason, the explanation shows its text."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True})
         task_id = tasks.create()
@@ -204,7 +204,7 @@ def test_a_reason_that_this_version_does_not_know_is_told_in_its_words() -> None
 
 
 def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
-    """The explanation names the rate and its limit."""
+    """The explanation of a task that waits for a rate names the rate and its limit."""
     with Explained() as tasks:
         rate = {"key": "crm", "limit": 1, "per_seconds": 60}
         tasks.create(rate=rate)
@@ -217,7 +217,7 @@ def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
 
 
 def test_a_task_that_waits_for_a_person_says_until_when() -> None:
-    """The gate is the approval, with its deadline."""
+    """The explanation of a task that waits for an approval has the approval's deadline."""
     with Explained() as tasks:
         task_id = tasks.create(target={"kind": "approval", "timeout_seconds": 600})
         tasks.run(5 * SECOND)
@@ -227,7 +227,7 @@ def test_a_task_that_waits_for_a_person_says_until_when() -> None:
 
 
 def test_a_task_that_waits_for_a_signal_says_its_condition() -> None:
-    """The explanation has the condition, so a sender sees why a signal did not end the task."""
+    """The explanation has the condition, so that a sender sees why a signal did not end the task."""
     with Explained() as tasks:
         target = {"kind": "wait_for_event", "event": "order.paid", "when": "payload.amount > `10`"}
         task_id = tasks.create(target=target)
@@ -237,7 +237,7 @@ def test_a_task_that_waits_for_a_signal_says_its_condition() -> None:
 
 
 def test_a_task_that_waits_for_an_event_says_until_when() -> None:
-    """The explanation names the event, its key and the deadline."""
+    """The explanation of a task that waits for an event has the event's name, key and deadline."""
     with Explained() as tasks:
         target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17", "timeout_seconds": 600}
         task_id = tasks.create(target=target)
@@ -249,7 +249,7 @@ def test_a_task_that_waits_for_an_event_says_until_when() -> None:
 
 
 def test_a_task_waits_for_its_turn_in_the_line_of_its_ordered_key() -> None:
-    """The explanation names the key, the place in line and the task ahead."""
+    """The explanation of a task in line names the ordered key, the place in line and the task ahead."""
     with Explained() as tasks:
         tasks.last(30)
         first = tasks.create(order={"key": "customer-17"})
@@ -263,7 +263,7 @@ def test_a_task_waits_for_its_turn_in_the_line_of_its_ordered_key() -> None:
 
 
 def test_a_task_waits_for_the_members_of_its_group() -> None:
-    """The explanation names the group whose members must end."""
+    """The explanation of a group's following task names the group whose members must end."""
     with Explained() as tasks:
         tasks.create(HOUR, group={"id": "import-17"})
         closing = {"on_complete": {"task": {"type": PLAIN}}}
@@ -274,14 +274,14 @@ def test_a_task_waits_for_the_members_of_its_group() -> None:
 
 
 def test_each_gate_has_its_test_here() -> None:
-    """Each gate's name occurs in this module."""
+    """The name of each gate occurs in this module."""
     tried = Path(__file__).read_text("utf-8")
     of_previews = {GateName.UNIQUE_KEY, GateName.QUOTA}
     assert [gate.value for gate in GateName if f'"{gate.value}"' not in tried and gate not in of_previews] == []
 
 
 def test_a_start_on_time_is_not_taken_apart() -> None:
-    """The record of a punctual task has no data on waits."""
+    """The record of a task that starts on time has no data about waits."""
     with Explained() as tasks:
         task_id = tasks.create(MINUTE)
         tasks.run(2 * MINUTE)
@@ -290,7 +290,7 @@ def test_a_start_on_time_is_not_taken_apart() -> None:
 
 
 def test_a_pulled_task_that_nobody_leases_waits_on_its_queue() -> None:
-    """The explanation says that no pull worker has asked for the type."""
+    """If no pull worker has asked for a task's type, the explanation says so."""
     with Explained() as tasks:
         task_id = tasks.create(kind=PULLED)
         tasks.run(30 * SECOND)
@@ -300,7 +300,7 @@ def test_a_pulled_task_that_nobody_leases_waits_on_its_queue() -> None:
 
 
 def test_a_task_waits_for_its_lock() -> None:
-    """The explanation names the holder and the place in line, and later how long the wait was."""
+    """The explanation names the lock's holder and the place in line, and later the length of the wait."""
     with Explained() as tasks:
         tasks.last(60)
         ids = []
@@ -327,7 +327,7 @@ def test_a_task_waits_for_its_lock() -> None:
 
 
 def test_a_task_that_is_run_before_its_time_waits_for_its_lock() -> None:
-    """A task run early waits for its lock, not for its due time; postponed, it waits for that time."""
+    """A task that is run early waits for its lock; if it is postponed, it waits for its new due time."""
     with Explained() as tasks:
         tasks.last(60)
         tasks.create(lock=LOCK, timeout_seconds=100)
@@ -341,7 +341,7 @@ def test_a_task_that_is_run_before_its_time_waits_for_its_lock() -> None:
 
 
 def test_a_task_waits_for_a_switch() -> None:
-    """The explanation has the actor, time and reason of the stop, and later its duration."""
+    """The explanation has the actor, time and reason for the stop, and later its duration."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True, "reason": "an incident"})
         set_at, task_id = tasks.now, tasks.create()
@@ -363,7 +363,7 @@ def test_a_task_waits_for_a_switch() -> None:
 
 
 def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
-    """The explanation has the limit, the number running and the place in line, but no other task."""
+    """The explanation has the limit, the number of running tasks and the place in line, but no other task."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"max_concurrent": 1, "reason": "a small database"})
         tasks.run(10 * SECOND)
@@ -380,7 +380,7 @@ def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
 
 
 def test_a_task_waits_for_the_circuit_of_its_host() -> None:
-    """The explanation names the host, and since when its circuit is open."""
+    """The explanation names the host and the time since which its circuit is open."""
     with Explained() as tasks:
 
         def fail(_phase: str, _context: object) -> str:
@@ -403,7 +403,7 @@ def test_a_task_waits_for_the_circuit_of_its_host() -> None:
 
 
 def test_a_task_waits_for_its_next_attempt() -> None:
-    """The explanation has the attempt's number, time and last error, and later the durations."""
+    """The explanation has the next attempt's number and time and the last error, and later the durations."""
     with Explained() as tasks:
         tasks.fail(attempts=1)
         task_id = tasks.create(retry=PATIENT)
@@ -422,7 +422,7 @@ def test_a_task_waits_for_its_next_attempt() -> None:
 
 
 def test_a_task_that_runs_says_who_runs_it() -> None:
-    """The explanation has the worker, its last heartbeat, and open requests."""
+    """The explanation of a running task has its worker, the last heartbeat and open requests."""
     with Explained() as tasks:
         tasks.last(50)
         task_id = tasks.create()
@@ -438,7 +438,7 @@ def test_a_task_that_runs_says_who_runs_it() -> None:
 
 
 def test_a_task_whose_target_accepted_it_waits_for_the_report() -> None:
-    """The explanation says until when the target may report."""
+    """The explanation of an accepted task has the time until which the target may report."""
     with Explained() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=3600)
@@ -450,7 +450,7 @@ def test_a_task_whose_target_accepted_it_waits_for_the_report() -> None:
 
 
 def test_a_task_whose_worker_is_lost_waits_to_be_taken_over() -> None:
-    """The explanation says when another worker takes over, and later how long that took."""
+    """After a worker is lost, the explanation says when another takes over, and later how long that took."""
     with Explained() as tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -471,7 +471,7 @@ def test_a_task_whose_worker_is_lost_waits_to_be_taken_over() -> None:
 
 
 def test_a_paused_task_waits_for_its_user() -> None:
-    """The explanation says since when the task is paused, and later for how long it was."""
+    """The explanation of a paused task says since when it is paused, and later for how long it was paused."""
     with Explained() as tasks:
         task_id = tasks.create(10 * MINUTE)
         tasks.run(MINUTE)
@@ -489,7 +489,7 @@ def test_a_paused_task_waits_for_its_user() -> None:
 
 
 def test_a_task_that_is_resumed_before_its_time_waits_for_its_time_again() -> None:
-    """The paused part ends at the resume, not at the due time."""
+    """In the explanation, the paused part ends at the resume and not at the due time."""
     with Explained() as tasks:
         task_id = tasks.create(20 * MINUTE)
         tasks.do(task_id, "pause")
@@ -504,7 +504,7 @@ def test_a_task_that_is_resumed_before_its_time_waits_for_its_time_again() -> No
 
 
 def test_a_node_waits_for_its_parents() -> None:
-    """The explanation names the open parents; the topology's names its running nodes."""
+    """The explanation of a node names its open parents, and its topology's explanation the running nodes."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(60 * SECOND)
@@ -528,7 +528,7 @@ def test_a_node_waits_for_its_parents() -> None:
 
 
 def test_a_run_waits_for_an_earlier_run_of_its_schedule() -> None:
-    """The explanation names the active run."""
+    """The explanation of a run that waits for an earlier run names the active run."""
     with Schedules() as schedules:
         schedules.last(150)
         schedules.make(overlap="buffer_one")
@@ -541,7 +541,7 @@ def test_a_run_waits_for_an_earlier_run_of_its_schedule() -> None:
 
 
 def test_a_run_of_a_paused_schedule_will_be_skipped() -> None:
-    """A placed occurrence's explanation has the schedule's pause and its reason."""
+    """The explanation of a placed occurrence has its schedule's pause and the reason."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * SECOND)
@@ -557,7 +557,7 @@ def test_a_run_of_a_paused_schedule_will_be_skipped() -> None:
 
 
 def test_where_the_lateness_of_an_ended_task_went() -> None:
-    """Waits, retries and runs each have a part, and the text names the longest first."""
+    """In the explanation, waits, retries and runs are separate parts, and the text names the longest first."""
     with Explained() as tasks:
         tasks.fail(attempts=1)
         tasks.ask("PUT", STOP, {"stopped": True})
@@ -573,7 +573,7 @@ def test_where_the_lateness_of_an_ended_task_went() -> None:
 
 
 def test_a_task_that_is_retried_by_its_user_had_ended_in_between() -> None:
-    """The time between the failure and the retry is a part of its own."""
+    """In the explanation, the time between a failure and a user's retry is a separate part."""
     with Explained() as tasks:
         tasks.target = lambda _phase, _context: 1 / 0
         task_id = tasks.create(retry=ONCE)
@@ -588,7 +588,7 @@ def test_a_task_that_is_retried_by_its_user_had_ended_in_between() -> None:
 
 
 def test_more_attempts_than_the_record_keeps_are_told_all() -> None:
-    """Attempts stored outside the record have their parts, too."""
+    """In the explanation, attempts that are stored outside the record have their own parts."""
     with Explained() as tasks:
         tasks.fail(attempts=8)
         task_id = tasks.create(retry={"max_attempts": 10, "initial_seconds": 5, "max_seconds": 5})
@@ -599,7 +599,7 @@ def test_more_attempts_than_the_record_keeps_are_told_all() -> None:
 
 
 def test_a_task_cancelled_before_its_time_is_not_late() -> None:
-    """All of its time was a wait for the due time."""
+    """For a task that is cancelled before its due time, all of the time was a wait for the due time."""
     with Explained() as tasks:
         task_id = tasks.create(HOUR)
         tasks.run(MINUTE)
@@ -618,7 +618,7 @@ def test_another_owners_task_is_not_explained() -> None:
 
 
 def test_an_explanation_reads_little_and_writes_nothing() -> None:
-    """The number of reads is small, and there are no writes."""
+    """An explanation makes few reads and no writes."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"max_concurrent": 50})
         tasks.last(60)
@@ -643,7 +643,7 @@ def test_an_explanation_reads_little_and_writes_nothing() -> None:
 
 
 def test_a_task_waits_for_handlers_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The explanation has the import error, and later how long the wait was."""
+    """If handlers cannot be imported, the explanation has the import error, and later the length of the wait."""
     with Explained() as tasks:
         tasks.environ[Variable.HANDLERS] = PACKAGE
         task_id = tasks.create()
@@ -658,7 +658,7 @@ def test_a_task_waits_for_handlers_that_cannot_be_imported(monkeypatch: pytest.M
 
 
 def test_a_task_waits_for_a_target_that_takes_no_more_calls() -> None:
-    """The explanation names the throttled call, and later how long the wait was."""
+    """If a call is throttled, the explanation names the call, and later the length of the wait."""
     with Explained() as tasks:
         tasks.refuse(lambda call: call.operation == "send_message")
         task_id = tasks.create(target={"kind": "sqs", "arn": SINK})
@@ -672,7 +672,7 @@ def test_a_task_waits_for_a_target_that_takes_no_more_calls() -> None:
 
 
 def test_a_topology_waits_for_its_state_machine() -> None:
-    """The explanation says that the state machine could not be started, and later how long that took."""
+    """If a state machine cannot be started, the topology's explanation says so, and later how long that took."""
     with Graphs() as graphs:
         graphs.faulty = True
 
@@ -692,7 +692,7 @@ def test_a_topology_waits_for_its_state_machine() -> None:
 
 
 def test_a_late_start_was_its_workers() -> None:
-    """The explanation attributes the delay between receipt and claim to the worker."""
+    """The explanation of a late start attributes a delay between receipt and claim to the worker."""
     with Explained() as tasks:
         task_id = tasks.create(10 * SECOND)
         tasks.slow(lambda call: call.operation == "change_message_visibility_batch", 20 * SECOND)
@@ -704,7 +704,7 @@ def test_a_late_start_was_its_workers() -> None:
 
 
 def test_an_ended_task_waits_for_what_follows_its_outcome() -> None:
-    """The cleanup is explained while it runs, and later with its duration."""
+    """The explanation covers the cleanup of an ended task while it runs, and later has its duration."""
     with Explained() as tasks:
         tasks.target = lambda phase, _context: tasks.take(4 * SECOND) if phase == "clean" else "done"
         task_id = tasks.create(kind=PHASED)

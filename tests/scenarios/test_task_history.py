@@ -1,4 +1,4 @@
-"""A task's recorded history: actions with actor, time and reason, and attempts."""
+"""A task's history has the actions on the task, with actor, time and reason, and its attempts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def history(scenario: Scenario, task_id: str) -> dict[str, Any]:
-    """The API's response on a task's events."""
+    """The API's response with a task's events."""
     answer = scenario.ask("GET", f"/v1/tasks/{task_id}/events")
     assert answer.status == 200, answer.body
     body: dict[str, Any] = answer.body
@@ -31,7 +31,7 @@ def history(scenario: Scenario, task_id: str) -> dict[str, Any]:
 
 
 def events(scenario: Scenario, task_id: str) -> list[dict[str, Any]]:
-    """A task's events, which must be in order."""
+    """A task's events, after a check that they are in order."""
     found: list[dict[str, Any]] = history(scenario, task_id)["events"]
     times = [datetime.fromisoformat(each["at"]) for each in found if each["at"]]
     assert times == sorted(times)
@@ -46,7 +46,7 @@ def types(scenario: Scenario, task_id: str) -> list[str]:
 
 
 def test_the_life_of_a_task_is_on_record() -> None:
-    """Each action has its actor, time and reason; then come the attempt and the end."""
+    """In the history, each action has its actor, time and reason, followed by the attempt and the end."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         tasks.run(SECOND)
@@ -81,7 +81,7 @@ def test_the_life_of_a_task_is_on_record() -> None:
 
 
 def test_a_task_that_nobody_acts_on_has_no_history_in_its_record() -> None:
-    """Its events are derived from other data of the record."""
+    """If no user acts on a task, its events are derived from other data in its record."""
     with Tasks() as tasks:
         task_id = tasks.create()
         tasks.run(MINUTE)
@@ -92,7 +92,7 @@ def test_a_task_that_nobody_acts_on_has_no_history_in_its_record() -> None:
 
 @pytest.mark.parametrize("condition", [{}, {"If-Match": '"1"'}])
 def test_a_cancel_says_who_and_why(condition: dict[str, str]) -> None:
-    """A cancel before the start is one write, so the event's version is known only with `If-Match`."""
+    """A cancel before the start is a single write, so the event's version is known only with `If-Match`."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         body = {"reason": "no longer needed"}
@@ -106,7 +106,7 @@ def test_a_cancel_says_who_and_why(condition: dict[str, str]) -> None:
 
 
 def test_a_running_task_that_is_stopped_says_who_asked() -> None:
-    """The request is an event before the end of the attempt; a repeat adds none."""
+    """A user's request to stop is an event before the attempt's end, and a repeated request adds no event."""
     with Tasks() as tasks:
 
         def stop_when_asked(_phase: str, context: Context) -> str:
@@ -166,7 +166,7 @@ def test_a_retry_and_a_rollback_keep_what_came_before() -> None:
 
 
 def test_many_actions_drop_the_oldest_and_say_how_many() -> None:
-    """The record stays small, and `dropped` counts the missing events."""
+    """After many actions, the record stays small, and `dropped` counts the events that were left out."""
     with Tasks() as tasks:
         task_id = tasks.create(30 * HOUR)
         for number in range(20):
@@ -186,9 +186,9 @@ def test_many_actions_drop_the_oldest_and_say_how_many() -> None:
 
 
 def test_a_topology_says_why_its_nodes_were_held() -> None:
-    """A node's pause has the topology as its actor, and the user's reason."""
+    """A node's pause has its topology as the actor, and the user's reason."""
     with Graphs() as graphs:
-        # Nodes that are held begin late.
+        # Nodes that are held back begin late.
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit({**DIAMOND, "aside": {"type": PLAIN, "delay_seconds": 120}})
@@ -214,7 +214,7 @@ def test_a_topology_says_why_its_nodes_were_held() -> None:
 
 
 def test_a_schedule_says_what_it_did_to_its_runs() -> None:
-    """A run's creation, and its skip after the schedule's deletion, have the schedule as actor."""
+    """A run's creation and its skip after the schedule's deletion have the schedule as the actor."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -230,7 +230,7 @@ def test_a_schedule_says_what_it_did_to_its_runs() -> None:
 
 @pytest.mark.parametrize("count", [3, 400])
 def test_an_action_by_filter_names_its_operation(count: int) -> None:
-    """Each task's event has the reason and the bulk operation, even in the background."""
+    """In an action by filter, each task's event has the reason and the bulk operation, even in the background."""
     with Tasks() as tasks:
         made = [tasks.create(5 * HOUR) for _ in range(min(count, 30))]
         body = {"filter": {"type": PLAIN}, "reason": "clean up", **({"per_second": 0.5} if count > 3 else {})}
@@ -250,7 +250,7 @@ def test_an_action_by_filter_names_its_operation(count: int) -> None:
     "reason", ["x" * (MAX_ACTION_REASON_LENGTH + 1), "a\nb", "\x7f", 3, None, ["x"]], ids=lambda value: repr(value)[:9]
 )
 def test_a_reason_is_a_short_text(reason: object) -> None:
-    """Any other reason is refused by field name, and nothing is done."""
+    """A reason that is not a short text is refused with the field's name, and no task changes."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         for verb in ("pause", "resume", "run", "retry", "rollback", "cancel"):
@@ -260,7 +260,7 @@ def test_a_reason_is_a_short_text(reason: object) -> None:
 
 
 def test_an_erased_task_has_no_history() -> None:
-    """The table contains none of the task's reasons."""
+    """After a task is erased, the table contains none of its reasons."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         tasks.do(task_id, "pause", {"reason": "a secret reason"})

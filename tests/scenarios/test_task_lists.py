@@ -1,4 +1,4 @@
-"""Task lists end to end: after any faults, a filter lists the matching tasks."""
+"""Despite any faults, a filter lists exactly the matching tasks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _lists_from_the_first_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use lists from the first task on, as no simulation creates a thousand."""
+    """Use lists from the first task on, because no simulation creates a thousand tasks."""
     monkeypatch.setattr(operating_parameters, "LIST_FROM", 1)
 
 
 def filters(tasks: list[Task]) -> Iterator[tuple[str, TaskFilter]]:
-    """Queries that lists exist for, as requests and as filters."""
+    """Queries for which task lists exist, as requests and as filters."""
     for state in State:
         yield f"state={state}", TaskFilter(states=(state,))
     for type_ in sorted({each.type for each in tasks}):
@@ -45,8 +45,8 @@ class ListedSimulation(FaultSimulation):
     """A fault simulation whose stream is read, and whose tasks are listed at the end.
 
     Attributes:
-        read: of each owner and query, the ids that were listed, and those that should be.
-        from_lists: how many pages were read from lists.
+        read: for each owner and query, the ids that were listed and the ids that should be listed.
+        from_lists: the number of pages that were read from lists.
     """
 
     def __init__(self, seed: int, theme: Theme) -> None:
@@ -67,7 +67,7 @@ class ListedSimulation(FaultSimulation):
         for owner in sorted({task.owner for task in self.watching.tasks()}):
             for query, wanted in filters(self._tasks_of(owner)):
                 expected, found = [""], [""]
-                # An occurrence of a schedule may run meanwhile.
+                # An occurrence of a schedule may run in the meantime.
                 while expected != self._expected(owner, wanted):
                     while not self.stream.is_read:
                         self.take(SECOND)
@@ -119,7 +119,7 @@ def test_after_any_faults_a_filter_lists_the_tasks_that_match(seed: int, theme: 
 
 
 def test_a_state_is_listed_within_two_seconds_of_the_change() -> None:
-    """A paused task is listed within two seconds; the page says how recent the list is."""
+    """A paused task is listed within two seconds, and the page says how recent the list is."""
     with Scenario() as account:
         SimulatedTableStream(account)
         for _ in range(3):

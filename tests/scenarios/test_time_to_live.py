@@ -1,4 +1,4 @@
-"""No item expires before it is certainly not needed; `tests/time_to_live.py` has the rules."""
+"""No item expires while it can still be needed, according to the rules in `tests/time_to_live.py`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _removed_at(item: Mapping[str, Any]) -> Millis:
 
 
 def test_all_who_write_the_attribute_keep_a_rule() -> None:
-    """All code that writes or computes the attribute has a rule for it."""
+    """There is a rule for all code that writes or computes the attribute."""
     assert time_to_live.writers() == set(time_to_live.WRITERS)
     assert time_to_live.deciders() == set(time_to_live.DECIDERS)
 
@@ -78,7 +78,7 @@ def test_all_rules_are_shown_by_a_test() -> None:
 
 
 STEPS = st.lists(
-    # An action on a lock, its task, the length of its hold, and the time until the next.
+    # Each entry has an action on a lock, its task, the length of its hold, and the time until the next action.
     st.tuples(
         st.sampled_from(["take", "renew", "renew", "give back"]),
         st.integers(0, len(TASKS) - 1),
@@ -93,7 +93,7 @@ STEPS = st.lists(
 @given(STEPS)
 @example([("take", 0, 30 * SECOND, SECOND), ("renew", 0, 30 * SECOND, 10 * MINUTE), ("take", 1, MINUTE, SECOND)])
 def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Millis, Millis]]) -> None:
-    """A lock taken, renewed and released over days does not expire while it is held."""
+    """A lock that is taken, renewed and released over days does not expire while it is held."""
     fake, now = FakeDynamoDB(), NOW
     store = DynamoLockStore(fake, new_table(fake), EXECUTOR)  # type: ignore[arg-type]  # stands in for a client
     (table,) = fake.tables.values()
@@ -115,7 +115,7 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
             is_renewed = store.renew(NAME, held, Lock.renewal_expires_at(now, held.expires_at))
             assert is_renewed or held.task_id not in expected
             if is_renewed:
-                # A holder whose time was over has it again, if nobody was faster.
+                # A holder whose time was over gets the lock again, unless another task was faster.
                 expected[held.task_id] = max(held.expires_at, expected.get(held.task_id, 0))
         else:
             left = lock.without(held.task_id, 1)
@@ -134,7 +134,7 @@ def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
 
 
 def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None:
-    """A holder may notify for thirty days, and then let a waiter in."""
+    """A place in a lock's line is kept for thirty days, as a holder can send heartbeats for that long."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": PLAIN, "lock": {"key": "db-17"}, "notify_within_seconds": MAX_DEADLINE_SECONDS}
@@ -147,7 +147,7 @@ def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None
 
 
 def test_a_key_is_kept_for_its_promised_time() -> None:
-    """An idempotency key is kept for a day, despite clock differences."""
+    """An idempotency key is kept for a day, even if clocks differ."""
     with Scenario() as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"Idempotency-Key": "one"})
         (item,) = scenario.items(schema.KEY_PREFIX)
@@ -195,7 +195,7 @@ def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
 
 
 def test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it() -> None:
-    """A rate's item expires more than a day after the latest time in it."""
+    """A rate's item expires more than a day after the latest time that the item contains."""
     with Scenario() as scenario:
         for priority in ("low", "high", "normal"):
             rate = {"key": "crm", "limit": 1, "per_seconds": 86_400, "burst": 2}
@@ -219,7 +219,7 @@ STEERED = {
 
 @pytest.mark.parametrize("ending", STEERED)
 def test_a_record_expires_after_its_end_only(ending: str) -> None:
-    """However a task ends, its record has an expiry only then, after the retention."""
+    """A record has an expiry only after its task has ended, however it ends: the end plus the retention."""
     retention, ends = 30 * DAY, 0
     with Scenario() as scenario:
 
@@ -252,7 +252,7 @@ def _act(ending: str, phase: str) -> str:
 
 
 def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
-    """A topology's items are kept for the longest possible run."""
+    """The items by which a topology counts its nodes are kept for the longest possible run."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: "done"
         parents = [f"n{number}" for number in range(EDGES_PER_GROUP + 1)]
@@ -266,7 +266,7 @@ def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
 
 
 def test_a_deletion_marker_outlives_every_write_that_may_still_come() -> None:
-    """Markers are kept longer than the longest process and a late write."""
+    """Deletion markers are kept longer than the longest process and a late write can last."""
     longest = max(TIMEOUTS.values()) + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
     with Scenario() as scenario:
         task = {"type": PLAIN}

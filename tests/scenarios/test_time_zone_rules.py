@@ -1,4 +1,4 @@
-"""A deployment brings newer time zone rules: future occurrences follow them, and run once."""
+"""If a deployment brings newer time zone rules, future occurrences follow these rules and run once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Rules:
 
 @pytest.fixture
 def rules() -> Iterator[Rules]:
-    """Time zone rules that a test can deploy; the package's rules are restored afterwards."""
+    """Time zone rules that a test can deploy; the package's own rules are restored afterwards."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         yield Rules(monkeypatch)
     time_zones._periods.cache_clear()
@@ -54,7 +54,7 @@ def rules() -> Iterator[Rules]:
 def test_the_next_occurrence_follows_newer_rules(
     rules: Rules, old: Millis, new: Millis, begins: Millis, catch_up_seconds: int
 ) -> None:
-    """With new rules that move 09:00 by three hours in UTC, the next occurrence runs at the new time."""
+    """After new rules move 09:00 by three hours in UTC, the next occurrence runs at the new time."""
     clocks = {12: "America/Sao_Paulo", 9: "UTC"}
     rules.deploy("2026a", clocks[old])
     with Schedules() as schedules:

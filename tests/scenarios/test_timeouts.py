@@ -1,4 +1,4 @@
-"""`timeout_seconds` applies to an attempt as a whole, and no attempt outlives its function."""
+"""`timeout_seconds` applies to all phases of an attempt together, and no attempt outlives its function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Timed:
-    """A target whose phases each take some time; it records which of them ended."""
+    """A target whose phases each take some time, and which records the phases that ended."""
 
     def __init__(self, scenario: Scenario, took: dict[str, Millis]) -> None:
         self.scenario = scenario
@@ -42,7 +42,7 @@ def _functions_timed_out(scenario: Scenario) -> list[Any]:
 
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
-    """If prepare and run take 500 s each of 600 s, each attempt ends with a `Timeout` after 600 s."""
+    """If prepare and run each take 500 s, the attempt ends with a `Timeout` after its 600 s."""
     with Scenario() as scenario:
         target = _Timed(scenario, {"prepare": 500 * SECOND, "run": 500 * SECOND})
         task_id = _created(scenario, 600, attempts)
@@ -57,7 +57,7 @@ def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
 
 
 def test_phases_that_fit_into_the_timeout_together_succeed() -> None:
-    """If prepare takes 500 s and run 300 s of 840 s, the task succeeds."""
+    """If prepare takes 500 s and run takes 300 s of a timeout of 840 s, the task succeeds."""
     with Scenario() as scenario:
         _Timed(scenario, {"prepare": 500 * SECOND, "run": 300 * SECOND})
         task_id = _created(scenario, 840)
@@ -67,7 +67,7 @@ def test_phases_that_fit_into_the_timeout_together_succeed() -> None:
 
 
 def test_what_has_no_time_left_to_run_is_not_run() -> None:
-    """If prepare uses up the whole timeout, the attempt fails and `run` is not called."""
+    """If prepare uses up the complete timeout, the attempt fails and `run` is not called."""
     with Scenario() as scenario:
         target = _Timed(scenario, {"prepare": 30 * SECOND})
         task_id = _created(scenario, 30)
@@ -80,7 +80,7 @@ def test_what_has_no_time_left_to_run_is_not_run() -> None:
 
 @pytest.mark.parametrize("clean", [30, 800])
 def test_cleaning_up_has_the_whole_timeout_again_in_a_function_with_room_for_it(clean: int) -> None:
-    """After a long attempt, another function does the cleanup, as the first has too little time left."""
+    """After a long attempt, another function does the cleanup, because the first function has too little time left."""
     with Scenario() as scenario:
         took = {"prepare": 400 * SECOND, "run": 400 * SECOND, "clean": clean * SECOND}
         target = _Timed(scenario, took)

@@ -1,4 +1,4 @@
-"""Graphs that run, fail, roll back and are controlled, and end whatever happens to their executions."""
+"""Topologies run, fail, roll back, are controlled, and end whatever happens to their executions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ UNDOABLE = {key: {**node, "type": UNDONE, "retry": {"max_attempts": 1}} for key,
 
 
 def stands(graphs: Graphs) -> dict[str, str]:
-    """The state of each node, or the reason why it was cancelled."""
+    """The state of each node, or the reason for which the node was cancelled."""
     nodes = graphs.ask("GET", f"{PATH}/{graphs.topology}").body["nodes"]
     return {key: node["reason"] or node["state"] for key, node in nodes.items()}
 
 
 def failing(graphs: Graphs, *keys: str, takes: int = 0) -> None:
-    """Have these nodes fail for good after this many seconds, and the others succeed."""
+    """Have these nodes fail permanently after this many seconds, and the other nodes succeed."""
 
     def behave(_phase: str, context: Context) -> str:
         if graphs.key_of(context.task_id) in keys:
@@ -55,7 +55,7 @@ def refuse_node_tasks(call: Call) -> None:
 
 
 def test_a_node_runs_after_its_parents_and_once() -> None:
-    """A diamond runs from top to bottom, and its topology succeeds."""
+    """A diamond-shaped graph runs from top to bottom, each node once, and its topology succeeds."""
     with Graphs() as graphs:
         graphs.submit(DIAMOND)
         ended = graphs.run_until_ended()
@@ -66,7 +66,7 @@ def test_a_node_runs_after_its_parents_and_once() -> None:
 
 
 def test_a_node_that_has_succeeded_is_done_whatever_it_said() -> None:
-    """A successful node shows 100 percent; a failed one keeps its reported progress."""
+    """A successful node shows 100 percent, while a failed node keeps its reported progress."""
     with Graphs() as graphs:
 
         def behave(_phase: str, context: Context) -> str:
@@ -89,7 +89,7 @@ def test_a_node_that_has_succeeded_is_done_whatever_it_said() -> None:
 
 
 def test_nothing_starts_after_a_failure_that_stops() -> None:
-    """With `stop`, a failed node cancels those that have not begun, and fails the topology."""
+    """With `stop`, a failed node cancels the nodes that have not begun, and fails the topology."""
     with Graphs() as graphs:
         failing(graphs, "left")
         graphs.submit(DIAMOND)
@@ -105,7 +105,7 @@ def test_nothing_starts_after_a_failure_that_stops() -> None:
 
 
 def test_a_failure_stops_other_branches_at_once() -> None:
-    """A node that is running ends normally, but its child does not start."""
+    """If another branch fails, a running node ends normally, but its child does not start."""
     with Graphs() as graphs:
 
         def behave(_phase: str, context: Context) -> str:
@@ -124,7 +124,7 @@ def test_a_failure_stops_other_branches_at_once() -> None:
 
 
 def test_a_node_is_given_the_results_that_it_asks_for() -> None:
-    """Inputs have the parents' results by node key; a failed parent's is null."""
+    """A node's inputs have its parents' results by node key, with null for a failed parent."""
     with Graphs() as graphs:
         given: dict[str, object] = {}
 
@@ -144,7 +144,7 @@ def test_a_node_is_given_the_results_that_it_asks_for() -> None:
 
 
 def test_rules_decide_under_continue() -> None:
-    """With `continue`, a failure cancels nodes that need a success, and starts those for failures."""
+    """With `continue`, a failure cancels nodes that need a success, and starts nodes that run after failures."""
     with Graphs() as graphs:
         failing(graphs, "left")
         helper = {"type": PLAIN, "depends_on": ["left"], "trigger_rule": "one_failed"}
@@ -155,7 +155,7 @@ def test_rules_decide_under_continue() -> None:
 
 @pytest.mark.slow
 def test_a_skip_goes_down_a_long_chain() -> None:
-    """A hundred nodes are skipped one after another, and the topology ends."""
+    """If a hundred nodes in a chain are skipped one after another, the topology ends."""
     with Graphs() as graphs:
         graphs.faulty = True
         failing(graphs, "n0")
@@ -169,7 +169,7 @@ def test_a_skip_goes_down_a_long_chain() -> None:
 
 
 def test_a_rollback_that_fails_goes_no_further_up() -> None:
-    """Parents of a node whose rollback failed are not rolled back."""
+    """If a node's rollback fails, the node's parents are not rolled back."""
     with Graphs() as graphs:
 
         def behave(phase: str, context: Context) -> str:
@@ -189,7 +189,7 @@ def test_a_rollback_that_fails_goes_no_further_up() -> None:
 
 
 def test_a_rollback_ends_where_a_node_offers_none() -> None:
-    """A node that cannot roll back is tried once, and the topology fails."""
+    """A node that cannot roll back is tried once, and then the topology fails."""
     with Graphs() as graphs:
         failing(graphs, "bottom")
         bottom = {**DIAMOND["bottom"], "rollback_on_failure": True}
@@ -224,9 +224,9 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
 
 
 def test_a_retry_keeps_what_succeeded() -> None:
-    """Only failed nodes and their dependents run again, as new tasks; then the topology succeeds."""
+    """In a retry, only failed nodes and their dependents run again, as new tasks, and the topology succeeds."""
     with Graphs() as graphs:
-        graphs.faulty = True  # a node of a retry begins long after the parents that it keeps
+        graphs.faulty = True  # in a retry, a node begins long after its kept parents
         failing(graphs, "left")
         graphs.submit(DIAMOND)
         assert graphs.run_until_ended().state == "failed"
@@ -240,7 +240,7 @@ def test_a_retry_keeps_what_succeeded() -> None:
 
 
 def test_a_cancel_stops_what_has_not_begun() -> None:
-    """Running nodes are asked to stop, other ones do not start, and the topology is cancelled."""
+    """If a topology is cancelled, its running nodes are asked to stop, and its other nodes do not start."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit(DIAMOND)
@@ -266,7 +266,7 @@ def test_a_pause_holds_what_has_not_begun_until_it_is_resumed() -> None:
 
 
 def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
-    """For its children, a node cancelled by a user counts as failed."""
+    """A node that a user cancels counts as failed for its children."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit(DIAMOND, on_failure="continue")
@@ -278,7 +278,7 @@ def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
 
 
 def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
-    """A due time set while a node is blocked holds after its parents end."""
+    """A due time that is set while a node is blocked still applies after the node's parents end."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
@@ -293,7 +293,7 @@ def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
 
 
 def test_the_time_of_the_whole_ends() -> None:
-    """After the topology's deadline nothing starts, and it fails with `DeadlineExceeded`."""
+    """After a topology's deadline, no node starts, and the topology fails with `DeadlineExceeded`."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(40 * SECOND)
         graphs.submit(DIAMOND, timeout_seconds=10)
@@ -307,7 +307,7 @@ def test_the_time_of_the_whole_ends() -> None:
 
 
 def test_an_execution_that_breaks_before_its_plan_is_replaced() -> None:
-    """Another execution plans the nodes, and the attempt does not count."""
+    """If an execution breaks before its plan, another execution plans the nodes, and no attempt is counted."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.before_call = refuse_node_tasks
@@ -320,7 +320,7 @@ def test_an_execution_that_breaks_before_its_plan_is_replaced() -> None:
 
 
 def test_executions_that_break_again_and_again_spend_no_attempt() -> None:
-    """Broken executions are replaced at each check, and nodes continue meanwhile."""
+    """Broken executions are replaced at each check, and nodes continue in the meantime."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(10 * MINUTE)
@@ -337,7 +337,7 @@ def test_executions_that_break_again_and_again_spend_no_attempt() -> None:
 
 @pytest.mark.parametrize("policy", ["stop", "continue", "rollback"])
 def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
-    """Under each policy, the end is the same even if the execution broke."""
+    """Under each failure policy, the end is the same even if the execution broke."""
 
     def run(*, breaks: bool) -> tuple[dict[str, str], str]:
         with Graphs() as graphs:
@@ -380,7 +380,7 @@ def test_checks_go_on_for_as_long_as_it_runs() -> None:
 
 @pytest.mark.slow
 def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -> None:
-    """If the topology's task ends first, waiting nodes are cancelled and running ones stopped."""
+    """If a topology's task ends first, its waiting nodes are cancelled and its running nodes are stopped."""
     with Graphs() as graphs:
         graphs.faulty = True
 
@@ -407,7 +407,7 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -
 
 @pytest.mark.parametrize("breaks", [False, True])
 def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end(*, breaks: bool) -> None:
-    """The plan is repeated to create all nodes, and these are cancelled."""
+    """If a topology is cancelled during its plan, the plan is repeated, and all nodes are created and cancelled."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.before_call = refuse_node_tasks
@@ -423,7 +423,7 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
 
 
 def test_a_topology_that_gave_up_is_run_again() -> None:
-    """A retry after the task failed before its nodes ended keeps the successful nodes and runs the rest."""
+    """If a topology's task fails before its nodes end, a retry keeps successful nodes and runs the others."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, context: graphs.take(
@@ -451,7 +451,7 @@ def test_a_topology_that_gave_up_is_run_again() -> None:
 
 
 def test_the_nodes_of_a_topology_are_part_of_its_trace() -> None:
-    """Each node has the trace of the request that created the topology."""
+    """Each node has the trace of the request that created its topology."""
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     with Graphs() as graphs:
         made = graphs.ask("POST", PATH, {"nodes": DIAMOND}, headers={"traceparent": trace})

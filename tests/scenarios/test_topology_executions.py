@@ -1,7 +1,7 @@
-"""The deployed state machine with the unmodified functions, in virtual time.
+"""The deployed state machine runs with the unmodified functions in virtual time.
 
-The definition is interpreted as it is written (`testing/duetime_testing/simulation/state_machine.py`). Its quotas are
-asserted on the definition (`tests/infra/test_topologies.py`), and the deployed tests run it with another interpreter.
+The module `testing/duetime_testing/simulation/state_machine.py` interprets the definition. The definition's quotas are
+asserted elsewhere (`tests/infra/test_topologies.py`), and the deployed tests run it with another interpreter.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 FRAME = 6
-"""States of an execution besides its waits: plan, size, the map, finish, its choice, and the end."""
+"""The states of an execution besides its waits: plan, size, map, finish, the choice after it, and the end."""
 
 
 def test_a_diamond_is_planned_waited_for_and_finished() -> None:
-    """A single execution waits only for the last node, and ends with the topology."""
+    """A diamond-shaped graph has one execution, which waits only for the last node and ends with the topology."""
     with Graphs() as graphs:
         topology = graphs.submit(DIAMOND)
         assert graphs.run_until_ended().state == "succeeded"
@@ -40,7 +40,7 @@ def test_a_diamond_is_planned_waited_for_and_finished() -> None:
 
 
 def test_an_execution_waits_for_what_no_child_outlasts() -> None:
-    """If a rule lets a child end before its parents, the execution waits for these parents, too."""
+    """If a rule lets a child end before its parents, the execution also waits for these parents."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
             30 * SECOND if graphs.key_of(context.task_id) == "slow" else SECOND
@@ -57,7 +57,7 @@ def test_an_execution_waits_for_what_no_child_outlasts() -> None:
 
 @pytest.mark.parametrize(("lasts", "finishes"), [(1, 0), (3, 0), (20, 1)])
 def test_the_last_node_ends_a_run_itself(lasts: int, finishes: int) -> None:
-    """The last node ends the run before the execution checks; with many last nodes the execution is first."""
+    """With few last nodes, the last node to end ends the run; with many last nodes, the execution ends it first."""
     with Graphs() as graphs:
         nodes = {f"n{number}": {"type": PLAIN, "depends_on": ["first"]} for number in range(lasts)}
         graphs.submit({"first": {"type": PLAIN}, **nodes})
@@ -71,7 +71,7 @@ def test_the_last_node_ends_a_run_itself(lasts: int, finishes: int) -> None:
 
 
 def test_a_topology_that_failed_ends_with_its_last_node() -> None:
-    """After a failure, the topology ends as soon as the longest running node does, without a check."""
+    """After a failure, the topology ends as soon as its longest running node ends, without a check."""
     with Graphs() as graphs:
 
         def behave(_phase: str, context: Context) -> str:
@@ -94,7 +94,7 @@ def test_a_topology_that_failed_ends_with_its_last_node() -> None:
 
 @pytest.mark.slow
 def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
-    """A distributed map waits for many last nodes, with a child execution for forty of them."""
+    """If a graph has many last nodes, a distributed map waits for them, with forty nodes per child execution."""
     with Graphs() as graphs:
         nodes = {f"n{i}": {"type": PLAIN, "depends_on": ["n0"] if i else []} for i in range(2 * WAITS_AT_ONCE + 5)}
         graphs.submit(nodes)
@@ -108,7 +108,7 @@ def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
 
 @pytest.mark.parametrize("state", ["plan", "wait", "finish"])
 def test_a_state_that_breaks_is_entered_again(state: str) -> None:
-    """An error of the function costs one retry of the state, and nothing else."""
+    """An error of the function costs one retry of the state, and has no other effect."""
     with Graphs() as graphs:
         failures = 2
 
@@ -133,7 +133,7 @@ def test_a_state_that_breaks_is_entered_again(state: str) -> None:
 
 
 def test_a_state_machine_that_is_away_for_an_hour_costs_no_attempt() -> None:
-    """A topology with one attempt waits until its execution can start, and then succeeds."""
+    """A topology with a single attempt waits until its execution can start, and then succeeds."""
     with Graphs() as graphs:
         graphs.faulty = True
         back_at = graphs.now + HOUR
@@ -150,7 +150,7 @@ def test_a_state_machine_that_is_away_for_an_hour_costs_no_attempt() -> None:
 
 @pytest.mark.slow
 def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> None:
-    """A check ends the topology; the execution repeats its wait after the heartbeat, and ends."""
+    """If a token is lost, a check ends the topology, and the execution repeats its wait and ends."""
     with Graphs() as graphs:
         lost: list[int] = []
 
@@ -159,7 +159,7 @@ def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> Non
             return len(lost) == 1
 
         graphs.states.forgets = forget
-        # It ends long after its wait has begun: only its worker answers the token.
+        # The node ends long after the wait has begun, so only the node's worker answers the token.
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit({"only": {"type": PLAIN}})
         assert graphs.run_until_ended(within=SHORTEST_CHECK_INTERVAL + MINUTE).state == "succeeded"
@@ -172,7 +172,7 @@ def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> Non
 
 @pytest.mark.parametrize("running", list(DIAMOND))
 def test_a_broken_execution_is_replaced_by_another(running: str) -> None:
-    """A check notices the loss, another execution continues, and no node runs again."""
+    """If an execution breaks, a check notices this, another execution continues, and no node runs again."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
             8 * MINUTE if graphs.key_of(context.task_id) == running else SECOND
@@ -194,7 +194,7 @@ def test_a_broken_execution_is_replaced_by_another(running: str) -> None:
 
 @pytest.mark.parametrize("resumed_after", [0, 30 * SECOND, 20 * MINUTE])
 def test_a_paused_topology_whose_execution_broke_goes_on_with_all_its_nodes(resumed_after: int) -> None:
-    """Whenever the topology is resumed, all nodes run."""
+    """If a paused topology's execution breaks, all nodes run after a resume, at whatever time it comes."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
         graphs.submit({"running": {"type": PLAIN}, "held": {"type": PLAIN, "delay_seconds": 120}})
@@ -211,7 +211,7 @@ def test_a_paused_topology_whose_execution_broke_goes_on_with_all_its_nodes(resu
 
 
 def test_a_broken_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
-    """The check that finds all nodes ended ends the topology."""
+    """If all nodes of a broken execution have ended, the check that finds this ends the topology."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(SECOND)
         graphs.submit(DIAMOND)
@@ -224,7 +224,7 @@ def test_a_broken_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
 
 
 def test_an_aborted_execution_cancels_its_topology() -> None:
-    """Aborting the execution cancels waiting nodes, and asks running ones to stop."""
+    """Aborting an execution cancels waiting nodes and asks running nodes to stop."""
     with Graphs() as graphs:
         nodes: dict[str, dict[str, Any]] = {
             "runs": {"type": PLAIN, "timeout_seconds": 600},
@@ -244,7 +244,7 @@ def test_an_aborted_execution_cancels_its_topology() -> None:
 
 
 def test_an_execution_that_is_aborted_before_its_plan_cancels_its_topology() -> None:
-    """No node is created, and no other execution starts."""
+    """If an execution is aborted before its plan, no node is created, and no other execution starts."""
     with Graphs() as graphs:
 
         def refuse(call: Call) -> None:
@@ -263,7 +263,7 @@ def test_an_execution_that_is_aborted_before_its_plan_cancels_its_topology() -> 
 
 
 def test_a_failure_rolls_back_from_below() -> None:
-    """The state machine checks repeatedly until the last rollback has ended."""
+    """During a rollback, the state machine checks repeatedly until the last rollback has ended."""
     with Graphs() as graphs:
 
         def fail(phase: str, context: Context) -> str:

@@ -1,7 +1,7 @@
-"""The duration of graphs in virtual time, compared with the minimum for any number of workers.
+"""The duration of topologies in virtual time is compared with the minimum for any number of workers.
 
-Virtual time has no noise: every call of AWS takes its few milliseconds, and nothing waits for a processor. So a graph's
-time beyond its critical path is duetime's own work between two nodes, the same in every run.
+In virtual time, every AWS call takes a few milliseconds, and no process waits for a processor. The time beyond the
+critical path is therefore duetime's own work between nodes, and is the same in every run.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ LEVELS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("nodes", "calls"), [(FAN, 13), (LEVELS, 14)], ids=["fan", "levels"])
 def test_a_graph_takes_little_more_than_its_critical_path(nodes: dict[str, dict[str, Any]], calls: float) -> None:
-    """With nodes of two seconds, a graph takes at most 10 % longer, with few calls per node."""
+    """With nodes of two seconds, a graph takes at most 10 % longer than its critical path, with few calls per node."""
     found = measured(nodes, dict.fromkeys(nodes, 2.0))
     assert found.ratio <= 1.1
     assert found.calls / len(nodes) <= calls
 
 
 def test_an_edge_costs_a_unit_for_four_or_none() -> None:
-    """A node with twenty parents costs five writes for edges; one with up to four costs none."""
+    """A node with twenty parents costs five writes for edges, and a node with up to four parents costs none."""
     seconds = {key: 1 + 0.1 * number for number, key in enumerate(FAN)}
     found = measured(FAN, seconds)
     assert (found.edge_units, found.refused) == (5, 1)
@@ -46,5 +46,5 @@ def test_an_edge_costs_a_unit_for_four_or_none() -> None:
     }
     found = measured(few, {key: 1 + 0.1 * number for number, key in enumerate(few)})
     assert (found.edge_units, found.refused) == (0, 1)
-    # The whole: eleven. Each node: record, claim, outcome, `finished_at`, expiry. The last: its release and its token.
+    # The topology: eleven. Each node: record, claim, outcome, `finished_at`, expiry. The last node: release and token.
     assert found.node_units == 11 + 5 * len(few) + 2

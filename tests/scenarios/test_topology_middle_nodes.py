@@ -1,4 +1,4 @@
-"""An execution waits only for last nodes: whatever happens to another node, the run ends in time."""
+"""An execution waits only for last nodes, but the run ends in time whatever happens to other nodes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ask(graphs: Graphs, key: str, verb: str, **body: Any) -> None:  # noqa: ANN4
 
 
 def fails(graphs: Graphs) -> None:
-    """The node fails for good, a minute before the node beside it ends."""
+    """The node fails permanently, a minute before the node beside it ends."""
     act = graphs.target
 
     def target(phase: str, context: Context) -> object:
@@ -120,13 +120,13 @@ def dies(graphs: Graphs) -> None:
 def test_a_run_ends_soon_after_its_last_node(
     happens: Callable[[Graphs], None], end: str, undone: str, policy: str
 ) -> None:
-    """The run and its execution end at most 5 % of the run's time later, and nothing is left over."""
+    """A run and its execution end at most 5 % of the run's time after its last node, with no open task left."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
             {"middle": 20, "beside": 80}.get(graphs.key_of(context.task_id), 1) * SECOND
         )
         graphs.submit(NODES, on_failure=policy)
-        # A node held up by hand begins long after its parents have ended.
+        # A node that a user holds begins long after its parents have ended.
         graphs.topologies.controlled.add(graphs.topology)
         happens(graphs)
         whole = graphs.run_until_ended()
@@ -142,7 +142,7 @@ def test_a_run_ends_soon_after_its_last_node(
 
 @pytest.mark.parametrize("policy", ["stop", "continue"])
 def test_a_graph_of_many_last_nodes_ends_with_the_failure_above_them(policy: str) -> None:
-    """Several executions wait for last nodes, none of which has begun when the first node fails."""
+    """If a first node fails, several executions end although none of the last nodes that they await has begun."""
     with Graphs() as graphs:
 
         def fail(_phase: str, _context: Context) -> None:

@@ -1,4 +1,4 @@
-"""A node lives as long as its topology, and expires only after it."""
+"""A node is kept as long as its topology, and expires only after it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 LARGE = "x".join(str(number * 2654435761 % 2**32) for number in range(5_000))
-"""A result that lies outside the record."""
+"""A result that is stored outside the record."""
 NODES: dict[str, dict[str, Any]] = {
     "first": {"type": PLAIN, "payload": LARGE},
     "long": {"type": PLAIN, "depends_on": ["first"], "inputs": ["first"], "notify_within_seconds": 20 * 86_400},
@@ -32,10 +32,10 @@ NODES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def graphs() -> Iterator[Graphs]:
-    """Ended tasks are kept for a day; the node `long` is deferred, and `first` has a large result."""
+    """Ended tasks are kept for a day; the node `long` is deferred, and the node `first` has a large result."""
     with Graphs() as made:
         made.environ[Variable.RETENTION_DAYS] = "1"
-        # A retry is late by the time in between.
+        # A retry makes nodes late by the time since the first run.
         made.faulty = True
         made.target = lambda _phase, context: Accepted() if made.key_of(context.task_id) == "long" else LARGE
         yield made
@@ -56,7 +56,7 @@ def expire_for(graphs: Graphs, days: int) -> None:
 
 
 def check_all_expire(graphs: Graphs) -> None:
-    """Check that, some time after its end, no task or content of the topology is left."""
+    """Check that, some time after the topology's end, none of its tasks and contents are left."""
     graphs.ticking = False
     graphs.time.run_until(graphs.now + 10 * DAY)
     graphs.expire()
@@ -66,7 +66,7 @@ def check_all_expire(graphs: Graphs) -> None:
 
 @pytest.mark.slow
 def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None:
-    """A node that ended days before the last is kept until the topology has ended."""
+    """A node that ended days before the topology's last node is kept until the topology has ended."""
     graphs.submit(NODES, timeout_seconds=15 * 86_400)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     assert graphs.node("first").expires_at is None
@@ -125,7 +125,7 @@ def test_a_retry_runs_again_what_has_expired(graphs: Graphs) -> None:
 
 
 def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
-    """If the topology was ended by hand, nodes that end later still expire, after it."""
+    """Nodes that end after their topology was ended by a user still expire, later than the topology."""
     graphs.target = lambda _phase, _context: graphs.take(5 * MINUTE)
     graphs.submit({"slow": {"type": PLAIN, "timeout_seconds": 600}, "next": {"type": PLAIN, "depends_on": ["slow"]}})
     assert graphs.run_until(lambda: graphs.ran)
@@ -134,14 +134,14 @@ def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
     graphs.run(HOUR)
     nodes = [graphs.node("slow"), graphs.node("next")]
     assert all(node.is_terminal for node in nodes)
-    # With a late clock, the nodes are kept longer by more than the difference of clocks.
+    # If a clock is ahead, the nodes are kept longer by more than the difference between the clocks.
     whole = graphs.whole().expires_at or 0
     assert all((node.expires_at or 0) > whole + DAY for node in nodes)
     check_all_expire(graphs)
 
 
 def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graphs: Graphs) -> None:
-    """The node expires after the topology even if its worker's clock is behind."""
+    """A node expires after its topology even if the clock of the node's worker is behind."""
     is_over: list[bool] = []
 
     def target(_phase: str, _context: Context) -> str:
@@ -163,7 +163,7 @@ def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graph
 
 @pytest.mark.slow
 def test_whoever_comes_last_lets_a_node_expire() -> None:
-    """A node expires even if its worker stalls at any call while the topology ends."""
+    """A node expires even if its worker stalls at any call while its topology ends."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.environ[Variable.RETENTION_DAYS] = "1"
@@ -192,7 +192,7 @@ INNER = {"nodes": {"x": {"type": PLAIN}, "y": {"type": PLAIN, "depends_on": ["x"
 @pytest.mark.parametrize("dies", others_slow(["before its nodes expire", "just before it is finished"]))
 @pytest.mark.parametrize("which", others_slow(["outer", "inner"]))
 def test_a_topology_that_is_finished_days_late_expires_before_its_nodes(which: str, dies: str, days: int) -> None:
-    """If the follow-up's worker dies and nothing runs for days, nodes still outlive their topology."""
+    """If the follow-up's worker dies and no process runs for days, nodes still outlive their topology."""
     with Graphs() as graphs:
         graphs.submit(
             {

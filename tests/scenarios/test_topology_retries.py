@@ -1,4 +1,4 @@
-"""A topology's retry that got 200 runs, whatever happens between its acceptance and its plan."""
+"""A topology's retry that got 200 runs, whatever happens between the request and the plan."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NODES: dict[str, dict[str, Any]] = {
 
 
 def failing(graphs: Graphs, *keys: str) -> None:
-    """Have these nodes' targets fail, and no others."""
+    """Have these nodes' targets fail, and the other nodes succeed."""
 
     def target(_phase: str, context: Context) -> str:
         if graphs.key_of(context.task_id) in keys:
@@ -40,7 +40,7 @@ def failing(graphs: Graphs, *keys: str) -> None:
 
 
 def failed(graphs: Graphs, nodes: dict[str, dict[str, Any]] = NODES) -> None:
-    """Run a topology to its end with `a` failing; afterwards no node fails."""
+    """Run a topology to its end with a failure in `a`; afterwards, no node fails."""
     failing(graphs, "a")
     graphs.submit(nodes)
     assert graphs.run_until_ended().state == "failed"
@@ -50,7 +50,7 @@ def failed(graphs: Graphs, nodes: dict[str, dict[str, Any]] = NODES) -> None:
 
 
 def retry(graphs: Graphs) -> None:
-    """Request a retry, which must be accepted."""
+    """Request a retry, and check that it is accepted."""
     assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200
 
 
@@ -96,7 +96,7 @@ def not_started(graphs: Graphs) -> None:
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12, 13, 40))],
 )
 def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable[[Graphs], None]) -> None:
-    """The previous run's end is not taken for the new one's: failed nodes run again, and the run succeeds."""
+    """If a retry's plan is disturbed, the previous run's end is not taken for the new end, and the run succeeds."""
     with Graphs() as graphs:
         failed(graphs)
         fault(graphs)
@@ -107,7 +107,7 @@ def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable
 
 
 def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
-    """Repeats before the start, during the run or after its success start no other run."""
+    """A repeated retry request before the start, during the run or after its success starts no other run."""
     with Graphs() as graphs:
         failed(graphs)
         retry(graphs)
@@ -123,8 +123,8 @@ def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
 
 
 def test_a_node_of_a_retry_counts_the_parents_that_were_kept() -> None:
-    """The node starts as soon as its other parent succeeds, without waiting for a check."""
-    # A separate group of edges, of which no node of the retry ends.
+    """In a retry, a node starts as soon as its other parent succeeds, without waiting for a check."""
+    # These parents are a separate group of edges, in which no node ends during the retry.
     kept = [f"kept-{number}" for number in range(EDGES_PER_GROUP)]
     nodes = {**{key: {"type": PLAIN} for key in kept}, **NODES, "b": {"type": PLAIN, "depends_on": [*kept, "a"]}}
     with Graphs() as graphs:
@@ -139,7 +139,7 @@ def test_a_node_of_a_retry_counts_the_parents_that_were_kept() -> None:
 
 
 def test_a_topology_that_never_failed_is_not_retried() -> None:
-    """A retry before the run or after a success is a conflict."""
+    """A retry before the first run ends or after a success is a conflict."""
     with Graphs() as graphs:
         graphs.submit(NODES)
         assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 409
@@ -150,7 +150,7 @@ def test_a_topology_that_never_failed_is_not_retried() -> None:
 
 @pytest.mark.parametrize("minutes", [3, 10, pytest.param(240, marks=pytest.mark.slow)])
 def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
-    """The run begins when that node has ended, keeps it, and uses no attempt."""
+    """If a user has retried a node, the topology's retry waits for its end, keeps it, and uses no attempt."""
     with Graphs() as graphs:
         failed(graphs, {**NODES, "a": {**NODES["a"], "notify_within_seconds": 5 * 3600}})
         graphs.target = lambda _phase, _context: Accepted()
@@ -168,7 +168,7 @@ def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None
 
 
 def end_by_hand(graphs: Graphs) -> None:
-    """Report a failed attempt in the name of the state machine while nodes are still to run."""
+    """Report a failed attempt in the name of the state machine while nodes still have to run."""
     error = {"type": "X", "message": "by hand"}
     told = {"fence": graphs.whole().fence, "outcome": "failed", "error": error, "retriable": False}
     answer = graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told)
@@ -185,7 +185,7 @@ def retry_when_it_may(graphs: Graphs) -> None:
 
 
 def check_all_ran(graphs: Graphs) -> None:
-    """Check that the retry has ended with every node, and nothing of the first run is left."""
+    """Check that the retry has ended with every node, and that nothing from the first run is left."""
     ended = graphs.run_until_ended(6 * HOUR)
     graphs.run(10 * MINUTE)
     assert ended.state == "succeeded", ended.error
@@ -194,7 +194,7 @@ def check_all_ran(graphs: Graphs) -> None:
 
 
 def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call], bool]) -> list[str]:
-    """Delay one of the matching calls; the operations of all matching calls are added to the list."""
+    """Delay one of the matching calls, and add the operations of all matching calls to the returned list."""
     calls: list[str] = []
 
     def before(call: Call) -> None:
@@ -210,8 +210,8 @@ def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call
 
 
 def follow_up(graphs: Graphs, ended: Task) -> Strand:
-    """Repeat the follow-up of a task's end, by a worker that had stalled."""
-    # One of its own: nothing else ends its process.
+    """Repeat the follow-up for a task's end, by a worker that had stalled."""
+    # The worker has its own machine, so that no other process ends it.
     worker = Machine(graphs, "worker", 0, 0, graphs.generation, dict(graphs.environ))
 
     def follow() -> None:
@@ -289,7 +289,7 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
 
 @pytest.mark.parametrize("by", ["hand", "filter"])
 def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topology_goes_on(by: str) -> None:
-    """Children keep the decision of the node's first end; a retry of the topology runs skipped ones."""
+    """Children keep the decision from the node's first end; a retry of the topology runs the skipped children."""
     once = {"max_attempts": 1}
     nodes: dict[str, dict[str, Any]] = {
         "a": {"type": PLAIN, "retry": once},
@@ -334,7 +334,7 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
 
 @pytest.mark.parametrize("parents", [2, 6])
 def test_a_child_that_still_waits_counts_a_retried_node_as_failed(parents: int) -> None:
-    """A child follows its parent's first end, even if a user's retry of the parent succeeds."""
+    """A child follows its parent's first end, even if a user's retry of that parent succeeds."""
     keys = ["a", *(f"b{number}" for number in range(parents - 1))]
     nodes: dict[str, dict[str, Any]] = {key: {"type": PLAIN, "timeout_seconds": 600} for key in keys}
     nodes["child"] = {"type": PLAIN, "depends_on": keys, "trigger_rule": "one_success"}
@@ -357,7 +357,7 @@ def test_a_child_that_still_waits_counts_a_retried_node_as_failed(parents: int) 
 
 
 def test_a_retry_counts_the_parents_that_it_keeps() -> None:
-    """Kept parents count at once, even if the parent that runs again is in another group."""
+    """In a retry, kept parents count at once, even if the parent that runs again is in another group."""
     with Graphs() as graphs:
         failing(graphs, "b")
         parents = [*(f"a{number}" for number in range(4)), "b"]

@@ -1,4 +1,4 @@
-"""Stopped nodes do not start, and rollbacks go from children to parents."""
+"""Nodes do not start after a stop, and rollbacks go from children to parents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def stalled(graphs: Graphs, number: int, functions: set[str]) -> list[str]:
-    """Delay one call of these functions; the operations of all calls are added to the list."""
+    """Delay one call by these functions, and add the operations of all calls to the returned list."""
     calls: list[str] = []
 
     def before(call: Call) -> None:
@@ -76,7 +76,7 @@ def test_no_node_starts_after_its_topology_was_paused() -> None:
 
 @pytest.mark.slow
 def test_a_rollback_keeps_its_order_whatever_stands_still() -> None:
-    """If any call stalls, each node is still rolled back once, after all nodes that ran after it."""
+    """If any call stalls during a rollback, each node is still rolled back once, after all nodes that ran later."""
     after = {"top": {"left", "right", "bottom"}, "left": {"bottom"}, "right": {"bottom"}, "bottom": set()}
     bad: dict[str, Any] = {"type": UNDONE, "depends_on": ["bottom"], "retry": {"max_attempts": 1}}
     nodes = {**{key: {**node, "type": UNDONE} for key, node in DIAMOND.items()}, "bad": bad}
@@ -123,7 +123,7 @@ def unwritten(graphs: Graphs) -> None:
 
 @pytest.mark.parametrize("stopped", ["by_its_user", "by_its_failure"])
 def test_nodes_of_a_topology_that_ended_before_its_plan_are_shown_as_stopped(stopped: str) -> None:
-    """Nodes without a task are shown like other nodes that never began."""
+    """Nodes without a task are shown like other nodes that have never begun."""
     with Graphs() as graphs:
         unwritten(graphs)
         path = f"{PATH}/{graphs.topology}"
@@ -152,7 +152,7 @@ FIRST_NODES: dict[str, dict[str, Any]] = {f"n{number}": {"type": PLAIN} for numb
 
 
 def plan_stands_still(graphs: Graphs, duration: Millis) -> list[Call]:
-    """Delay the plan before it creates the last first node, which does not fit into the batch."""
+    """Delay the plan before it creates the last of the first nodes, which does not fit into the batch."""
     batches = count()
 
     def is_wanted(call: Call) -> bool:
@@ -165,7 +165,7 @@ def plan_stands_still(graphs: Graphs, duration: Millis) -> list[Call]:
 
 @pytest.mark.parametrize("policy", ["stop", "rollback"])
 def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
-    """If the plan stalls until earlier nodes have failed, the last node does not start."""
+    """If the plan stalls until another first node has failed, the remaining first node does not start."""
     with Graphs() as graphs:
 
         def fail(_phase: str, _context: Context) -> None:
@@ -184,7 +184,7 @@ def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
 
 
 def test_no_first_node_starts_after_a_pause_that_its_plan_has_not_heard_of() -> None:
-    """After a pause during the plan, its nodes do not start until a resume."""
+    """After a pause during the plan, the nodes in that plan do not start until a resume."""
     with Graphs() as graphs:
         stalls = plan_stands_still(graphs, 20 * SECOND)
         graphs.submit(FIRST_NODES)

@@ -1,4 +1,4 @@
-"""A trigger that cannot do its work fails its invocation, which an alarm watches."""
+"""A trigger that cannot do its work fails its invocation, for which there is an alarm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _tick(scenario: Scenario) -> Invocation:
-    """Invoke the trigger once, and wait for its end."""
+    """Invoke the trigger once, and wait for the invocation's end."""
     invocation = scenario.invoke("trigger", {})
     scenario.run(MINUTE // 2)
     assert invocation.strand is not None
@@ -34,7 +34,7 @@ def _refuse(scenario: Scenario, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", ["query", "update_item"])
 def test_a_tick_that_cannot_read_its_minutes_fails(operation: str) -> None:
-    """Lambda counts an error if the table refuses either the read or the claim of the shard group."""
+    """Lambda counts an error if the table refuses the trigger's read or its claim of the shard group."""
     with Scenario() as scenario:
         scenario.run(2 * MINUTE)
         scenario.ticking = False
@@ -53,7 +53,7 @@ def test_a_tick_that_reads_everything_does_not_fail() -> None:
 
 
 def test_what_a_failed_tick_has_read_is_sent_and_kept() -> None:
-    """An unreadable shard fails the tick but delays no task of other shards; the next tick reads it."""
+    """A shard that cannot be read fails the tick but delays no task in other shards; the next tick reads it."""
     with Scenario() as scenario:
         made = [scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"] for _ in range(20)]
         scenario.run(2 * MINUTE)

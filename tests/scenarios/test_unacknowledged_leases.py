@@ -1,4 +1,4 @@
-"""Leases that no pull worker received: short if workers acknowledge leases, and not counted as attempts."""
+"""A lease that no pull worker received is short if workers acknowledge leases, and does not count as an attempt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WITHIN = 8
-"""Seconds within which the workers of these tests acknowledge."""
+"""The time in seconds within which the workers in these tests acknowledge."""
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def _vanish(tasks: Pulled, **more: Any) -> None:  # noqa: ANN401 - JSON
 
 
 def _lease(tasks: Pulled, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The lease of a worker that requests one repeatedly."""
+    """The lease that a worker gets when it requests leases repeatedly."""
     until = tasks.now + MINUTE
     while tasks.now < until:
         for lease in tasks.ask("POST", "/v1/leases", _wanted(**more)).body["leases"]:
@@ -50,7 +50,7 @@ def _lease(tasks: Pulled, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
     tasks: Pulled, retry: Mapping[str, Any]
 ) -> None:
-    """The next worker runs the first attempt, even if only one is allowed."""
+    """If a worker vanishes during its request, the next worker runs the first attempt, even if only one is allowed."""
     with tasks:
         task_id = tasks.create_pulled(2 * SECOND, **({"retry": retry} if retry else {}))
         _vanish(tasks)
@@ -64,7 +64,7 @@ def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
 
 
 def test_a_lease_that_is_to_be_acknowledged_is_short_until_it_is(tasks: Pulled) -> None:
-    """An unacknowledged task is leased again within seconds; an acknowledged one is not."""
+    """A task with an unacknowledged lease is leased again within seconds; an acknowledged task is not."""
     with tasks:
         tasks.create_pulled()
         _vanish(tasks, acknowledge_within_seconds=WITHIN)
@@ -92,7 +92,7 @@ def test_a_worker_without_heartbeats_has_its_whole_lease(tasks: Pulled) -> None:
 
 @pytest.mark.parametrize("sign", ["heartbeat", "progress of the task"])
 def test_an_attempt_that_was_acknowledged_counts_when_it_is_lost(tasks: Pulled, sign: str) -> None:
-    """After a heartbeat or progress report, the next lease is the second attempt."""
+    """If a lease is lost after a heartbeat or progress report, the next lease is the second attempt."""
     with tasks:
         task_id = tasks.create_pulled()
         lease = _lease(tasks)
@@ -122,7 +122,7 @@ def test_a_task_that_ends_each_worker_before_it_is_heard_of_comes_to_its_end(tas
 
 
 def test_an_acknowledged_lease_begins_the_count_of_unacknowledged_ones_anew(tasks: Pulled) -> None:
-    """A retry may have as many unacknowledged leases as the first attempt."""
+    """A retry can have as many unacknowledged leases as the first attempt."""
     with tasks:
         tasks.create_pulled(retry={"max_attempts": 2, "initial_seconds": 0})
         for attempt in (1, 2):
@@ -134,7 +134,7 @@ def test_an_acknowledged_lease_begins_the_count_of_unacknowledged_ones_anew(task
 
 
 def test_a_task_whose_lease_nobody_received_expires_as_if_it_had_not_started(tasks: Pulled) -> None:
-    """An unreceived lease is not a start, so the task expires."""
+    """A lease that no worker received does not count as a start, so the task expires."""
     with tasks:
         task_id = tasks.create_pulled(expires_seconds=20)
         _vanish(tasks)
@@ -145,7 +145,7 @@ def test_a_task_whose_lease_nobody_received_expires_as_if_it_had_not_started(tas
 
 
 def test_a_cancel_that_nobody_received_the_lease_for_is_done_at_the_next_claim(tasks: Pulled) -> None:
-    """The task is cancelled instead of leased again."""
+    """If a task is cancelled while its lease is unreceived, it is cancelled instead of leased again."""
     with tasks:
         task_id = tasks.create_pulled()
         _vanish(tasks)
@@ -156,7 +156,7 @@ def test_a_cancel_that_nobody_received_the_lease_for_is_done_at_the_next_claim(t
 
 
 def test_the_reasons_of_a_late_start_name_the_lease_that_nobody_received(tasks: Pulled) -> None:
-    """The explanation names the unreceived lease, during the wait and afterwards."""
+    """The explanation names a lease that no worker received, during the wait and afterwards."""
     with tasks:
         task_id = tasks.create_pulled()
         _vanish(tasks)

@@ -1,4 +1,4 @@
-"""Owners see which of their tasks have unique keys."""
+"""Owners can list which of their tasks have unique keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_key_names_its_task_until_it_is_free() -> None:
 
 
 def test_a_long_list_of_keys_has_pages() -> None:
-    """The pages list each key once, ordered by due time."""
+    """The pages of a long list have each key once, ordered by due time."""
     with Tasks() as tasks:
         for number in range(7):
             tasks.create(HOUR + number * SECOND, unique={"key": f"k{number}"})

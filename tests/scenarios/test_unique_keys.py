@@ -1,4 +1,4 @@
-"""Only one task at a time has a unique key: later creations keep or replace the task, or are refused."""
+"""Only one task at a time has a unique key, so later creations keep or replace the task, or are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY = "customer-17"
 FREQUENT = [(100, 150), (50, 150), (100, 60), (25, 300)]
-"""Uses of a key, and deliveries, that come every this many milliseconds: hundreds of requests a case."""
+"""The intervals between uses of a key, and between deliveries, in milliseconds; each case has hundreds of requests."""
 
 
 def unique(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
@@ -38,7 +38,7 @@ def make(tasks: Tasks, delay: int = 0, *, idempotency: str | None = None, **fiel
 
 
 def held(reply: Reply) -> str | None:
-    """What a response says about the task with the key."""
+    """The part of a response about the task with the key."""
     return reply.headers.get("Duetime-On-Conflict")
 
 
@@ -60,7 +60,7 @@ def writes_with_key(call: Call) -> bool:
 
 
 def test_a_key_is_kept_until_its_task_has_ended() -> None:
-    """Until then, creations return the existing task; afterwards, a new one is created."""
+    """Until a key's task has ended, creations return the existing task; afterwards, they create a new task."""
     with Tasks() as tasks:
         tasks.last(30)
         first = make(tasks, **unique(), payload={"n": 1})
@@ -83,7 +83,7 @@ def test_a_key_is_kept_until_its_task_has_ended() -> None:
 
 
 def test_a_key_until_the_start_is_free_once_its_task_runs() -> None:
-    """While a task runs, one more can wait, and no others."""
+    """If a key is held until the start, exactly one more task can wait while a task runs."""
     with Tasks() as tasks:
         tasks.last(30)
         first = make(tasks, 5 * SECOND, **unique(until="started"))
@@ -97,7 +97,7 @@ def test_a_key_until_the_start_is_free_once_its_task_runs() -> None:
 
 
 def test_a_task_that_is_put_back_shares_its_key_with_one_that_was_created_just_then() -> None:
-    """If a task is put back while another is created with its key, the later one has the key."""
+    """If a task is put back while another is created with its key, the later task has the key."""
     with Tasks() as tasks:
         tasks.last(60)
         body = {"type": PLAIN, "timeout_seconds": 120, "lock": {"key": "db-17"}}
@@ -127,7 +127,7 @@ def test_a_task_that_is_put_back_shares_its_key_with_one_that_was_created_just_t
 
 
 def test_a_conflict_is_refused_with_the_task_that_holds_the_key() -> None:
-    """The error names the field and the task."""
+    """The error for a held key names the field and the task that holds the key."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
         refused = make(tasks, **unique(on_conflict="refuse"))
@@ -137,7 +137,7 @@ def test_a_conflict_is_refused_with_the_task_that_holds_the_key() -> None:
 
 
 def test_a_task_that_waits_is_replaced() -> None:
-    """The task keeps its id, and gets all fields of the later creation."""
+    """A waiting task that is replaced keeps its id, and gets all fields of the later creation."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique(), payload={"n": 1}, tags={"a": "1"}, name="old", expires_seconds=5)
         later = make(tasks, MINUTE, **unique(on_conflict="replace"), payload={"n": 2}, priority="high")
@@ -152,7 +152,7 @@ def test_a_task_that_waits_is_replaced() -> None:
 
 
 def test_a_task_that_has_begun_is_not_replaced() -> None:
-    """A task that has begun, or has another type, is not replaced."""
+    """A task that has begun or has another type is not replaced."""
     with Tasks() as tasks:
         tasks.fail(1)
         patient = {"max_attempts": 2, "initial_seconds": 3_600, "max_seconds": 3_600}
@@ -169,7 +169,7 @@ def test_a_task_that_has_begun_is_not_replaced() -> None:
 
 @pytest.mark.parametrize("on_conflict", ["keep", "refuse"])
 def test_of_two_creations_at_once_one_takes_the_key(on_conflict: str) -> None:
-    """Even if both read that the key is free, only one takes it."""
+    """If two concurrent creations both read that a key is free, only one of them takes it."""
     with Tasks() as tasks:
         late: list[Reply] = []
         body = {"type": PLAIN, "delay_seconds": 60, **unique(on_conflict=on_conflict)}
@@ -182,7 +182,7 @@ def test_of_two_creations_at_once_one_takes_the_key(on_conflict: str) -> None:
 
 
 def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
-    """A repeat with the idempotency key returns the kept task, even after that task has ended."""
+    """A creation repeated with its idempotency key returns the kept task, even after that task has ended."""
     with Tasks() as tasks:
         first = make(tasks, MINUTE, **unique(), idempotency="one")
         kept = make(tasks, MINUTE, **unique(), idempotency="two")
@@ -197,7 +197,7 @@ def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
 
 @pytest.mark.parametrize("field", ["unique", "debounce"])
 def test_a_creation_that_has_replaced_a_task_and_crashed_makes_no_other_one(field: str) -> None:
-    """A repeat with the idempotency key returns the replaced task, even after its end."""
+    """A replacement repeated with its idempotency key returns the replaced task, even after its end."""
     with Tasks() as tasks:
         tasks.faulty = True
         keyed: dict[str, Any] = {
@@ -224,7 +224,7 @@ def test_a_creation_that_has_replaced_a_task_and_crashed_makes_no_other_one(fiel
 
 
 def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
-    """The other repeat returns the same result."""
+    """If a repeated creation is sent twice concurrently, only one replaces the task, and both get the same result."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
         late: list[Reply] = []
@@ -242,7 +242,7 @@ def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
 
 
 def test_a_creation_that_stands_still_while_its_repeat_replaces_makes_no_task() -> None:
-    """A stalled creation creates no task, although the replaced task has ended and its key is free."""
+    """A creation that stalls while its repeat replaces a task creates no task, even once the key is free."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
         late: list[Reply] = []
@@ -285,7 +285,7 @@ def test_a_retry_is_refused_while_another_task_holds_the_key() -> None:
 
 
 def test_a_retry_and_a_creation_at_once_do_not_both_take_the_key() -> None:
-    """If a creation takes the key after the retry read that it is free, the retry is refused."""
+    """If a creation takes the key after a retry read that it is free, the retry is refused."""
     with Tasks() as tasks:
         tasks.fail()
         first = make(tasks, **unique(), retry=ONCE)
@@ -300,7 +300,7 @@ def test_a_retry_and_a_creation_at_once_do_not_both_take_the_key() -> None:
 
 @pytest.mark.parametrize("field", ["unique", "debounce"])
 def test_a_retry_of_a_task_that_never_started_takes_a_key_until_the_start(field: str) -> None:
-    """The retry is refused if another task has the key or takes it concurrently."""
+    """The retry of a task that never started is refused if another task has the key or takes it concurrently."""
     with Tasks() as tasks:
         keyed = {"unique": unique(until="started")["unique"], "debounce": {"key": KEY, "seconds": 600}}[field]
         first = make(tasks, 10 * MINUTE, **{field: keyed}, expires_seconds=60)
@@ -329,7 +329,7 @@ def test_a_retry_of_a_task_that_never_started_takes_a_key_until_the_start(field:
 
 
 def test_a_deleted_or_cancelled_task_frees_its_key() -> None:
-    """The key can be used again at once."""
+    """When a task is deleted or cancelled, its key can be used again at once."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
         assert tasks.cancel(first.body["id"]).status == 200
@@ -340,7 +340,7 @@ def test_a_deleted_or_cancelled_task_frees_its_key() -> None:
 
 
 def test_the_item_of_a_key_goes_after_the_record_and_never_before() -> None:
-    """A key's item expires only after its task has ended; a retry removes the expiry."""
+    """A key's item expires only after its task has ended, and a retry removes the expiry."""
     with Tasks() as tasks:
         tasks.fail()
         first = make(tasks, 40 * 24 * HOUR, **unique(), retry=ONCE)
@@ -359,7 +359,7 @@ def test_the_item_of_a_key_goes_after_the_record_and_never_before() -> None:
 
 
 def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
-    """The task runs once, by `max_seconds`, with the last payload; a later creation makes a new task."""
+    """A debounced task runs once, by `max_seconds`, with the last payload; a later creation makes a new task."""
     with Tasks() as tasks:
         debounce: dict[str, Any] = {"debounce": {"key": KEY, "seconds": 60, "max_seconds": 100}}
         begun = tasks.now
@@ -383,14 +383,14 @@ def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
     [(2000, 300), (400, 150), *(pytest.param(*each, marks=pytest.mark.slow) for each in FREQUENT)],
 )
 def test_a_debounced_task_starts_by_its_limit_however_often_its_key_is_used(every: Millis, delivery: Millis) -> None:
-    """Even if creations are more frequent than message deliveries, each task starts by its `max_seconds`."""
+    """Even if creations come more often than message deliveries, each task starts by its `max_seconds`."""
     with Tasks() as tasks:
         tasks.delivery, began = (delivery, delivery), tasks.now
         storm(tasks, every, 35 * SECOND, {"debounce": {"key": KEY, "seconds": 5, "max_seconds": 10}})
         tasks.run(35 * SECOND)
         starts = [(each.at - began) / SECOND for each in tasks.effects]
         assert len(starts) == 3
-        # The key is free once a worker has taken its task up, some milliseconds before it starts.
+        # The key is free once a worker has taken up the task, some milliseconds before the task starts.
         assert all(9.9 * number <= at < 10 * number + 3 for number, at in enumerate(starts, 1)), starts
         tasks.run(MINUTE)
         assert len(tasks.effects) == 4
@@ -414,7 +414,7 @@ def test_a_task_that_is_replaced_all_the_time_starts(every: Millis, delivery: Mi
 
 
 def test_a_task_that_its_user_has_run_again_and_again_starts() -> None:
-    """Each request sends a message, and none makes the earlier ones invalid."""
+    """Each request to run a task sends a message, and earlier messages stay valid, so that the task starts."""
     with Tasks() as tasks:
         tasks.delivery = 300, 300
         task_id = tasks.create(HOUR)
@@ -439,7 +439,7 @@ def test_a_message_that_was_lost_is_sent_anew_by_a_request_to_run() -> None:
 
 
 def test_a_replacement_of_a_task_that_is_due_costs_no_message() -> None:
-    """The message of the replaced task stays valid, and runs the last creation's payload."""
+    """Replacing a due task sends no message, and the existing message runs the last creation's payload."""
     with Tasks() as tasks:
         tasks.receiving = False
         first = make(tasks, **unique(on_conflict="replace"), payload=0)
@@ -457,7 +457,7 @@ def test_a_replacement_of_a_task_that_is_due_costs_no_message() -> None:
 
 
 def test_debounce_excludes_a_due_time_and_a_unique_key() -> None:
-    """Each conflicting or invalid field is named."""
+    """The errors name each field that is invalid or conflicts with `debounce`."""
     with Tasks() as tasks:
         debounce = {"key": KEY, "seconds": 60}
         asked: list[tuple[dict[str, Any], str]] = [
@@ -472,7 +472,7 @@ def test_debounce_excludes_a_due_time_and_a_unique_key() -> None:
 
 
 def test_parts_of_schedules_and_topologies_have_no_key_but_a_topology_has() -> None:
-    """Nodes and schedule templates are refused a key, and the error says what to use; topologies can have one."""
+    """A node or template with a key is refused, with an error that says what to use; a topology can have a key."""
     with Tasks() as tasks:
         node = {"nodes": {"a": {"type": PLAIN, **unique()}}}
         refused = tasks.ask("POST", "/v1/topologies", node)
@@ -491,7 +491,7 @@ def test_parts_of_schedules_and_topologies_have_no_key_but_a_topology_has() -> N
 
 
 def test_a_batch_with_one_key_twice_makes_one_task() -> None:
-    """The second entry gets 200 with the first one's task."""
+    """If a batch has one key twice, the second entry gets 200 with the first entry's task."""
     with Tasks() as tasks:
         entry = {"type": PLAIN, "delay_seconds": 60, **unique()}
         reply = tasks.ask("POST", "/v1/tasks/batch", {"tasks": [entry, entry, {"type": PLAIN}]})
@@ -501,7 +501,7 @@ def test_a_batch_with_one_key_twice_makes_one_task() -> None:
 
 
 def test_events_with_one_key_make_one_task() -> None:
-    """An event delivered again after its task has ended creates no other task."""
+    """An event that is delivered again after its task has ended creates no other task."""
     with Tasks() as tasks:
         at = "2026-11-21T02:33:00Z"
         tasks.last(30)

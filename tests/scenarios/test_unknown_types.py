@@ -28,13 +28,13 @@ def scenario(monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 - a scenar
 
 
 def faults(reply: Any) -> dict[str, str]:  # noqa: ANN401 - of the scenario
-    """The errors in a 422."""
+    """The errors in a response with status 422."""
     assert (reply.status, reply.body["code"]) == (422, "fields_invalid")
     return {fault["field"]: fault["reason"] for fault in reply.body["errors"]}
 
 
 def test_a_task_of_an_unknown_type_is_refused_by_name(scenario: Scenario) -> None:
-    """The error lists the known types: those with a handler, and pulled ones."""
+    """The error for an unknown type lists the known types, which have a handler or are pulled."""
     (reason,) = [faults(scenario.ask("POST", "/v1/tasks", {"type": "later"}))["type"]]
     assert all(text in reason for text in (repr("later"), repr(PLAIN), repr(PULLED), "allow_unknown_type"))
     assert scenario.ask("GET", "/v1/tasks").body["tasks"] == []
@@ -54,7 +54,7 @@ def test_what_may_run_is_accepted(scenario: Scenario, body: dict[str, Any]) -> N
 
 
 def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: Scenario) -> None:
-    """Nodes are checked the same in a topology, task, batch, schedule or change."""
+    """Nodes are checked in the same way in a topology, task, batch, schedule or change."""
     graph: dict[str, Any] = {"nodes": {"fetch": {"type": PLAIN}, "later": {"type": "later", "depends_on": ["fetch"]}}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": graph}
     node = "payload.nodes.later.type"
@@ -73,14 +73,14 @@ def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: S
 
 
 def test_a_node_of_a_topology_may_call_what_tasks_may(scenario: Scenario) -> None:
-    """An address that is not public is refused in nodes, too."""
+    """An address that is not public is also refused in nodes."""
     inside = {"type": "any", "target": {"kind": "http", "url": "https://127.0.0.1/"}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": {"nodes": {"a": inside}}}
     assert list(faults(scenario.ask("POST", "/v1/tasks", task))) == ["payload.nodes.a.target.url"]
 
 
 def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) -> None:
-    """Templates are checked like tasks, but only if a change contains the task."""
+    """Templates are checked in the same way as tasks, but only if a change contains the task."""
     schedule = {"name": "hourly", "cron": "0 * * * *"}
     unknown = {"type": "later"}
     assert list(faults(scenario.ask("POST", "/v1/schedules", {**schedule, "task": unknown}))) == ["task.type"]
@@ -99,7 +99,7 @@ def test_where_the_types_are_not_known_none_is_refused() -> None:
 
 
 def test_every_deployment_handles_the_type_that_it_is_verified_with(scenario: Scenario) -> None:
-    """With any handlers, a probe is accepted, fails twice as requested, and succeeds."""
+    """With any handlers, a probe is accepted, fails twice as requested, and then succeeds."""
     body = {"type": "duetime.probe", "payload": {"fail_times": 2}, "retry": {"initial_seconds": 1}}
     created = scenario.ask("POST", "/v1/tasks", body)
     assert created.status == 201

@@ -1,4 +1,4 @@
-"""Wrong clocks: nothing runs early or twice, and nothing is late once the clock is right again."""
+"""With wrong clocks, no task runs early or twice, and no task is late once the clock is right again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = [-2 * HOUR, -10 * MINUTE, -4 * MINUTE, -40 * SECOND, 40 * SECOND, 4 * MI
 
 
 def _step(scenario: Scenario, function: str, step: Millis) -> None:
-    """Set the clocks of all processes of a function off from now on."""
+    """Make the clocks of all processes of a function wrong from now on."""
 
     def off(call: Call) -> None:
         if call.machine.function == function:
@@ -33,7 +33,7 @@ def _step(scenario: Scenario, function: str, step: Millis) -> None:
 
 @pytest.mark.parametrize("step", others_slow(STEPS))
 def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
-    """Tasks due after the five wrong minutes are on time; those due meanwhile run right afterwards."""
+    """After the trigger's clock is wrong for five minutes, delayed tasks run at once, and later tasks run on time."""
     with Scenario() as scenario:
         scenario.faulty = True
         delays = range(30, 1500, 70)
@@ -60,7 +60,7 @@ def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("step", others_slow(STEPS))
 def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step: Millis) -> None:
-    """Every occurrence due after the clock is right again runs once, on time."""
+    """After the trigger's clock is right again, every later occurrence runs once, on time."""
     with Scenario() as scenario:
         scenario.faulty = True
         ran: list[str] = []
@@ -90,7 +90,7 @@ def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step
 @pytest.mark.parametrize("step", [step for step in STEPS if step < 0])
 @pytest.mark.parametrize("function", ["api", "worker"])
 def test_nothing_is_lost_while_the_clock_of_the_api_or_of_workers_is_behind(function: str, step: Millis) -> None:
-    """Tasks created before or meanwhile run once, at most three minutes after the clock is right again."""
+    """Tasks from before or during the wrong clock run once, at most three minutes after the clock is right."""
     with Scenario() as scenario:
         scenario.faulty = True
         due: dict[str, Millis] = {}
@@ -123,7 +123,7 @@ def test_clocks_may_differ_by_less_than_the_margin() -> None:
 
 @pytest.mark.parametrize("ahead", [0, MAX_CLOCK_DIFFERENCE - 100])
 def test_a_worker_whose_clock_is_ahead_takes_no_lease_over_too_early(ahead: Millis) -> None:
-    """A worker that is cut off stops before another begins, even if the other's clock is ahead."""
+    """A worker that is cut off stops before another worker begins, even if the other worker's clock is ahead."""
     with Scenario() as scenario:
         scenario.faulty = True
         scenario.target = lambda _phase, _context: scenario.take(200 * SECOND)

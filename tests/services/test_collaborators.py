@@ -48,7 +48,7 @@ USE_CASES = {name: kind for name, kind in VALUES.items() if is_given_any(kind, P
 
 @pytest.mark.parametrize("name", sorted(USE_CASES))
 def test_no_collaborator_may_be_forgotten(name: str) -> None:
-    """Collaborators of use cases have no defaults, so none can be omitted."""
+    """Collaborators of use cases have no defaults, so that none can be omitted."""
     optional = (field for field in fields(USE_CASES[name]) if field.init and field.default is not MISSING)
     known = PORTS | USE_CASES.keys()
     assert [field.name for field in optional if known & set(re.findall(r"\w+", str(field.type)))] == []
@@ -68,7 +68,7 @@ class Gate:
 
 
 def test_the_first_gate_that_holds_a_task_decides() -> None:
-    """Later gates are not called; if no gate holds the task, it starts."""
+    """Gates after the first gate that holds a task are not called; if no gate holds the task, it starts."""
     open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted", SkipCode.DELETED))
     occurrence = task(schedule_ref=ScheduleRef("nightly", 1, NOW))
     assert StartGates((open_, stopped), lambda: deleted, lambda: open_, lambda: open_).held(occurrence) == Postponed(
@@ -82,7 +82,7 @@ def test_the_first_gate_that_holds_a_task_decides() -> None:
 
 
 def test_the_gate_of_occurrences_is_for_occurrences_alone() -> None:
-    """A task without schedule and group starts without calling these gates."""
+    """A task without a schedule and a group starts without calling the gates for these."""
     deleted = Gate(Skipped("deleted", SkipCode.DELETED))
     assert StartGates((Gate(None),), lambda: deleted, lambda: deleted, lambda: deleted).held(task()) is None
     assert deleted.asked == 0

@@ -1,4 +1,4 @@
-"""How often type defaults are read, and what happens if they cannot be."""
+"""Tests how often type defaults are read, and what happens if they cannot be read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPEC = TaskSpec("mail")
 
 
 class World:
-    """A clock, a store of defaults and a store of shards, which count their reads."""
+    """A clock, a store of defaults and a store of shards, of which the stores count their reads."""
 
     def __init__(self, *, is_used: bool) -> None:
         self.at = NOW
@@ -67,7 +67,7 @@ class _ShardStore:
 
 
 def test_without_any_defaults_none_are_read() -> None:
-    """An item that creations read every five seconds anyway shows when there are first defaults."""
+    """If there are no defaults, an item that creations read every five seconds anyway says so."""
     world = World(is_used=False)
     for _ in range(100):
         assert world.types.completed("ann", SPEC) == SPEC
@@ -79,7 +79,7 @@ def test_without_any_defaults_none_are_read() -> None:
 
 
 def test_defaults_are_read_every_five_seconds() -> None:
-    """An owner's defaults are read once in five seconds, however many tasks are created."""
+    """An owner's defaults are read once every five seconds, however many tasks are created."""
     world = World(is_used=True)
     for _ in range(100):
         assert world.types.completed("ann", SPEC).timeout_seconds == 30
@@ -91,7 +91,7 @@ def test_defaults_are_read_every_five_seconds() -> None:
 
 
 def test_known_defaults_hold_for_a_minute_while_the_store_is_down() -> None:
-    """After a minute, or if they were never read, nothing is created."""
+    """If defaults cannot be read, the last known defaults apply for a minute; after that, no task is created."""
     world = World(is_used=True)
     world.types.completed("ann", SPEC)
     world.is_down = True
@@ -105,7 +105,7 @@ def test_known_defaults_hold_for_a_minute_while_the_store_is_down() -> None:
 
 
 def test_an_unused_feature_does_not_stop_creations_at_once() -> None:
-    """The absence of defaults is also trusted for a minute."""
+    """If there are no defaults, this is also trusted for a minute while they cannot be read."""
     world = World(is_used=False)
     world.types.completed("ann", SPEC)
     world.is_down = True

@@ -87,7 +87,7 @@ def test_the_functions_keep_every_promise_in_a_fault_simulation(seed: int) -> No
     assert defects_of(simulation) == []
 
 
-def test_a_violation_is_told_with_what_led_to_it() -> None:
+def test_a_violation_is_shown_with_the_earlier_lines_of_its_task() -> None:
     """A violation is shown with the earlier lines that name the same task, and with no other lines."""
     simulation = finished(0)
     name = simulation.watching.accepted[0]
@@ -138,7 +138,7 @@ def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
 
 
 @pytest.mark.slow
-def test_seeds_that_run_side_by_side_come_to_the_same() -> None:
+def test_seeds_have_the_same_outcomes_on_one_or_several_cores() -> None:
     """Seeds have the same outcomes on one or several cores."""
     alone, beside = (list(spread(partial(run_functions, rate=HEAVY), range(6), jobs)) for jobs in (1, 2))
     assert alone == beside
@@ -152,7 +152,7 @@ def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch
     assert not outcome.violations
 
 
-def test_an_error_of_the_watchers_is_not_taken_for_one_of_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_a_watcher_ends_the_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error in a watcher ends the simulation, although the functions that call the watcher catch errors."""
     monkeypatch.setattr(UniqueWatching, "written", lambda *_: dict[str, str]()["id"])
     outcome = run_functions(3, theme=Theme.TASKS)
@@ -190,12 +190,12 @@ def test_only_a_broken_promise_finds_a_mutant(code: int, printed: str, wanted: H
         (1, "part 1/1", Hunt(1, error="part 1/1")),
     ],
 )
-def test_pairs_and_tests_find_a_mutant_only_by_a_failure_of_theirs(code: int, printed: str, wanted: Hunt) -> None:
+def test_an_unrelated_error_in_pairs_or_tests_does_not_find_a_mutant(code: int, printed: str, wanted: Hunt) -> None:
     """If a test is missing, or pairs or a test fail with another error, the mutant is neither found nor missed."""
     assert found_by(subprocess.CompletedProcess([], code, printed, "boom" if not printed else ""), 1) == wanted
 
 
-def test_seeds_go_on_until_so_many_faults_were_injected() -> None:
+def test_seeds_run_until_the_given_number_of_faults_was_injected() -> None:
     """Seeds run until the given number of faults were injected, even in the middle of a batch of seeds."""
 
     def run(seed: int) -> Outcome:

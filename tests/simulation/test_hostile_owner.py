@@ -34,7 +34,7 @@ def attacked(seed: int, rate: float) -> HostileSimulation:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(7))
-def test_a_hostile_owner_delays_and_changes_nothing_of_others(
+def test_a_hostile_owner_does_not_delay_another_owners_tasks(
     seed: int, record_property: Callable[[str, object], None]
 ) -> None:
     """Without faults, the victim's tasks start as punctually as they do without an attacker."""
@@ -45,6 +45,6 @@ def test_a_hostile_owner_delays_and_changes_nothing_of_others(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_a_hostile_owner_gains_nothing_by_faults(seed: int) -> None:
+def test_a_hostile_owner_gains_nothing_from_faults(seed: int) -> None:
     """A hostile owner gains nothing by processes that crash, responses that are lost, and clocks that differ."""
     attacked(seed, 0.02)

@@ -94,7 +94,7 @@ def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]]
 
 @pytest.mark.slow
 @given(graphs(), st.lists(st.integers(1, 9), max_size=4), st.sets(st.integers(0, 6)))
-def test_every_node_ends_the_same_whatever_becomes_of_the_execution(
+def test_every_node_ends_by_its_rule_even_if_executions_break(
     drawn: tuple[dict[str, dict[str, Any]], set[str]], breaks: list[int], lost: set[int]
 ) -> None:
     """If executions break at any time and tokens get lost, each node still runs once and ends by its rule."""

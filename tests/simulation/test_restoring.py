@@ -87,7 +87,7 @@ def runs_of(account: RestoreSimulation, task_id: str) -> list[int]:
     return [each.fence for each in account.effects if each.task_id == task_id and each.phase == "run"]
 
 
-def test_nothing_starts_in_a_restored_table_before_the_operator_lets_it() -> None:
+def test_no_task_starts_after_a_restore_before_the_operator_permits_it() -> None:
     """After a restore, no task starts before the operator permits it.
 
     Then each task runs once, whether it was due before the restore point, after it, or after the restore.
@@ -106,7 +106,7 @@ def test_nothing_starts_in_a_restored_table_before_the_operator_lets_it() -> Non
         assert min(runs_of(account, each)[-1] for each in tasks) > FENCES_PER_EPOCH
 
 
-def test_a_notification_of_the_old_world_is_refused() -> None:
+def test_a_notification_from_before_the_restore_is_rejected() -> None:
     """A notification for work that a target accepted before the restore is refused, and the task runs again."""
     with simulation() as account:
         account.behave = lambda _phase, _context: Accepted()
@@ -126,7 +126,7 @@ def test_a_notification_of_the_old_world_is_refused() -> None:
         assert account.asked("POST", f"/v1/tasks/{task_id}/notify", {"fence": fence, **told}).status == 200
 
 
-def test_a_lease_of_the_old_world_is_refused() -> None:
+def test_a_lease_from_before_the_restore_point_is_rejected() -> None:
     """A pull worker that leased a task before the restore point can neither keep nor complete it after the restore."""
     with simulation() as account:
         create(account, type=PULLED, target={"kind": "pull"})
@@ -164,7 +164,7 @@ def test_an_ended_task_that_is_retried_gets_a_fence_of_the_new_epoch() -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_topology_is_driven_to_its_end_by_a_new_execution(is_known: bool) -> None:  # noqa: FBT001 - a case
+def test_a_new_execution_completes_a_topology_after_a_restore(is_known: bool) -> None:  # noqa: FBT001 - a case
     """After a restore, a new execution runs a topology to its end.
 
     Nodes that had ended at the restore point do not run again.
@@ -209,7 +209,7 @@ def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None
         assert record(account, plain).result is not None
 
 
-def test_ask_pauses_what_had_run_until_a_second_decision() -> None:
+def test_ask_pauses_tasks_that_had_run_until_a_second_decision() -> None:
     """With `ask`, tasks that had run are paused.
 
     The same command with another `--after` then ends them or lets them run.
@@ -257,7 +257,7 @@ def test_an_occurrence_that_ran_after_the_restore_point_runs_again_only_by_rerun
         assert len(runs_of(account, occurrence)) == runs
 
 
-def test_a_message_from_before_the_restore_starts_nothing_that_is_not_due() -> None:
+def test_a_message_from_before_the_restore_starts_no_task_early() -> None:
     """A message from before the restore does not start a task early, even if it names the task's current generation."""
     with simulation() as account:
         task_id = create(account, delay_seconds=3600)
@@ -315,7 +315,7 @@ def test_nodes_whose_topology_is_not_in_the_backup_are_cancelled() -> None:
         assert [each.state.value for each in account.tasks() if each.node_ref] == ["cancelled", "cancelled"]
 
 
-def test_a_node_that_is_not_in_the_backup_is_created_by_its_plan_again() -> None:
+def test_a_node_that_is_missing_in_the_backup_is_created_again() -> None:
     """A node that is missing in the backup is created again with the same id, although its plan counts it."""
     with simulation() as account:
         account.behave = takes(account, 20 * SECOND)

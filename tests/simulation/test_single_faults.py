@@ -136,7 +136,7 @@ def _check_apart(tasks: Tasks, where: object) -> None:
 
 @FAULTS
 @pytest.mark.parametrize("life", LIVES)
-def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: str, fault: Fault) -> None:
+def test_a_fault_at_any_call_loses_no_task_and_overlaps_no_calls(life: str, fault: Fault) -> None:
     """A fault at any call delays a task at most by the promised time, and two calls of its target never overlap."""
     body, failures = LIVES[life]
 
@@ -160,7 +160,7 @@ def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: str, fault: 
 
 
 @FAULTS
-def test_one_fault_anywhere_leaves_a_lock_to_one_at_a_time(fault: Fault) -> None:
+def test_two_tasks_never_share_a_lock_with_a_fault_at_any_call(fault: Fault) -> None:
     """With a fault at any call, two tasks with one lock run one after the other, and both end."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
@@ -207,7 +207,7 @@ def _run_to_the_end(schedules: Schedules, within: Millis) -> None:
 
 
 @FAULTS
-def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> None:
+def test_a_fault_at_any_call_misses_and_repeats_no_occurrence(fault: Fault) -> None:
     """With a fault at any call, each minute's occurrence has one task that ends in time, and is not missed."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
@@ -233,7 +233,7 @@ def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> No
 
 
 @FAULTS
-def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
+def test_a_fault_at_any_call_does_not_change_the_number_of_runs(fault: Fault) -> None:
     """With a fault at any call, a schedule with four runs makes its first four runs and then ends."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
@@ -257,7 +257,7 @@ def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
 
 
 @FAULTS
-def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None:
+def test_a_fault_at_any_call_does_not_block_a_buffered_occurrence(fault: Fault) -> None:
     """With a fault at any call, no occurrence of a schedule with one waiting place is stuck, is missed, or overlaps."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
@@ -284,7 +284,7 @@ def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None
 
 
 @FAULTS
-def test_one_fault_anywhere_leaves_a_permanent_schedule_one_run_at_a_time(fault: Fault) -> None:
+def test_a_fault_at_any_call_overlaps_no_runs_of_a_permanent_schedule(fault: Fault) -> None:
     """With a fault at any call, each run of a permanent schedule follows a minute after the last run, until the end."""
 
     def live(fault: Fault | None, number: int) -> Interruption:

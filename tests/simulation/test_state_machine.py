@@ -102,7 +102,7 @@ def test_the_events_of_an_execution_are_counted() -> None:
 
 
 @pytest.mark.parametrize("waiting", [1.0, 0.5, 0.0])
-def test_no_execution_has_more_events_than_it_may(waiting: float) -> None:
+def test_the_longest_execution_has_fewer_events_than_allowed(waiting: float) -> None:
     """An execution for the longest topology, with forty waits and a rollback, has fewer events than allowed."""
     frame = Frame()
     until = BEGAN + LONGEST
@@ -122,7 +122,7 @@ def test_no_execution_has_more_events_than_it_may(waiting: float) -> None:
     assert frame.machine.events < HISTORY - ROOM, frame.machine.events
 
 
-def test_what_breaks_is_tried_again_and_in_the_end_broken_off() -> None:
+def test_a_failing_function_is_retried_until_the_execution_fails() -> None:
     """Two failures of the function cost three seconds of retries, and after too many failures the execution fails."""
     frame = Frame()
     frame.broken = 2
@@ -137,7 +137,7 @@ def test_what_breaks_is_tried_again_and_in_the_end_broken_off() -> None:
     assert broken.status(arn) == Status.FAILED
 
 
-def test_a_silent_wait_begins_anew_with_another_token() -> None:
+def test_a_wait_without_a_response_restarts_with_another_token() -> None:
     """A wait without a response begins again with another token after the heartbeat.
 
     The first token is then invalid.

@@ -15,7 +15,7 @@ def watched(seed: int, rate: float) -> FaultSimulation:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 5, 20])
-def test_what_readers_of_the_stream_make_of_it_is_what_was_written(seed: int) -> None:
+def test_counts_events_updates_and_the_archive_agree_with_the_records(seed: int) -> None:
     """Counts, events, live updates and the archive agree with the records, under any faults."""
     streams = watched(seed, 0.03).streams
     assert streams.counted
@@ -32,7 +32,7 @@ def test_without_a_fault_no_reader_of_the_stream_misses_anything() -> None:
 
 
 @pytest.mark.slow
-def test_bulk_operations_go_on_after_their_requests_and_come_to_their_end() -> None:
+def test_bulk_operations_that_outlast_their_requests_come_to_an_end() -> None:
     """Paced bulk operations, which last longer than their requests and sometimes lose their holders, come to an end."""
     ended = [watched(seed, 0.06).bulk.ended for seed in (3, 6)]
     assert sum(ended) > 2

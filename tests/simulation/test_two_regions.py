@@ -88,7 +88,7 @@ def runs_of(world: TwoRegionSimulation, task_id: str) -> list[tuple[str, int]]:
     ]
 
 
-def test_a_standby_answers_reads_and_refuses_changes_with_the_name_of_the_active_region() -> None:
+def test_a_standby_region_answers_reads_and_rejects_changes() -> None:
     """A standby Region answers reads, and refuses changes with an error that names the active Region."""
     with simulation() as world:
         task_id = create(world, delay_seconds=3600)
@@ -98,7 +98,7 @@ def test_a_standby_answers_reads_and_refuses_changes_with_the_name_of_the_active
         assert (status, "region_not_active" in body, f"the Region {FIRST} is active" in body) == (503, True, True)
 
 
-def test_a_standby_starts_nothing_and_reports_no_silence() -> None:
+def test_a_standby_region_sends_no_tasks_and_measures_its_alarms_metrics() -> None:
     """A standby Region's trigger is invoked each minute and measures its alarms' metrics, but sends no tasks."""
     with simulation() as world:
         task_id = create(world, delay_seconds=90)
@@ -112,7 +112,7 @@ def test_a_standby_starts_nothing_and_reports_no_silence() -> None:
         assert not any(queue.messages for queue in world.second.sqs.queues.values())
 
 
-def test_a_planned_switch_over_repeats_nothing() -> None:
+def test_a_planned_switch_over_repeats_no_task() -> None:
     """A planned switch-over lets running tasks end in the first Region.
 
     Later tasks run in the second Region, with a fence of its epoch.
@@ -159,7 +159,7 @@ def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
         assert [task.state.value for task in world.second.tasks()] == ["succeeded"]
 
 
-def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
+def test_a_task_whose_timer_was_not_replicated_still_runs() -> None:
     """If the timer of a task's later retry was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
 
@@ -181,7 +181,7 @@ def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
         assert runs_of(world, task_id)[1][0] == SECOND_REGION
 
 
-def test_a_schedule_whose_timer_was_not_replicated_goes_on() -> None:
+def test_a_schedule_whose_timer_was_not_replicated_continues() -> None:
     """If the timer of a schedule was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
         # This is longer than the time by which the cursors are set back.
@@ -262,7 +262,7 @@ def test_nodes_whose_topology_was_not_replicated_are_cancelled() -> None:
         assert [each.state.value for each in nodes_of(world.second, topology_id)] == ["cancelled", "cancelled"]
 
 
-def test_nodes_that_were_not_replicated_are_created_by_the_plan_that_was() -> None:
+def test_nodes_that_were_not_replicated_are_created_by_the_replicated_plan() -> None:
     """Nodes that were not replicated are created with the ids in the replicated plan."""
     with simulation(Situation.LOST) as world:
         blocked: list[str] = []
@@ -331,7 +331,7 @@ def test_a_task_that_a_lost_region_had_not_replicated_runs_after_its_return() ->
         assert runs_of(world, task_id)[0][0] == SECOND_REGION
 
 
-def test_a_takeover_that_was_interrupted_has_stopped_both_regions_until_it_is_repeated() -> None:
+def test_an_interrupted_takeover_stops_both_regions_until_it_is_repeated() -> None:
     """An interrupted takeover has stopped both Regions until it is repeated, and the trigger's alarm fires."""
     with simulation() as world:
         task_id = create(world, delay_seconds=60)
@@ -362,7 +362,7 @@ def _save(account: RegionalAccount, region: ActiveRegion) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_happens_is_in_the_table_of_the_decision(seed: int) -> None:
+def test_tasks_are_lost_or_repeated_only_as_the_decision_permits(seed: int) -> None:
     """In random histories and situations, tasks are lost or run twice only as the table in the decision permits."""
     outcome = in_two_regions(seed)
     assert not outcome.crash

@@ -22,7 +22,7 @@ export interface Action {
 export function useSending() {
   const busy = useSignal(false);
   const problem = useSignal<ApiProblem | null>(null);
-  /** Requests that belong together; the first that fails ends them. */
+  /** Requests that belong together; if a request fails, the following requests are not sent. */
   const attempt = async <T,>(requests: () => Promise<T>): Promise<T | undefined> => {
     if (busy.value) return undefined;
     busy.value = true;

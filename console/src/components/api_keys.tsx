@@ -1,4 +1,4 @@
-/** The API keys of the deployment, for administrators: create, and revoke. */
+/** The deployment's API keys, which administrators can create and revoke. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -18,7 +18,7 @@ export function ApiKeys() {
   const read = page.data.value;
   const revoke = ({ id, name, owner }: ApiKey): Action => ({
     title: `Revoke the key ${name} of ${owner}`,
-    text: "Requests with it are refused from then on. This cannot be undone.",
+    text: "Requests with this key are refused from then on. This cannot be undone.",
     verb: "Revoke",
     danger: true,
     call: () => ({ method: "DELETE", path: `/v1/keys/${id}`, command: command("keys", "revoke", id) }),
@@ -111,7 +111,7 @@ function NewKey({ close, done }: { close: () => void; done: () => void }) {
         <p>
           <code class="key">{made.value.key}</code> <Copy text={made.value.key} />
         </p>
-        <p class="muted">Send it as a bearer token, to paths that begin with /key/v1.</p>
+        <p class="muted">Send the key as a bearer token to paths that begin with /key/v1.</p>
       </Dialog>
     );
   }
@@ -121,7 +121,7 @@ function NewKey({ close, done }: { close: () => void; done: () => void }) {
         <Field label="Name" hint="What it is for.">
           <input required maxLength={128} value={name.value} onInput={(event) => (name.value = event.currentTarget.value)} autofocus />
         </Field>
-        <Field label="Acts for" hint="An owner; empty for the one that you act for.">
+        <Field label="Acts for" hint="An owner; leave empty for the owner that you act for.">
           <input maxLength={128} value={owner.value} onInput={(event) => (owner.value = event.currentTarget.value)} />
         </Field>
         <Field label="Role">

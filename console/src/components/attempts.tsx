@@ -13,7 +13,7 @@ interface Bar {
   kind: string;
 }
 
-/** The numbers of the runs of some attempts: a task that is run again counts its attempts from one. */
+/** The run number of each attempt; when a task is run again, its attempts are counted from one again. */
 function runsOf(attempts: readonly Attempt[]): number[] {
   let run = 1;
   return attempts.map((attempt, index) => {

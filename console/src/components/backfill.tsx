@@ -35,7 +35,7 @@ export function BackfillForm({ schedule, close, done }: { schedule: Schedule; cl
   return (
     <Dialog title={`Backfill ${schedule.name}`} close={close} wide>
       <form onSubmit={(event) => void submit(event)}>
-        <p>Runs the occurrences of a past period by the schedule as it is now.</p>
+        <p>Runs the occurrences of a past period according to the current schedule.</p>
         <div class="fields">
           <Text label="From" value={after.value} set={(text) => (after.value = text)} required hint="Inclusive." />
           <Text label="To" value={before.value} set={(text) => (before.value = text)} required hint="Exclusive, not in the future." />
@@ -65,7 +65,7 @@ export function BackfillForm({ schedule, close, done }: { schedule: Schedule; cl
 const iso = (at: number): string => new Date(at).toISOString().replace(".000Z", "Z");
 const isTime = (text: string): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text));
 
-/** The occurrences of a period by the schedule's current timing, from a preview. */
+/** The occurrences in a period according to the schedule's current timing, from a preview. */
 function Period({ schedule, after, before, pace }: { schedule: Schedule; after: string; before: string; pace: number }) {
   const isPeriod = isTime(after) && isTime(before) && Date.parse(after) < Date.parse(before);
   const { preview, fault } = usePreview(isPeriod ? previewOf(schedule, after) : null);

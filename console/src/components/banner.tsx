@@ -1,4 +1,4 @@
-/** A banner on every page while a switch stops tasks: its author, reason and time. */
+/** A banner on every page while a switch stops tasks, with the switch's author, reason and time. */
 import type { SwitchPage } from "../api/types";
 import { useResource } from "../api/resource";
 import { href } from "../router";

@@ -26,7 +26,7 @@ export function Time({ at, short, zone }: { at: string | null | undefined; short
   );
 }
 
-/** The distance from now, updated continuously. */
+/** The time from or until now, updated continuously. */
 export function Relative({ at }: { at: string | null | undefined }) {
   if (!at) return null;
   return (
@@ -112,7 +112,7 @@ export function ProblemBox({ problem, retry }: { problem: ApiProblem; retry?: ()
   );
 }
 
-/** The empty state of a page: what it would show, and how to create it. */
+/** The empty state of a page, which says what the page would list and how to create an entry. */
 export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <div class="empty">
@@ -165,7 +165,7 @@ export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChi
   );
 }
 
-/** The button for the next page of a list; nothing on the last one. */
+/** The button for the next page of a list, except on the last page. */
 export function Pager({ token }: { token: string | null | undefined }) {
   if (!token) return null;
   return (
@@ -177,7 +177,7 @@ export function Pager({ token }: { token: string | null | undefined }) {
   );
 }
 
-/** A component that is loaded once it is wanted, to keep pages small; null before. */
+/** A component that is loaded on first use, to keep pages small; null until then. */
 export function useLater<P>(wanted: boolean, load: () => Promise<ComponentType<P>>): ComponentType<P> | null {
   const part = useSignal<{ Part: ComponentType<P> } | null>(null);
   useEffect(() => {

@@ -1,4 +1,5 @@
-/** The actions on all tasks that match a search; never offered without a filter. The dialog is loaded on first use. */
+/** The actions on all tasks that match a search, which are never offered without a filter. The dialog is loaded on
+ * first use. */
 import { useSignal } from "@preact/signals";
 import type { Search } from "../search";
 import { useLater } from "./basics";

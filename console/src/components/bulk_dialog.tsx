@@ -1,4 +1,5 @@
-/** An action on all tasks that match the search: counted first, never without a filter, confirmed by typing above 100.
+/** An action on all tasks that match the search. The tasks are counted first, a filter is required, and above 100 tasks
+ * the user confirms by typing.
  * */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -65,7 +66,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
   const stop = () => stopping.current?.abort();
   useEffect(() => stop, []);
 
-  /** Continues counting page by page, until the end, a stop, or this many pages. */
+  /** Continues counting page by page until the end, until the user stops it, or for this many pages. */
   const count = async () => {
     const { signal } = (stopping.current = new AbortController());
     let read = counted.value ?? NOTHING;
@@ -136,7 +137,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
           </Field>
         )}
         {found && found.matched > 0 && (
-          <Field label="Tasks a second, at most" hint="Optional: limits the rate, to protect the targets.">
+          <Field label="Tasks a second, at most" hint="Optional. Limits the rate to protect the targets.">
             <input type="number" min="0.1" step="any" value={pace.value} onInput={(event) => (pace.value = event.currentTarget.value)} />
           </Field>
         )}

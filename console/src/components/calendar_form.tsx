@@ -66,7 +66,7 @@ export const MODES: Record<string, string> = {
 };
 
 export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; close: () => void; done?: () => Promise<unknown> }) {
-  // The version of the values in the form: they must not overwrite what others change while it is open.
+  // The version of the values in the form, which must not overwrite changes by others while the form is open.
   const etag = useRef(calendar && etagOf(pathOf(calendar.name))).current;
   const name = useSignal(calendar?.name ?? "");
   const values = useSignal(valuesOf(calendar));
@@ -76,7 +76,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
     event.preventDefault();
     const made = await send<Calendar>(callOf(name.value, timesOf(values.value), calendar ? { "If-Match": etag ?? "*" } : { "If-None-Match": "*" }));
     if (!made) return;
-    // The next change must begin from this one.
+    // The next change must start from this version.
     await done?.();
     close();
     if (!calendar) navigate(href(["calendars", made.name]));
@@ -100,7 +100,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
           ))}
         </fieldset>
         <div class="fields lines">
-          <Lines label="Dates" value={values.value.dates} set={(dates) => set({ dates })} hint="One a line, with a label: 2026-12-25 Christmas Day" />
+          <Lines label="Dates" value={values.value.dates} set={(dates) => set({ dates })} hint="One per line, with a label: 2026-12-25 Christmas Day" />
           <Lines label="Except" value={values.value.except_dates} set={(except_dates) => set({ except_dates })} hint="Dates to which only the periods below apply." />
           <Lines label="Hours" value={values.value.windows} set={(windows) => set({ windows })} hint="22:00-06:00 mon,tue Night; without weekdays, every day." />
           <Lines label="Periods" value={values.value.spans} set={(spans) => set({ spans })} hint="2026-12-24T12:00:00Z 2027-01-02T00:00:00Z Freeze" />

@@ -1,4 +1,4 @@
-/** Load of the next day or week: scheduled runs and tasks with a due time, as bars with marked collisions. */
+/** The load in the next day or week: scheduled runs and tasks with a due time, shown as bars with marked collisions. */
 import { useSignal } from "@preact/signals";
 import type { Found, Reading } from "../api/reading";
 import type { Forecast, ListedTask, TaskPage } from "../api/types";
@@ -39,7 +39,7 @@ function barsOf(forecast: Forecast, next: Tasks | null): Bar[] {
 
 const LENGTHS = [[24, "24 hours"], [168, "7 days"]] as const;
 
-/** The load of the given number of hours, which `choose` changes. */
+/** The load in the given number of hours, which `choose` changes. */
 export function ComingLoad({ forecast, next, hours, choose }: { forecast: Forecast | null; next: Reading<TaskPage, ListedTask>; hours: number; choose: (hours: number) => void }) {
   return (
     <section class="card wide coming-load">
@@ -89,7 +89,7 @@ function Load({ forecast, next }: { forecast: Forecast; next: Tasks | null }) {
       </ol>
       {bars.filter((bar) => bar.at === chosen.value).map((bar) => <Period key={bar.at} bar={bar} />)}
       <p class="legend muted">
-        <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of {forecast.is_complete ? "schedules" : "the first schedules by name; there are more than could be counted"}</span>
+        <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of {forecast.is_complete ? "schedules" : "only the first schedules by name, because there are too many to count"}</span>
         <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{next?.token && last ? <> of the next {next.entries.length}, until <Time at={last.due_at} /></> : ""}</span>
         {forecast.collisions.length > 0 && <span><b aria-hidden="true" /> several schedules begin in one minute</span>}
         <span>busiest from <Time at={busiest.at} /></span>
@@ -99,7 +99,7 @@ function Load({ forecast, next }: { forecast: Forecast; next: Tasks | null }) {
   );
 }
 
-/** The content of a chosen bar. */
+/** The content of the chosen bar. */
 function Period({ bar }: { bar: Bar }) {
   const range = `due:>${isoWithOffset(Date.parse(bar.at))} due:<${isoWithOffset(bar.end)}`;
   return (

@@ -1,4 +1,4 @@
-/** The button that opens the form for a new task, or to run one again; the form is loaded on first use. */
+/** The button that opens the form to create a task or to run a task again; the form is loaded on first use. */
 import { useSignal } from "@preact/signals";
 import type { Task } from "../api/types";
 import { useLater } from "./basics";

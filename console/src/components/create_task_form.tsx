@@ -1,4 +1,4 @@
-/** Creates a task from a form or JSON; also "run again", with the old payload to edit. */
+/** Creates a task from a form or JSON, or runs a task again with its payload to edit. */
 import { useSignal } from "@preact/signals";
 import { change, command, newKey, type Call } from "../api/client";
 import type { Task, TaskCreate } from "../api/types";
@@ -55,21 +55,21 @@ export interface CreateTaskProps {
 }
 
 export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
-  /** The payload of the task to repeat, if it was uploaded. */
+  /** The payload of the task to repeat, if the payload was uploaded. */
   const copied = useSignal(from ? uploadOfTask(from) : null).value;
-  /** What is too large for the request: that payload, or a file. */
+  /** A payload that is too large for the request: the uploaded payload or a file. */
   const large = useSignal(copied);
   const before = JSON.stringify(copied ? null : (from?.payload ?? null), null, 2);
   const payload = copied ? referenceTo(copied) : before;
   const values = useSignal<Values>({ type: from?.type ?? "", payload, delay: "0", name: from?.name ?? "" });
   const options = useSignal(initialOptions(from));
   const types = useTypes();
-  /** The payload that was filled in for a type. */
+  /** The payload that was filled in for the type. */
   const suggested = useSignal("");
-  /** The request as JSON, once it is edited as such. */
+  /** The request as JSON, once the user edits it as JSON. */
   const json = useSignal<string | null>(null);
   const fault = useSignal("");
-  // A request that is resent after a lost response creates one task.
+  // Even if a request is resent after a lost response, it creates only one task.
   const key = useSignal(newKey());
   const { busy, problem, attempt } = useSending();
   const edited = () => (key.value = newKey());
@@ -78,7 +78,7 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
     edited();
   };
 
-  /** Sets the type, and the payload to begin with unless one was written. */
+  /** Sets the type, and an initial payload unless the user has written one. */
   const choose = (type: string) => {
     const start = payloadOf(knownType(types.value, type));
     const isOwn = ![before, suggested.value].includes(values.value.payload) || from !== undefined;
@@ -140,7 +140,7 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
                 <Field label="Payload" hint="Any JSON.">
                   <textarea rows={5} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
                 </Field>
-                <Field label="File" hint="Its bytes, at most 5 MB, are the payload, instead of JSON.">
+                <Field label="File" hint="The file's bytes (at most 5 MB) are the payload, instead of JSON.">
                   <input type="file" onChange={(event) => void take(event.currentTarget.files?.[0])} />
                 </Field>
               </>
@@ -196,7 +196,7 @@ function LargePayload({ large, isCopy, leave }: { large: Uploadable; isCopy: boo
   );
 }
 
-/** The lines that differ, before and after. */
+/** The lines that differ before and after the change. */
 export function Difference({ before, after, label = "What changes in the payload" }: { before: string; after: string; label?: string }) {
   const [old, next] = [before.split("\n"), after.split("\n")];
   return (

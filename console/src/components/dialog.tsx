@@ -14,7 +14,7 @@ export function Dialog({
   wide?: boolean;
 }) {
   const element = useRef<HTMLDialogElement>(null);
-  // Synchronously, so that keys typed immediately go to the dialog.
+  // This happens synchronously, so that keys typed immediately go to the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
@@ -43,7 +43,7 @@ export function Dialog({
 
 const WATCHED_MS = 5000;
 
-/** Focus an element again; the page's heading instead if the action has removed or disabled the element. */
+/** Focus an element again, or the page's heading if the action has removed or disabled the element. */
 function returnFocus(to: Element | null): void {
   const until = performance.now() + WATCHED_MS;
   const check = () => {

@@ -25,7 +25,7 @@ export function DispatchCard() {
       </h2>
       {status.last_tick_at && status.dispatched_until ? (
         <p>
-          The trigger last completed a pass in the minute from <Time at={status.last_tick_at} />, <Relative at={status.last_tick_at} />. What is due before <Time at={status.dispatched_until} /> is on queues.
+          The trigger last completed a pass in the minute from <Time at={status.last_tick_at} />, <Relative at={status.last_tick_at} />. Tasks that are due before <Time at={status.dispatched_until} /> are on queues.
         </p>
       ) : (
         <p>The trigger has not run yet.</p>
@@ -70,7 +70,7 @@ export function DispatchCard() {
           ))}
         </tbody>
       </table>
-      <p class="muted">Approximate, as SQS counts. Delayed messages belong to tasks that are not due yet, or are to be retried.</p>
+      <p class="muted">SQS counts approximately. Delayed messages belong to tasks that are not due yet or will be retried.</p>
     </section>
   );
 }

@@ -1,4 +1,4 @@
-/** The events of a task or schedule: what happened, when, by whom and why. */
+/** The events of a task or schedule, each with its time, actor and reason. */
 import type { ComponentChildren } from "preact";
 import { hiddenText } from "../api/codec";
 import type { ScheduleEvent, TaskHistoryEvent } from "../api/types";

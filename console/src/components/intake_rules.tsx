@@ -1,4 +1,4 @@
-/** The intake rules of the deployment, for operators: which events create, cancel or wake tasks. */
+/** The deployment's intake rules, which operators set: they say which events create, cancel or wake tasks. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -15,7 +15,7 @@ export function IntakeRules() {
   if (page.problem.value?.code === "intake_off") return null;
   const remove = ({ name }: IntakeRule): Action => ({
     title: `Delete the intake rule ${name}`,
-    text: "Its events do nothing after ten seconds. Tasks that they created stay.",
+    text: "The rule's events have no effect after ten seconds. Tasks that they created are kept.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path: `/v1/intake-rules/${encodeURIComponent(name)}`, command: command("intake-rules", "delete", name) }),
@@ -26,7 +26,7 @@ export function IntakeRules() {
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
       {read && read.rules.length === 0 && (
         <>
-          <p class="muted">No rules: events other than tasks do nothing. A rule lets events create, cancel or wake tasks.</p>
+          <p class="muted">There are no rules, so events other than tasks have no effect. A rule lets events create, cancel or wake tasks.</p>
           <Command text="duetime intake-rules put order-placed order-placed.json" />
         </>
       )}

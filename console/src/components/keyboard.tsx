@@ -84,7 +84,7 @@ interface Entry {
   go: () => void;
 }
 
-/** What the palette offers: pages, views and settings, then objects with the name, then a search of tasks. */
+/** The entries of the palette: pages, views and settings, then objects with the typed name, then a task search. */
 function entries(text: string, hits: readonly Hit[]): Entry[] {
   const found = [
     ...PAGES.map((page) => ({ label: page.title, kind: "page", go: () => navigate(href([page.name])) })),
@@ -99,7 +99,7 @@ function entries(text: string, hits: readonly Hit[]): Entry[] {
   const named = text ? hits.map(({ label, kind, to }) => ({ label, kind, go: () => navigate(to) })) : [];
   const isExact = (entry: Entry) => entry.label === text;
   const all = [...named.filter(isExact), ...found, ...named.filter((entry) => !isExact(entry))].slice(0, MOST);
-  if (text && !TASK_ID.test(text)) all.push({ label: `Tasks: ${text}`, kind: text.includes(":") ? "search" : "search by whole name", go: () => navigate(href(["tasks"], { q: withOffsets(text) })) });
+  if (text && !TASK_ID.test(text)) all.push({ label: `Tasks: ${text}`, kind: text.includes(":") ? "search" : "search by full name", go: () => navigate(href(["tasks"], { q: withOffsets(text) })) });
   return all;
 }
 
@@ -118,7 +118,7 @@ function useHits(text: string): { hits: readonly Hit[]; isSearching: boolean } {
       try {
         found.value = { text, hits: await (await import("./named")).hitsOf(text, stop.signal) };
       } catch {
-        // The API does not respond: pages and the search remain.
+        // If the API does not respond, only pages and the search are offered.
         if (!stop.signal.aborted) found.value = { text, hits: [] };
       }
     }, TYPED_MS);

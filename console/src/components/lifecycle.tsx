@@ -1,10 +1,10 @@
-/** The life of a task, drawn as its state machine with past and current states. */
+/** A task's life, drawn as a state machine with past and current states. */
 import type { Task, TaskHistoryEvent, TaskState } from "../api/types";
 
 const WIDTH = 92;
 const HEIGHT = 30;
 
-/** Position of each state: column and row. */
+/** The position of each state, as column and row. */
 const PLACES: Record<TaskState, [number, number]> = {
   blocked: [0, 0],
   scheduled: [0, 1],

@@ -1,4 +1,4 @@
-/** Links to a task's logs, which the API does not serve: the command that reads them, and CloudWatch's page. */
+/** Access to a task's logs, which the API does not serve: the command that reads the logs, and a link to CloudWatch. */
 import type { DeploymentSettings } from "../api/types";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -14,7 +14,7 @@ export function Logs({ taskId, createdAt }: { taskId: string; createdAt: string 
   return (
     <section class="card wide logs">
       <h2>Logs</h2>
-      <p class="muted">The logs and output of its attempts are in CloudWatch Logs; each line has the number of its attempt.</p>
+      <p class="muted">The logs and output of the task's attempts are in CloudWatch Logs, where each line has its attempt's number.</p>
       <Command text={command("logs", taskId, "--stack", logs.stack, ...(days > 1 ? ["--since", `${days}d`] : []))} />
       {page && (
         <p>
@@ -27,7 +27,8 @@ export function Logs({ taskId, createdAt }: { taskId: string; createdAt: string 
   );
 }
 
-/** CloudWatch's page of the log group, with a filter for the task; it encodes the fragment twice, with `%` as `$`. */
+/** CloudWatch's page for the log group with a filter for the task. CloudWatch encodes the fragment twice, with `%` as
+ * `$`. */
 function cloudWatch(logs: NonNullable<DeploymentSettings["logs"]>, taskId: string): string {
   if (!logs.region || !logs.log_group) return "";
   const twice = (text: string) => encodeURIComponent(encodeURIComponent(text)).replaceAll("%", "$");

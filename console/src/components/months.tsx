@@ -1,4 +1,4 @@
-/** The days of a calendar drawn as months: whole days, parts of days, and exceptions. */
+/** A calendar's days drawn as months, with full days, parts of days, and exceptions. */
 import type { Calendar } from "../api/types";
 
 export type CalendarTimes = Pick<Calendar, "mode" | "timezone" | "dates" | "except_dates" | "weekdays" | "windows" | "spans" | "known_until">;
@@ -26,7 +26,7 @@ function markOf(times: CalendarTimes, day: string, weekday: (typeof WEEKDAYS)[nu
   return { kind: "part", text: windows.map((window) => `${window.start} to ${window.end} ${window.label}`.trim()).join(", ") };
 }
 
-/** The day of an instant in a zone; UTC for zones unknown to the browser. */
+/** The day of an instant in a zone, or in UTC if the browser does not know the zone. */
 function localDay(iso: string, zone: string, shift = 0): string {
   const at = new Date(Date.parse(iso) + shift);
   if (Number.isNaN(at.getTime())) return "";

@@ -1,4 +1,4 @@
-/** Schedules, topologies and tasks of a name: for the search box and the palette. */
+/** Finds schedules, topologies and tasks with a name, for the search box and the palette. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get } from "../api/client";
@@ -23,7 +23,7 @@ async function readNames(): Promise<string[]> {
   return names;
 }
 
-/** The names of schedules that contain a text, the exact one first; of the first 2,000 schedules. */
+/** The names among the first 2,000 schedules that contain a text, with an exact match first. */
 export async function schedulesNamed(text: string): Promise<string[]> {
   if (!schedules || Date.now() - schedules.at > KEPT_MS) schedules = { at: Date.now(), names: readNames() };
   try {
@@ -44,7 +44,7 @@ export interface Hit {
 
 const SHOWN = 5;
 
-/** Objects by name: schedules by a part of it, topologies and tasks by the whole name. */
+/** Objects by name: schedules by a part of the name, topologies and tasks by the full name. */
 export async function hitsOf(text: string, signal: AbortSignal): Promise<Hit[]> {
   const name = encodeURIComponent(text);
   const [found, topologies, tasks] = await Promise.all([
@@ -61,7 +61,7 @@ export async function hitsOf(text: string, signal: AbortSignal): Promise<Hit[]> 
   return hits;
 }
 
-/** Schedules and topologies of a name, above the tasks of that name. */
+/** Schedules and topologies with a name, above the tasks with the same name. */
 export function AlsoNamed({ name }: { name: string }) {
   const topologies = useReading<TopologyPage, TopologySummary>(`/v1/topologies?name=${encodeURIComponent(name)}&limit=${SHOWN}`, { entries: (page) => page.topologies, enough: SHOWN });
   const schedule = useSignal<readonly string[]>([]);

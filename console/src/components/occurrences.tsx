@@ -1,4 +1,4 @@
-/** Occurrences of a timing in its own zone, with the effects of clock changes and calendars, and a live preview. */
+/** A timing's occurrences in its own zone, with the effects of clock changes and calendars, and a live preview. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { ApiProblem, ask } from "../api/client";
@@ -36,7 +36,7 @@ function label(at: string, zone: string): string {
 interface Previewed {
   preview: Preview | null;
   fault: string;
-  /** Whether the preview is of this request, not of an earlier one. */
+  /** Whether the preview is for this request, and not for an earlier request. */
   isCurrent: boolean;
 }
 
@@ -67,7 +67,7 @@ export function usePreview(request: Record<string, unknown> | null): Previewed {
 const AROUND_MS = 12 * 3_600_000;
 const MOST_AROUND = 60;
 
-/** What the next change of the zone's clock does to the runs; `isValid`: whether the timing is known to be valid. */
+/** The effect of the zone's next clock change on the runs. `isValid` says whether the timing is known to be valid. */
 function NextClockChange({ timing, zone, isValid }: { timing: Record<string, unknown>; zone: string; isValid: boolean }) {
   const at = useMemo(() => nextClockChange(zone), [zone]);
   const { preview } = usePreview(at === null || !isValid ? null : { ...timing, from: new Date(at - AROUND_MS).toISOString(), count: MOST_AROUND });

@@ -1,4 +1,5 @@
-/** A payload, result or message: what it is, bytes to download, or a value that the deployment's codec decrypts on request. */
+/** Shows a payload, result or message as JSON, as bytes to download, or as a value that the deployment's codec decrypts
+ * on request. */
 import { useSignal } from "@preact/signals";
 import { ApiProblem } from "../api/client";
 import { codecEndpoint, decrypted, decryptedText, hiddenText } from "../api/codec";
@@ -6,7 +7,7 @@ import { bytesOf, contentType, payloadUrl, type Bytes } from "../api/uploads";
 import { JsonView } from "./basics";
 
 const ENCRYPTED = "application/vnd.duetime.encrypted";
-/** Larger files do not fit into a request: they are uploaded first. */
+/** Larger files do not fit into a request, so they are uploaded first. */
 const MOST_BYTES = 1024 * 1024;
 const MOST_UPLOADED = 5_000_000;
 
@@ -15,7 +16,7 @@ const isRedacted = (value: unknown): boolean => JSON.stringify(value ?? null).in
 
 const sizeOf = ({ base64, size }: Bytes): number => size ?? Math.floor(((base64 ?? "").replace(/=+$/, "").length * 3) / 4);
 
-/** `task` is the one whose payload it is: an uploaded payload is read by an address that the API signs for it. */
+/** `task` is the task with this payload; an uploaded payload is read from a URL that the API signs. */
 export function PayloadView({ value, label, task = "" }: { value: unknown; label: string; task?: string }) {
   const bytes = bytesOf(value);
   if (!bytes) {
@@ -38,7 +39,7 @@ function Download({ bytes, name }: { bytes: Bytes; name: string }) {
   const save = () => {
     const data = Uint8Array.from(atob(bytes.base64 ?? ""), (each) => each.charCodeAt(0));
     const link = document.createElement("a");
-    // Never a type that the browser would render.
+    // The type must never be one that the browser renders.
     link.href = URL.createObjectURL(new Blob([data], { type: "application/octet-stream" }));
     link.download = name;
     link.click();
@@ -58,7 +59,7 @@ function Uploaded({ task }: { task: string }) {
     try {
       location.assign(await payloadUrl(task));
     } catch (error) {
-      fault.value = `It could not be downloaded: ${error instanceof ApiProblem ? error.title : (error as Error).message}.`;
+      fault.value = `The payload could not be downloaded: ${error instanceof ApiProblem ? error.title : (error as Error).message}.`;
     }
   };
   return (
@@ -71,7 +72,7 @@ function Uploaded({ task }: { task: string }) {
   );
 }
 
-/** Nothing is decrypted until somebody asks for it, and what is decrypted is gone with the page. */
+/** A value is decrypted only when the user asks for it, and the decrypted value is lost with the page. */
 function Encrypted({ bytes, label }: { bytes: Bytes; label: string }) {
   const plain = useSignal<{ value: unknown } | null>(null);
   const fault = useSignal("");
@@ -99,7 +100,7 @@ function Encrypted({ bytes, label }: { bytes: Bytes; label: string }) {
   );
 }
 
-/** A message or traceback, with a button to decrypt what is encrypted in it. */
+/** A message or traceback, with a button to decrypt its encrypted parts. */
 export function Message({ text }: { text: string }) {
   const plain = useSignal<{ of: string; text: string } | null>(null);
   const fault = useSignal("");
@@ -126,7 +127,8 @@ export function Message({ text }: { text: string }) {
   );
 }
 
-/** A file as a payload: the text for a request, or else the file to upload before; or why it cannot be one. */
+/** A file as a payload: the text for a request, the file to upload first, or the reason why the file cannot be a
+ * payload. */
 export async function payloadOfFile(file: File): Promise<{ text: string; upload: File | null; fault: string }> {
   if (file.size > MOST_UPLOADED) {
     const sizes = `${file.size.toLocaleString("en")} bytes; a payload has at most ${MOST_UPLOADED.toLocaleString("en")}`;

@@ -1,4 +1,4 @@
-/** The progress of reading a list as text; nothing is reported as missing before the end of the list. */
+/** The progress of reading a list, as text; entries are reported as missing only at the end of the list. */
 import type { ComponentChildren } from "preact";
 import type { Found, Reading } from "../api/reading";
 import { duration, now } from "../time";
@@ -12,7 +12,7 @@ type AnyReading = Pick<Reading<never, never>, "stop" | "loadMore" | "reload" | "
 
 const OLD_MS = 60_000;
 
-/** The part that was scanned: `4,000 tasks, up to 3 Dec 02:00`. */
+/** The part that was scanned, such as `4,000 tasks, up to 3 Dec 02:00`. */
 function Extent({ found, what }: { found: Found<unknown, unknown>; what: string }) {
   return (
     <>
@@ -26,7 +26,7 @@ function Extent({ found, what }: { found: Found<unknown, unknown>; what: string 
   );
 }
 
-/** The progress of a list, with a button to stop or continue; nothing for a list of one page. */
+/** The progress of a list with several pages, with a button to stop or continue. */
 export function ReadingLine({ reading, what = "tasks" }: { reading: AnyReading; what?: string }) {
   const found = reading.found.value;
   const going = reading.going.value;
@@ -64,7 +64,7 @@ export function ReadingLine({ reading, what = "tasks" }: { reading: AnyReading; 
   );
 }
 
-/** The last change that a list contains, which follows the tasks after some seconds. */
+/** The time of the last change in a list, which is some seconds behind the tasks. */
 function AsOf({ found }: { found: Found<unknown, unknown> }) {
   return found.lastChangeAt ? <span class="muted"> Last change listed at <Time at={found.lastChangeAt} short />.</span> : null;
 }
@@ -76,15 +76,15 @@ export function NoneFound({ reading, title, children }: { reading: AnyReading; t
   return found.isKnown ? <Empty title={title}>{children}<AsOf found={found} /></Empty> : <Empty title="None found so far">{null}</Empty>;
 }
 
-/** The same in a line. */
+/** The empty state as a line of text. */
 export function NoneYet({ reading, text, what = "tasks" }: { reading: AnyReading; text: string; what?: string }) {
   const found = reading.found.value;
-  if (!found || reading.isOld) return <p class="muted">{reading.problem.value ? "Not known: the API did not respond." : "Loading…"}</p>;
+  if (!found || reading.isOld) return <p class="muted">{reading.problem.value ? "Not known, because the API did not respond." : "Loading…"}</p>;
   if (found.entries.length > 0) return null;
   return <p class="muted">{found.isKnown ? <>{text}<AsOf found={found} /></> : <>None found so far. Examined <Extent found={found} what={what} />.</>}</p>;
 }
 
-/** The rows of a list; dimmed while they are of an earlier search. */
+/** The rows of a list, which are dimmed while they belong to an earlier search. */
 export function Rows({ reading, children }: { reading: AnyReading; children: ComponentChildren }) {
   return <div class={reading.isOld ? "rows old" : "rows"} aria-busy={reading.isOld}>{children}</div>;
 }

@@ -1,4 +1,4 @@
-/** Views of the task list: common ones, and those saved in this browser with their search and order. */
+/** Views of the task list: common views, and views saved in this browser with their search and order. */
 import { href, place } from "../router";
 import { savedViews } from "../settings";
 
@@ -11,7 +11,7 @@ const BUILT_IN: Record<string, string> = {
 
 const linkOf = (query: string): string => href(["tasks"], Object.fromEntries(new URLSearchParams(query.replaceAll("+", "%2B"))));
 
-/** The parts of the address that make a view. */
+/** The parts of the address that define a view. */
 function viewOf(query: URLSearchParams): string {
   const parts = ["q", "order", "by"].flatMap((name) => (query.get(name) ? [`${name}=${query.get(name)}`] : []));
   return parts.join("&");

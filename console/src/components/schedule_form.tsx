@@ -14,11 +14,11 @@ import { Choice, initialTiming, Text, TimingFields, timingBody, timingOptions, t
 
 /** The effect of each overlap policy when a run is due while the previous one is still running. */
 export const OVERLAPS: Record<string, string> = {
-  skip: "the next one is skipped",
-  buffer_one: "one waits, and runs afterwards",
-  buffer_all: "all wait, and run one after the other",
-  cancel_other: "it is asked to stop; the latest runs after its end",
-  replace_other: "it is asked to stop; the latest runs at once",
+  skip: "the next run is skipped",
+  buffer_one: "one run waits, and starts afterwards",
+  buffer_all: "all runs wait, and run one after another",
+  cancel_other: "the active run is asked to stop; the latest run starts after its end",
+  replace_other: "the active run is asked to stop; the latest run starts at once",
   allow_all: "all run at the same time",
 };
 
@@ -33,7 +33,7 @@ interface Behavior {
 }
 
 export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Schedule; close: () => void; done?: (changed: Schedule) => void }) {
-  // As it was when the form was opened: what others change while it is open must not be overwritten by older values.
+  // The schedule when the form was opened, so that older values do not overwrite changes that others make meanwhile.
   const schedule = useRef(latest).current;
   const name = useSignal(schedule?.name ?? "");
   const type = useSignal(schedule?.task.type ?? "");
@@ -42,7 +42,7 @@ export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Sch
   const behavior = useSignal<Behavior>(initialBehavior(schedule));
   const options = useSignal(initialOptions(schedule?.task));
   const reason = useSignal("");
-  /** The request as JSON, once it is edited as such. */
+  /** The request as JSON, once the user edits it as JSON. */
   const json = useSignal<string | null>(null);
   const fault = useSignal("");
   const { busy, problem, send } = useSending();
@@ -178,7 +178,7 @@ function BehaviorFields({ values, set }: { values: Behavior; set: (change: Parti
     <>
       <div class="fields">
         <Choice label="While the last run is active" value={values.overlap} set={(overlap) => set({ overlap })} options={OVERLAPS} />
-        <Text label="Catch up after an outage" value={values.catch_up_seconds} set={(catch_up_seconds) => set({ catch_up_seconds })} number hint="Seconds: a missed run still runs if it is not later than this." />
+        <Text label="Catch up after an outage" value={values.catch_up_seconds} set={(catch_up_seconds) => set({ catch_up_seconds })} number hint="In seconds. A missed run still starts if it is not later than this." />
         <Choice label="Of the missed runs" value={values.catch_up_mode} set={(catch_up_mode) => set({ catch_up_mode })} options={{ latest: "the latest one runs", all: "all run, in order" }} />
       </div>
       <details class="more">
@@ -187,9 +187,9 @@ function BehaviorFields({ values, set }: { values: Behavior; set: (change: Parti
           <input type="checkbox" checked={values.pause_on_failure} onChange={(event) => set({ pause_on_failure: event.currentTarget.checked })} /> Pause the schedule when a task has failed for good
         </label>
         <div class="fields">
-          <Text label="A success by" value={values.expect_success_by} set={(expect_success_by) => set({ expect_success_by })} hint="Local time, such as 06:00; missing it is an alarm." />
-          <Text label="A success every" value={values.expect_every_seconds} set={(expect_every_seconds) => set({ expect_every_seconds })} number hint="Seconds; missing it is an alarm." />
-          <Text label="Longest run" value={values.expect_duration_factor} set={(expect_duration_factor) => set({ expect_duration_factor })} number hint="Times the median of its latest runs; a longer run is notified." />
+          <Text label="A success by" value={values.expect_success_by} set={(expect_success_by) => set({ expect_success_by })} hint="Local time, such as 06:00. A missed deadline sets off an alarm." />
+          <Text label="A success every" value={values.expect_every_seconds} set={(expect_every_seconds) => set({ expect_every_seconds })} number hint="In seconds. A missed deadline sets off an alarm." />
+          <Text label="Longest run" value={values.expect_duration_factor} set={(expect_duration_factor) => set({ expect_duration_factor })} number hint="A multiple of the median of the latest runs. A longer run sends a notice." />
         </div>
       </details>
     </>

@@ -22,7 +22,7 @@ async function typesOf(seen: readonly TaskSummary[]): Promise<string[]> {
   return [...new Set([...types, ...seen.map((task) => task.type)])];
 }
 
-/** The values of qualifiers that a list offers itself. */
+/** The values that a list itself offers for qualifiers. */
 export type Offered = Partial<Record<string, readonly string[]>>;
 
 async function values(qualifier: string, seen: readonly TaskSummary[], offered: Offered): Promise<string[]> {
@@ -59,11 +59,11 @@ async function suggest(word: string, seen: readonly TaskSummary[], qualifiers: R
   return found.slice(0, 8).map((value) => ({ text: `${qualifier}:${written(value)} `, hint: "" }));
 }
 
-/** Writes offsets to typed times in the address, so that its link means the same in another zone. */
+/** Adds offsets to typed times in the address, so that the link means the same in another zone. */
 export function useOffsets(text: string): void {
   useEffect(() => {
     if (withOffsets(text) === text) return;
-    // What is today depends on the clock.
+    // The meaning of "today" depends on the clock.
     void clockKnown.then(() => place.peek().query.get("q") === text && setQuery({ q: withOffsets(text) }, true));
   }, [text]);
 }
@@ -80,7 +80,7 @@ interface SearchBoxProps {
 }
 
 const NOTHING: Offered = {};
-const EXAMPLE = "a whole name, or state:failed type:report tag:team:docs due:<now+1h";
+const EXAMPLE = "a full name, or state:failed type:report tag:team:docs due:<now+1h";
 
 export function SearchBox({ text, seen, search, label = "Search tasks", qualifiers = QUALIFIERS, offered = NOTHING, placeholder = EXAMPLE }: SearchBoxProps) {
   const typed = useSignal(text);
@@ -148,7 +148,7 @@ export function SearchBox({ text, seen, search, label = "Search tasks", qualifie
             id={`search-${index}`}
             role="option"
             aria-selected={index === chosen.value}
-            // Keeps the focus in the field, and so its list open.
+            // This keeps the focus in the field, so that its list stays open.
             onMouseDown={(event) => {
               event.preventDefault();
               take(option);

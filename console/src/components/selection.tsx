@@ -1,4 +1,4 @@
-/** Actions on the selected rows of a list, one request a task; two tasks can be compared. */
+/** Actions on the selected rows of a list, with one request per task; two tasks can be compared. */
 import { useSignal } from "@preact/signals";
 import { ApiProblem, change, command, showCalls, type Call } from "../api/client";
 import type { TaskSummary } from "../api/types";
@@ -8,10 +8,10 @@ import { Field } from "./basics";
 import { Dialog } from "./dialog";
 
 const ACTS = {
-  cancel: { title: "Cancel", text: "They will not run. Running attempts are asked to stop." },
+  cancel: { title: "Cancel", text: "The tasks will not run. Running attempts are asked to stop." },
   retry: { title: "Retry", text: "Failed tasks run again from their first attempt." },
-  pause: { title: "Pause", text: "They do not start until they are resumed. Running attempts are asked to pause." },
-  resume: { title: "Resume", text: "They run at their due times, or now if those are past." },
+  pause: { title: "Pause", text: "The tasks do not start until they are resumed. Running attempts are asked to pause." },
+  resume: { title: "Resume", text: "The tasks run at their due times, or now if those are past." },
 } as const;
 type Act = keyof typeof ACTS;
 
@@ -44,7 +44,7 @@ export function Selection({ tasks, clear, done }: SelectionProps) {
 }
 
 function ActDialog({ act, tasks, close, done }: { act: Act; tasks: readonly TaskSummary[]; close: () => void; done: () => void }) {
-  // The selection at the start: rows may leave the list meanwhile.
+  // The selection when the dialog is opened, because rows may leave the list while it is open.
   const chosen = useSignal(tasks);
   const reason = useSignal("");
   const changed = useSignal(0);

@@ -1,4 +1,4 @@
-/** Signs in when the API requires it, with the identity provider or a token, which is kept in memory only. */
+/** Signs the user in when the API requires this, with the identity provider or a token that is kept in memory only. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { token, tokenWanted } from "../api/client";
@@ -49,7 +49,7 @@ export function SignIn() {
         </>
       )}
       <form onSubmit={submit}>
-        <Field label="Token" hint={`${issuer ? "Or a" : "A"} bearer token of your identity provider, or an API key. It is kept in memory only, and gone with the page.`}>
+        <Field label="Token" hint={`${issuer ? "Or a" : "A"} bearer token of your identity provider, or an API key. It is kept in memory only, and is lost when you leave the page.`}>
           <input type="password" required autocomplete="off" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} autofocus={!issuer} />
         </Field>
         <footer>

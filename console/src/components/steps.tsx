@@ -1,4 +1,4 @@
-/** The steps that a task's handler has done, whose results later attempts get instead of doing them again. */
+/** The steps that a task's handler has completed; later attempts get their results instead of repeating them. */
 import type { Step } from "../api/types";
 import { Time, Took } from "./basics";
 import { PayloadView } from "./payload_view";

@@ -1,4 +1,4 @@
-/** The actions on a task in its state; each has a reason, and is shown as a command afterwards. */
+/** The actions on a task in its state; each action has a reason, and is shown as a command afterwards. */
 import { useSignal, type Signal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import type { CreatedLink, Task, TaskState } from "../api/types";
@@ -18,35 +18,35 @@ interface Offer {
   states: readonly TaskState[];
   danger?: boolean;
   body?: Record<string, unknown>;
-  /** Offered only for tasks that wait for an approval. */
+  /** These actions are offered only for tasks that wait for an approval. */
   approve?: boolean;
 }
 
 const OFFERS: readonly Offer[] = [
   { name: "approve", title: "Approve", text: "The task succeeds, and its dependents continue.", states: ["waiting"], approve: true },
   { name: "reject", title: "Reject", text: "The task fails with the error Rejected.", states: ["waiting"], danger: true, approve: false },
-  { name: "run", title: "Run now", text: "It is started now, before its due time.", states: ["scheduled", "waiting"] },
-  { name: "pause", title: "Pause", text: "It does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
-  { name: "resume", title: "Resume", text: "It runs at its due time, or now if that is past.", states: ["paused"] },
-  { name: "retry", title: "Retry", text: "It runs again from its first attempt.", states: ["failed"] },
-  { name: "rollback", title: "Roll back", text: "Its target is asked to undo what it did.", states: ["succeeded", "failed"] },
+  { name: "run", title: "Run now", text: "The task is started now, before its due time.", states: ["scheduled", "waiting"] },
+  { name: "pause", title: "Pause", text: "The task does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
+  { name: "resume", title: "Resume", text: "The task runs at its due time, or now if that is past.", states: ["paused"] },
+  { name: "retry", title: "Retry", text: "The task runs again from its first attempt.", states: ["failed"] },
+  { name: "rollback", title: "Roll back", text: "The task's target is asked to undo its work.", states: ["succeeded", "failed"] },
   {
     name: "cancel",
     title: "Cancel",
-    text: "It will not run. A running attempt is asked to stop.",
+    text: "The task will not run. A running attempt is asked to stop.",
     states: [...OPEN, "paused"],
     danger: true,
     body: { force: true },
   },
 ];
 
-/** Whether a task can be decided now; one that was moved to a later time is decided from then on. */
+/** Whether a task can be decided now; a task that was moved to a later time can be decided from that time on. */
 const awaitsApproval = (task: Task) => task.waiting_for?.reason === "approval" && task.next_at !== task.due_at;
 
 const isOffered = (task: Task) => (offer: Offer) =>
   offer.states.includes(task.state) && (offer.approve === undefined || awaitsApproval(task));
 
-/** The children of a task, as far as they are known. */
+/** The known children of a task. */
 export interface KnownChildren {
   count: number;
   open: number;
@@ -55,7 +55,7 @@ export interface KnownChildren {
 
 const childrenText = ({ count, hasMore }: KnownChildren): string => (hasMore ? `children (${count} or more)` : counted(count, "child", "children"));
 
-/** The cancellation of a task with those that it started, and those that they started. */
+/** The cancellation of a task with its children and their descendants. */
 function cancellation(task: Task, reason: string): Call {
   return {
     method: "POST",
@@ -84,7 +84,7 @@ function callOf(task: Task, offer: Offer, reason: string): Call {
 
 type EventTarget = Extract<NonNullable<Task["target"]>, { kind: "wait_for_event" }>;
 
-/** A signal of the event that a task waits for; a payload that is not JSON is sent as text. */
+/** A signal for the event that a task waits for; a payload that is not JSON is sent as text. */
 function signalOf({ event, key }: EventTarget, text: string): Call {
   const payload = text.trim();
   return {
@@ -136,7 +136,7 @@ export function TaskActions({ task, done, node, children = null }: TaskActionsPr
   });
   const ofChildren: Action = {
     title: "Cancel its children",
-    text: "Tasks that it started, and those that they started, will not run. Running attempts are asked to stop.",
+    text: "Tasks that this task started, directly or indirectly, will not run. Running attempts are asked to stop.",
     verb: "Cancel its children",
     danger: true,
     reason: true,
@@ -194,13 +194,13 @@ function AlsoChildren({ children, checked }: { children: KnownChildren; checked:
 
 function SignalPayload({ payload }: { payload: Signal<string> }) {
   return (
-    <Field label="Payload" hint="JSON: the result of the tasks; none for null.">
+    <Field label="Payload" hint="JSON that becomes the result of the tasks; leave empty for null.">
       <textarea rows={3} value={payload.value} onInput={(event) => (payload.value = event.currentTarget.value)} />
     </Field>
   );
 }
 
-/** A link with which somebody without credentials decides. */
+/** A link with which a person without credentials decides. */
 function NewLink({ task, close }: { task: Task; close: () => void }) {
   const message = useSignal("");
   const days = useSignal("1");
@@ -228,14 +228,14 @@ function NewLink({ task, close }: { task: Task; close: () => void }) {
         <p>
           <code class="key">{made.value.url}</code> <Copy text={made.value.url} />
         </p>
-        <p class="muted">Send it to one person: whoever has it can decide, once.</p>
+        <p class="muted">Send the link to one person. Anyone who has the link can decide, but only once.</p>
       </Dialog>
     );
   }
   return (
     <Dialog title="Create a link" close={close}>
       <form onSubmit={(event) => void submit(event)}>
-        <p>Somebody without credentials approves or rejects the task with it.</p>
+        <p>With the link, a person without credentials approves or rejects the task.</p>
         <Field label="Message" hint="For the person who opens the link.">
           <input maxLength={500} value={message.value} onInput={(event) => (message.value = event.currentTarget.value)} autofocus />
         </Field>

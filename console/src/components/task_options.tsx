@@ -1,35 +1,35 @@
-/** The options of a task besides its type, payload and name, as form fields, request and command. */
+/** A task's options besides its type, payload and name, as form fields, in the request and in the command. */
 import type { Signal } from "@preact/signals";
 import { parsed } from "../json";
 import { Field } from "./basics";
 import { Choice, Text } from "./timing_fields";
 
 interface TaskOption {
-  /** Its path in a request: a field, or a field and a subfield. */
+  /** The option's path in a request: a field, or a field and a subfield. */
   path: string;
   label: string;
   kind: "text" | "number" | "check" | "json" | "tags" | Record<string, string>;
   hint?: string;
-  /** The default: shown in the empty field, and not copied from a task. */
+  /** The default, which is shown in the empty field and is not copied from a task. */
   usual?: string;
   /** The equivalent option of the command. */
   option?: string;
 }
 
 const START: readonly TaskOption[] = [
-  { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Instead of the seconds: such as 2026-12-01T09:00:00+01:00." },
+  { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Instead of the seconds. Such as 2026-12-01T09:00:00+01:00." },
   { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Order among tasks that are due at the same time." },
-  { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started this long after its due time, it fails with Expired." },
-  { path: "fair_key", label: "Fair key", kind: "text", option: "--fair-key", hint: "Tasks of other keys do not wait behind those of this one." },
-  { path: "fair_weight", label: "Weight of the fair key", kind: "number", usual: "1", option: "--fair-weight", hint: "Its share, from 1 to 5, while several keys have many tasks." },
+  { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "A task that has not started this long after its due time fails with Expired." },
+  { path: "fair_key", label: "Fair key", kind: "text", option: "--fair-key", hint: "Tasks of other keys do not wait behind tasks of this key." },
+  { path: "fair_weight", label: "Weight of the fair key", kind: "number", usual: "1", option: "--fair-weight", hint: "The share of the key, from 1 to 5, while several keys have many tasks." },
   { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
   { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
-  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "At most this many seconds; then it fails with LockWaitExpired." },
+  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "At most this many seconds; then the task fails with LockWaitExpired." },
   { path: "lock.mode", label: "The lock is", kind: { "": "for one task, or as many as may hold it", shared: "shared with all tasks that share it" } },
   { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
   { path: "locks", label: "Several locks", kind: "json", usual: "[]", hint: 'Instead of one: JSON such as [{"key": "db-17"}, {"key": "gpu", "mode": "shared"}].' },
   { path: "rate.key", label: "Rate", kind: "text", option: "--rate-key", hint: "Limits how often attempts of all tasks with this key start." },
-  { path: "rate.limit", label: "Starts at most", kind: "number", option: "--rate-limit", hint: "Attempts in the seconds of the next field." },
+  { path: "rate.limit", label: "Starts at most", kind: "number", option: "--rate-limit", hint: "Attempts within the seconds in the next field." },
   { path: "rate.per_seconds", label: "In seconds", kind: "number", usual: "1", option: "--rate-per" },
   { path: "rate.burst", label: "And at once", kind: "number", usual: "0", option: "--rate-burst", hint: "Additional starts after a pause." },
 ];
@@ -39,7 +39,7 @@ const ATTEMPTS: readonly TaskOption[] = [
   { path: "retry.initial_seconds", label: "First wait", kind: "number", usual: "1", hint: "Seconds, at most." },
   { path: "retry.multiplier", label: "Each wait grows by", kind: "number", usual: "2" },
   { path: "retry.max_seconds", label: "Longest wait", kind: "number", usual: "300", hint: "Seconds." },
-  { path: "retry.max_duration_seconds", label: "No attempt later than", kind: "number", option: "--retry-for", hint: "Seconds after the start of the first one." },
+  { path: "retry.max_duration_seconds", label: "No attempt later than", kind: "number", option: "--retry-for", hint: "Seconds after the start of the first attempt." },
   { path: "notify_within_seconds", label: "Reports within seconds", kind: "number", usual: "3600", option: "--notify-within", hint: "For a target that accepts work and reports later." },
   { path: "rollback_on_failure", label: "Roll back when it has failed for good", kind: "check", option: "--rollback-on-failure" },
 ];
@@ -56,14 +56,14 @@ const NOTICES: readonly TaskOption[] = [
   { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
 ];
 const SAME_KEY: readonly TaskOption[] = [
-  { path: "group.id", label: "Member of the group", kind: "text", option: "--group", hint: "It is created if there is none." },
+  { path: "group.id", label: "Member of the group", kind: "text", option: "--group", hint: "The group is created if it does not exist." },
   { path: "unique.key", label: "Only task of the key", kind: "text", option: "--unique", hint: "One of your tasks at a time holds a key." },
   { path: "unique.until", label: "It holds the key", kind: { "": "until it has ended", started: "until it starts" }, option: "--unique-until" },
   { path: "unique.on_conflict", label: "If another task holds it", kind: { "": "that one is kept", replace: "that one gets these fields", refuse: "this is refused" }, option: "--on-conflict" },
   { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each further creation with the key replaces its fields." },
-  { path: "debounce.seconds", label: "For seconds", kind: "number", option: "--debounce", hint: "From the latest creation, instead of a due time." },
+  { path: "debounce.seconds", label: "For seconds", kind: "number", option: "--debounce", hint: "Seconds from the latest creation, instead of a due time." },
   { path: "debounce.max_seconds", label: "At the latest after", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
-  { path: "order.key", label: "After the tasks of the key", kind: "text", option: "--order", hint: "It waits for the outcome of those created before." },
+  { path: "order.key", label: "After the tasks of the key", kind: "text", option: "--order", hint: "The task waits for the outcome of tasks that were created before it." },
   { path: "order.on_failure", label: "If it fails for good", kind: { "": "the next one runs", stop: "the next ones wait until it is retried or deleted" }, option: "--order-stop" },
 ];
 const GROUPS: readonly [string, readonly TaskOption[]][] = [
@@ -74,15 +74,15 @@ const GROUPS: readonly [string, readonly TaskOption[]][] = [
   ["Other tasks of the same key", SAME_KEY],
 ];
 const OPTIONS = GROUPS.flatMap(([, options]) => options);
-/** Subfields that are meaningless without the naming one. */
+/** Subfields that have no meaning without the subfield that names the object. */
 const NAMED_BY: Record<string, string> = { lock: "lock.key", rate: "rate.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key", order: "order.key", group: "group.id" };
-/** Fields of a single creation, which copies and a schedule's tasks do not have. */
+/** Fields for a single creation, which are not used for copies and for a schedule's tasks. */
 const OF_ONE_CREATION = ["due_at", "unique", "debounce", "order", "group"];
 const isOfOne = (path: string): boolean => OF_ONE_CREATION.includes(path.split(".")[0] ?? "");
-/** The value unless the request sets another. */
+/** The value that is used unless the request sets another. */
 const CHECKED = ["notify_on.failed"];
 
-/** The input by option path; for a checkbox, whether it is checked. */
+/** The input by option path; a checkbox has a boolean. */
 export type OptionValues = Record<string, string | boolean>;
 
 /** The values of an existing or a new task. */
@@ -157,7 +157,7 @@ export function patchOf(before: Record<string, unknown>, after: Record<string, u
 
 const isPart = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The fields in groups; schedules omit the due time of a single task. */
+/** The fields in groups, for schedules without the due time of a single task. */
 export function TaskOptionFields({ values, changed, ofSchedule = false }: { values: Signal<OptionValues>; changed?: () => void; ofSchedule?: boolean }) {
   const set = (path: string, value: string | boolean) => {
     values.value = { ...values.value, [path]: value };

@@ -1,4 +1,4 @@
-/** A table of tasks. On a narrow screen each row is a card. */
+/** A table of tasks. On a narrow screen, each row is a card. */
 import { useComputed, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { VNode } from "preact";
 import { memo } from "preact/compat";
@@ -30,7 +30,7 @@ interface TaskTableProps {
   tasks: readonly TaskSummary[];
   label: string;
   shown?: readonly string[];
-  /** The ids of selected tasks; rows can be selected if given. */
+  /** The ids of selected tasks; if this is given, rows can be selected. */
   selected?: Signal<ReadonlySet<string>>;
 }
 
@@ -70,7 +70,7 @@ export function TaskTable({ tasks, label, shown = DEFAULT, selected }: TaskTable
 
 const toggles = new WeakMap<Signal<ReadonlySet<string>>, (id: string) => void>();
 
-/** The function that selects a row or not: always the same, so that unchanged rows are not drawn again. */
+/** The function that selects or deselects a row, which never changes, so that unchanged rows are not drawn again. */
 function toggle(selected: Signal<ReadonlySet<string>>): (id: string) => void {
   const known = toggles.get(selected);
   if (known) return known;
@@ -83,7 +83,7 @@ function toggle(selected: Signal<ReadonlySet<string>>): (id: string) => void {
   return made;
 }
 
-/** A short explanation of its state. */
+/** A short explanation of a task's state. */
 function note(task: TaskSummary): string {
   if (task.error && task.state !== "succeeded") return hiddenText(`${task.error.type}: ${task.error.message}`);
   if (task.waiting_for) return task.waiting_for.text;
@@ -157,7 +157,7 @@ const CELLS: Record<Column, (task: TaskSummary) => VNode> = {
   ),
 };
 
-/** A listed task merged with pushed changes; fields that are not pushed are updated with the next reading. */
+/** A listed task with its pushed changes; fields that are not pushed are updated by the next reading. */
 function merged(task: TaskSummary, pushed: WatchedTask): TaskSummary {
   const { state, due_at, started_at, finished_at, attempt, tags, name, version } = pushed;
   const progress = pushed.progress as TaskSummary["progress"];
@@ -166,7 +166,7 @@ function merged(task: TaskSummary, pushed: WatchedTask): TaskSummary {
   return { ...task, state, due_at, started_at, finished_at, attempt, tags, name, version, progress, waiting_for, requested_action, error: pushed.error };
 }
 
-/** Updates a list of tasks with pushed changes: the newest version by id; null for a deleted task. */
+/** Updates a list of tasks with pushed changes, which are the newest versions by id, or null for a deleted task. */
 export function useNewest(read: ReadonlySignal<readonly TaskSummary[] | null>, pushed: ReadonlySignal<Map<string, WatchedTask | null>>) {
   return useComputed(() =>
     (read.value ?? []).flatMap((task) => {

@@ -1,4 +1,4 @@
-/** Form fields for a schedule's timing: one of six kinds, its zone, and its calendars. */
+/** Form fields for a schedule's timing, which has one of six kinds, a zone, and calendars. */
 import type { Signal } from "@preact/signals";
 import { useReading } from "../api/reading";
 import type { Calendar, CalendarPage, Schedule } from "../api/types";
@@ -16,7 +16,7 @@ export const EXCLUDED: Record<string, string> = {
 
 export type Kind = "cron" | "rate" | "interval" | "dates" | "permanent" | "timings";
 
-/** The input as text; empty means unset. */
+/** The input as text, where an empty text means unset. */
 export interface TimingValues {
   kind: Kind;
   cron: string;
@@ -70,7 +70,7 @@ export function initialTiming(schedule?: Schedule): TimingValues {
 const linesOf = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
 const listed = (text: string): string[] => text.split(",").flatMap((each) => each.trim() || []);
 
-/** The fields of a request; empty ones are null, so that an update removes them. */
+/** The fields of a request; empty fields are null, so that an update removes them. */
 export function timingBody(values: TimingValues): Record<string, unknown> {
   const written: Record<Kind, unknown> = {
     cron: values.cron,
@@ -98,7 +98,7 @@ export function timingBody(values: TimingValues): Record<string, unknown> {
   };
 }
 
-/** The equivalent command options; null if one of several timings has none. */
+/** The equivalent command options; null if one of several timings has no option. */
 export function timingOptions(values: TimingValues): string[] | null {
   const several = linesOf(values.timings).map((line) => optionOf(timingIn(line)));
   if (values.kind === "timings" && several.includes(null)) return null;
@@ -130,7 +130,7 @@ export function timingOptions(values: TimingValues): string[] | null {
 
 const KINDS: Record<Kind, string> = {
   cron: "Cron: at times of the calendar",
-  rate: "Rate: after a fixed time, again and again",
+  rate: "Rate: repeatedly after a fixed time",
   interval: "Interval: every month, week or day (ISO 8601)",
   dates: "Dates: a list of times",
   permanent: "Permanent: again after each run has ended",
@@ -145,13 +145,13 @@ export function TimingFields({ values }: { values: Signal<TimingValues> }) {
       <div class="fields">
         <Choice label="Runs" value={kind} options={KINDS} set={(each) => set({ kind: each as Kind })} />
         {kind === "cron" && <Text label="Cron" value={values.value.cron} set={(cron) => set({ cron })} required hint="Minute, hour, day of month, month, weekday; six fields begin with seconds. L, W and # work." />}
-        {kind === "rate" && <Text label="Every" value={values.value.rate} set={(rate) => set({ rate })} required hint="Such as 5 minutes, 4h30m or 36 hours: elapsed time." />}
+        {kind === "rate" && <Text label="Every" value={values.value.rate} set={(rate) => set({ rate })} required hint="Elapsed time, such as 5 minutes, 4h30m or 36 hours." />}
         {kind === "interval" && <Text label="Interval" value={values.value.interval} set={(interval) => set({ interval })} required hint="Such as P1M, P2W or R5/2026-12-31T18:00:00/P1M." />}
         {kind === "permanent" && <Text label="Seconds between runs" value={values.value.permanent} set={(permanent) => set({ permanent })} required number hint="From the end of one run to the start of the next." />}
         <Zone value={values.value.timezone} set={(timezone) => set({ timezone })} />
       </div>
       {kind === "dates" && (
-        <Field label="Dates" hint="One per line, such as 2026-12-24T09:00:00: local time of the zone, unless it has an offset.">
+        <Field label="Dates" hint="One per line, such as 2026-12-24T09:00:00. In the zone's local time, unless there is an offset.">
           <textarea rows={4} required spellcheck={false} value={values.value.dates} onInput={(event) => set({ dates: event.currentTarget.value })} />
         </Field>
       )}
@@ -188,7 +188,7 @@ function Limits({ values, set }: { values: TimingValues; set: Set }) {
       <summary>Calendars, dates, start, end and jitter</summary>
       {calendars.length > 0 && (
         <fieldset class="checks">
-          <legend>Calendars that decide when it does not run</legend>
+          <legend>Calendars that decide when the schedule does not run</legend>
           {calendars.map(({ name }) => (
             <label key={name}>
               <input type="checkbox" checked={chosen.includes(name)} onChange={() => toggle(name)} /> {name}
@@ -205,8 +205,8 @@ function Limits({ values, set }: { values: TimingValues; set: Set }) {
         <Text label="Runs left" value={values.remaining_runs} set={(remaining_runs) => set({ remaining_runs })} number hint="Empty: no limit." />
         <Text label="Dates added" value={values.extra_dates} set={(extra_dates) => set({ extra_dates })} hint="Such as 2026-12-30T09:00:00, separated by commas." />
         <Text label="Dates left out" value={values.excluded_dates} set={(excluded_dates) => set({ excluded_dates })} hint="Days or times, such as 2026-12-28, separated by commas." />
-        <Text label="Spread in seconds" value={values.spread_seconds} set={(spread_seconds) => set({ spread_seconds })} number hint="All occurrences have the same delay within this, which follows from the name." />
-        <Text label="Jitter in seconds" value={values.jitter_seconds} set={(jitter_seconds) => set({ jitter_seconds })} number hint="Each occurrence has a random delay of its own, up to this." />
+        <Text label="Spread in seconds" value={values.spread_seconds} set={(spread_seconds) => set({ spread_seconds })} number hint="All occurrences have the same delay up to this time, which is derived from the name." />
+        <Text label="Jitter in seconds" value={values.jitter_seconds} set={(jitter_seconds) => set({ jitter_seconds })} number hint="Each occurrence has its own random delay, up to this time." />
         {values.kind === "cron" && (
           <Choice label="Dialect" value={values.dialect} set={(dialect) => set({ dialect })} options={DIALECTS} />
         )}

@@ -1,8 +1,8 @@
-/** One of several timings as a line of text: its kind and value. */
+/** One of several timings as a line of text with its kind and value. */
 import type { Schedule } from "../api/types";
 
 type SingleTiming = NonNullable<Schedule["timings"]>[number];
-/** Its form in a request: one of four kinds. */
+/** The timing's form in a request, which has one of four kinds. */
 type SingleTimingRequest = Partial<{ cron: string; dialect: string; rate: string; interval: string; dates: string[] }>;
 
 /** The cron dialects by their names in the form. */
@@ -22,7 +22,7 @@ export function lineOf({ cron, dialect, rate, interval, dates }: SingleTiming): 
   return interval ? `interval ${interval}` : `dates ${dates?.join(", ")}`;
 }
 
-/** Parse a line as a timing; without a kind it counts as cron, which the server validates. */
+/** Parse a line as a timing; a line without a kind is read as cron, which the server validates. */
 export function timingIn(line: string): SingleTimingRequest {
   const [, kind, text = ""] = /^(\S+)\s+(.*)$/.exec(line.trim()) ?? [];
   switch (kind) {
@@ -39,7 +39,7 @@ export function timingIn(line: string): SingleTimingRequest {
   }
 }
 
-/** The value for the command's `--timing`; null if it cannot be expressed. */
+/** The value for the command's `--timing`; null if the timing cannot be expressed. */
 export function optionOf({ cron, dialect, rate, interval }: SingleTimingRequest): string | null {
   if (cron) return `${dialect ?? "cron"} ${cron}`;
   if (rate) return `rate ${rate}`;

@@ -1,4 +1,5 @@
-/** The type of a new task: suggests known types, and shows the payload that the handler takes and the options that tasks have by default. */
+/** The field for a new task's type. It suggests known types, and shows the handler's payload and the default options.
+ * */
 import type { ReadonlySignal } from "@preact/signals";
 import { useResource } from "../api/resource";
 import type { TaskTypeInfo, TypePage } from "../api/types";
@@ -52,7 +53,7 @@ export function knownType(types: TypePage | null, name: string): TaskTypeInfo | 
   return types?.types.find((each) => each.type === name);
 }
 
-/** The payload to begin with; null if the type has no schema. */
+/** The initial payload; null if the type has no schema. */
 export function payloadOf(found: TaskTypeInfo | undefined): string | null {
   return found?.payload_schema ? JSON.stringify(template(found.payload_schema as Schema), null, 2) : null;
 }

@@ -13,7 +13,7 @@ import { Message } from "./payload_view";
 const MARKS: Record<Gate["state"], string> = { passed: "✓", waiting: "●", ahead: "○", unknown: "?" };
 
 export function Why({ explanation }: { explanation: TaskExplanation }) {
-  // The time before the due time and between two runs is not a delay, and would dwarf the others.
+  // The time before the due time and between two runs is not a delay, and would dwarf the other parts.
   const lengthOf = (gate: Gate) => (gate.name === "ended" || (gate.name === "due" && gate.state === "passed") ? 0 : (gate.duration_ms ?? 0));
   const longest = Math.max(1, ...explanation.gates.map(lengthOf));
   const isOpen = explanation.gates.some((gate) => gate.state === "waiting");
@@ -30,7 +30,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
             </span>
             <span class="gate-name">{gate.name.replaceAll("_", " ")}</span>
             <span class="gate-text">
-              {/* The text above already says what it waits for. */}
+              {/* The text above already says what the task waits for. */}
               {!(gate.state === "waiting" && explanation.text.startsWith(gate.text)) && hiddenText(inZone(gate.text))} <WaitsFor gate={gate} />
               {gate.state === "waiting" && gate.until && (
                 <span class="muted">
@@ -77,7 +77,7 @@ function WaitsFor({ gate: { waits_for: waits } }: { gate: Gate }) {
   );
 }
 
-/** The outcome of a schedule's latest occurrence, or of the requested one. */
+/** The outcome of a schedule's latest or requested occurrence. */
 export function ScheduleWhy({ name, path }: { name: string; path: string }) {
   const typed = useSignal("");
   const at = useSignal("");

@@ -1,4 +1,4 @@
-/** Bulk operations: the latest, or one, with progress, rejections and a stop button. */
+/** The latest bulk operations, or one of them, with progress, rejections and a stop button. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { command } from "../api/client";
@@ -12,7 +12,7 @@ import { counted } from "../time";
 
 const EVERY_MS = 2000;
 
-/** Operations are not pushed; a running one is polled every two seconds. */
+/** Operations are not pushed, so a running operation is polled every two seconds. */
 function useReading<T>(resource: Resource<T>, isRunning: (data: T) => boolean): void {
   const read = resource.data.value;
   useEffect(() => {
@@ -48,7 +48,7 @@ export function BulkOperations() {
   );
 }
 
-/** Whether it is one of the system's own operations that has ended without a task to act on. */
+/** Whether the operation is one of the system's own and has ended without a task to act on. */
 const isIdle = (operation: BulkOperation): boolean => operation.created_by === null && operation.finished_at !== null && operation.matched === 0;
 
 function Table({ operations, done }: { operations: readonly BulkOperation[]; done: () => void }) {
@@ -96,7 +96,7 @@ function Table({ operations, done }: { operations: readonly BulkOperation[]; don
   );
 }
 
-/** A count; on narrow screens, which have no headings, with its name. */
+/** A count, with its name on narrow screens, which have no headings. */
 const Count = ({ label, value }: { label: string; value: number }) => (
   <td class="number">
     {value.toLocaleString("en")} <span class="narrow-only muted">{label}</span>
@@ -163,7 +163,7 @@ function Stop({ operation, done }: { operation: BulkOperation; done: () => void 
   if (operation.finished_at || operation.topology_id) return null;
   const action: Action = {
     title: "Stop",
-    text: "Changes already made are kept, and some more tasks may still change for a few seconds.",
+    text: "Changes already made are kept, and more tasks may change for a few seconds.",
     verb: "Stop",
     danger: true,
     call: () => ({ method: "POST", path: `/v1/bulk-operations/${operation.id}/cancel`, body: {}, command: command("bulk", "cancel", operation.id) }),

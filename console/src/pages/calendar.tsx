@@ -1,4 +1,4 @@
-/** One calendar: its days drawn as months, its times as text, the schedules that use it, and its actions. */
+/** One calendar, with its days drawn as months, its times as text, the schedules that use it, and its actions. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useReading } from "../api/reading";
@@ -24,7 +24,7 @@ export function CalendarDetail({ subject: name }: { subject: string }) {
   if (!read) return calendar.problem.value ? <ProblemBox problem={calendar.problem.value} retry={reload} /> : <p class="muted">Loading the calendar…</p>;
   const remove: Action = {
     title: `Delete ${read.name}`,
-    text: "This is rejected while a schedule uses it.",
+    text: "The deletion is rejected while a schedule uses the calendar.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("calendars", "delete", read.name) }),

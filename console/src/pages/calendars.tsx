@@ -1,4 +1,4 @@
-/** The calendars: named sets of times that exclude, or limit, runs of schedules. */
+/** The calendars, which are named sets of times that exclude or limit schedules' runs. */
 import { useSignal } from "@preact/signals";
 import { useReading } from "../api/reading";
 import type { Calendar, CalendarPage } from "../api/types";
@@ -27,8 +27,8 @@ export function Calendars() {
       {making.value && <CalendarForm close={() => (making.value = false)} />}
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more calendars" : "No calendars yet"}>
-        <p>A calendar is a set of dates, weekdays, hours and periods. A schedule that names it does not run in these times, or only in them.</p>
-        <p>Files of calendar programs (iCalendar) work, too:</p>
+        <p>A calendar is a set of dates, weekdays, hours and periods. A schedule that names the calendar does not run in these times, or runs only in these times.</p>
+        <p>You can also use files from calendar programs (iCalendar):</p>
         <Command text="duetime calendars put uk-holidays holidays.ics --timezone Europe/London" />
       </NoneFound>
       {read && read.entries.length > 0 && (

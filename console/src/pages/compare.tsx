@@ -1,4 +1,4 @@
-/** Two tasks side by side: what differs in their times, outcomes, payloads and results. */
+/** Two tasks side by side, with the differences in their times, outcomes, payloads and results. */
 import type { ComponentChildren } from "preact";
 import { hiddenText } from "../api/codec";
 import { useResource } from "../api/resource";

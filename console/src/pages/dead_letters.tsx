@@ -1,4 +1,4 @@
-/** Dead letters: finally failed tasks, grouped by type and error; each group can be retried or discarded. */
+/** Dead letters are tasks that have failed for good, grouped by type and error; each group can be retried or discarded. */
 import { useSignal } from "@preact/signals";
 import { ApiProblem, ask, command } from "../api/client";
 import { hiddenText } from "../api/codec";
@@ -22,7 +22,7 @@ interface Group {
   tasks: TaskSummary[];
 }
 
-/** Groups by descending frequency; tasks in list order. */
+/** Groups in order of descending frequency, with tasks in list order. */
 function groupsOf(tasks: readonly TaskSummary[]): Group[] {
   const found = new Map<string, Group>();
   for (const task of tasks) {
@@ -37,7 +37,7 @@ function groupsOf(tasks: readonly TaskSummary[]): Group[] {
 
 export function DeadLetters() {
   const asked = new URLSearchParams({ state: "failed", limit: String(LIMIT) });
-  // Groups have no totals of their own in the API: all failed tasks are read for them.
+  // The API has no totals for groups, so all failed tasks are read to compute them.
   const page = useReading<TaskPage, ListedTask>(`/v1/tasks?${asked}`, { entries: (each) => each.tasks, enough: Infinity });
   const summary = useResource<Summary>("/v1/summary");
   const chosen = useSignal<{ group: Group; act: "retry" | "discard" } | null>(null);
@@ -54,12 +54,12 @@ export function DeadLetters() {
       <div class="page-head">
         <div>
           <h1>Dead letters</h1>
-          <p class="muted">Tasks that have failed for good: after their last attempt, or with an error that is not retried.</p>
+          <p class="muted">Tasks that have failed for good, after their last attempt or with an error that is not retried.</p>
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
       <NoneFound reading={page} title="No task has failed for good">
-        <p>A task that fails is retried by its policy first. Those that still fail are listed here, until you retry or delete them.</p>
+        <p>A task that fails is first retried according to its policy. Tasks that still fail are listed here until you retry or delete them.</p>
         <Command text="duetime dead-letters list" />
       </NoneFound>
       {read && read.entries.length > 0 && (
@@ -130,7 +130,7 @@ interface GroupAction {
 
 function groupAction(act: "retry" | "discard", group: Group): GroupAction {
   const name = `${group.error} in ${group.type}`;
-  if (act === "retry") return { title: `Retry ${name}`, text: "Each task runs again from its first attempt. Those that fail again come back here.", verb: "Retry", path: "/v1/tasks/retry", words: ["dead-letters", "retry"], pace: "10" };
+  if (act === "retry") return { title: `Retry ${name}`, text: "Each task runs again from its first attempt. Tasks that fail again are listed here again.", verb: "Retry", path: "/v1/tasks/retry", words: ["dead-letters", "retry"], pace: "10" };
   return {
     title: `Discard ${name}`,
     text: "Deletes the tasks of this group with payloads, results and attempts. This cannot be undone. A task that no longer matches is kept.",
@@ -183,7 +183,7 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
             {found.value.next_token ? " so far; there may be more" : ""}. Tasks that fail from now on are not included. What takes longer than a second continues as a bulk operation.
           </p>
         )}
-        <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required={act === "retry"} number hint={act === "retry" ? "Slow enough for what failed to recover." : "Leave empty for as fast as possible."} />
+        <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required={act === "retry"} number hint={act === "retry" ? "Slow enough for the failed target to recover." : "Leave empty for as fast as possible."} />
         <Field label="Reason" hint={act === "retry" ? "Shown in the events of each task. Optional." : "Shown with the bulk operation. Optional."}>
           <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
         </Field>

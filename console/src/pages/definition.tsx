@@ -1,4 +1,4 @@
-/** One topology definition: a version with its parameters and nodes, its changes, and running it. */
+/** One topology definition, with a version's parameters and nodes, its changes, and a form to run it. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -20,7 +20,7 @@ export function DefinitionDetail({ subject: name }: { subject: string }) {
   if (!read) return definition.problem.value ? <ProblemBox problem={definition.problem.value} retry={() => void definition.reload()} /> : <p class="muted">Loading the definition…</p>;
   const remove: Action = {
     title: `Delete ${read.name}`,
-    text: "All of its versions are deleted. This is rejected while a schedule runs it; existing runs are not affected.",
+    text: "All versions of the definition are deleted. The deletion is rejected while a schedule runs the definition; existing runs are not affected.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("topologies", "definitions", "delete", read.name) }),
@@ -166,7 +166,7 @@ function Changes({ path, name, from, to }: { path: string; name: string; from: s
   );
 }
 
-/** A parameter's value as input text: plain for text parameters, JSON for others. */
+/** A parameter's value as input text, which is plain for text parameters and JSON for others. */
 function valueOf(type: string, text: string): unknown {
   if (type === "string") return text;
   try {

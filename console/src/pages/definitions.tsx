@@ -1,4 +1,4 @@
-/** The topology definitions: named graphs with versions and parameters. */
+/** The topology definitions, which are named graphs with versions and parameters. */
 import { useReading } from "../api/reading";
 import type { DefinitionPage, DefinitionSummary } from "../api/types";
 import { Command, Pager, ProblemBox, Relative, Time } from "../components/basics";

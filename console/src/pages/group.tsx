@@ -1,4 +1,4 @@
-/** One group: its members by state, the first of them, and actions on all of them. */
+/** One group, with its members by state, its first members, and actions on all members. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -28,7 +28,7 @@ export function GroupDetail({ subject: id }: { subject: string }) {
   };
   const cancel: Action = {
     title: `Cancel the members of ${id}`,
-    text: `${counted(open, "member")} have not ended. Running ones continue.`,
+    text: `${counted(open, "member")} have not ended. Running members continue.`,
     verb: "Cancel the members",
     danger: true,
     call: () => ({ method: "POST", path: `${path}/cancel`, body: {}, command: command("groups", "cancel", id) }),

@@ -19,7 +19,7 @@ export function Groups() {
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more groups" : "No groups yet"}>
-        <p>Tasks that name the same group belong together. Once it is closed and all of them have ended, a task can run.</p>
+        <p>Tasks that name the same group belong together. Once the group is closed and all of its tasks have ended, another task can run.</p>
         <Command text="duetime tasks create import --group import-17" />
       </NoneFound>
       {read && read.entries.length > 0 && (

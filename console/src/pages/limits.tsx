@@ -1,4 +1,5 @@
-/** Resources that tasks of one key share: rates, locks, unique keys and ordered keys; another kind is a section here. */
+/** Resources that tasks with the same key share: rates, locks, unique keys and ordered keys. Each kind is a section
+ * here. */
 import { useReading } from "../api/reading";
 import type { OrderedKeyPage, RatePage, RateSummary, UniqueKeyPage } from "../api/types";
 import { Command, ProblemBox, Relative, StateChip, Time } from "../components/basics";

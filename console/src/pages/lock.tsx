@@ -1,4 +1,4 @@
-/** One lock: its holders, its waiting tasks in order, and its forced release. */
+/** One lock, with its holders, its waiting tasks in order, and its forced release. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -19,7 +19,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
   if (!read) return lock.problem.value ? <ProblemBox problem={lock.problem.value} retry={reload} /> : <p class="muted">Loading the lock…</p>;
   const release: Action = {
     title: `Release ${read.key} by force`,
-    text: `The first waiting task gets the lock at once. ${counted(read.holders.length, "holder")} will learn of it with the next heartbeat and stop; until then two tasks may believe that they hold it.`,
+    text: `The first waiting task gets the lock at once. ${counted(read.holders.length, "holder")} will learn of the release with the next heartbeat and stop; until then, two tasks may believe that they hold the lock.`,
     verb: "Release by force",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("locks", "release", read.key) }),

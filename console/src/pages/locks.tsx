@@ -1,4 +1,4 @@
-/** A part of the page of limits: recently used locks with their holders and expiry times. */
+/** The part of the limits page with recently used locks, their holders and their expiry times. */
 import { useReading } from "../api/reading";
 import type { LockPage } from "../api/types";
 import { Command, Pager, ProblemBox, Relative } from "../components/basics";

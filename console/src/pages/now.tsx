@@ -1,4 +1,4 @@
-/** What needs attention now: tasks that are overdue, that run, that have just ended, and that come next. */
+/** Tasks that need attention now: tasks that are overdue, running, just ended, or next. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useLive, type WatchedTask } from "../api/live";
 import { useReading } from "../api/reading";
@@ -24,7 +24,7 @@ interface Part {
   limit: number;
   /** A time parameter with the current time. */
   bound?: string;
-  /** The search of the whole list. */
+  /** The search for the complete list. */
   all: Record<string, string>;
 }
 
@@ -63,7 +63,7 @@ function List({ part: { title, none, filter, limit, bound, all } }: { part: Part
   const waiting = useSignal(0);
   useLive("mine", ({ id, item }) => {
     if (reading.found.peek()?.entries.some((task) => task.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
-    // Tasks move between the lists; many changes are one reading.
+    // Tasks move between the lists, and many changes cause a single reading.
     waiting.value ||= window.setTimeout(() => {
       waiting.value = 0;
       reading.refresh();

@@ -1,4 +1,4 @@
-/** The overview: task counts, overdue tasks, cost, recent failures, and upcoming runs. */
+/** The overview, with task counts, overdue tasks, cost, recent failures, and upcoming runs. */
 import type { ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import { useReading, type Reading } from "../api/reading";
@@ -17,7 +17,8 @@ import { counted, dayOf, duration, now } from "../time";
 export function Overview() {
   const summary = useResource<Summary>("/v1/summary");
   const failed = useTasks({ state: ["failed"] }, SHOWN_FAILED);
-  // By state, because tasks that wait for a lock or an approval would hide those that were not started.
+  // The lists are read by state, because tasks that wait for a lock or an approval would hide tasks that were not
+  // started.
   const overdue = useTasks({ state: ["scheduled"], order: "asc" }, SAMPLE, "due_before", -LATE_MS);
   const held = useTasks({ state: ["waiting"], order: "asc" }, SAMPLE, "due_before", -LATE_MS);
   const next = useTasks({ state: ["scheduled"], order: "asc" }, SAMPLE, "due_after");
@@ -118,8 +119,8 @@ interface HealthProps {
   counted: number;
 }
 
-/** Problems that keep tasks from running, each with a link to the page where it can be fixed. What cannot be known is
- * reported as such, never as good. */
+/** Problems that keep tasks from running, each with a link to the page where it can be fixed. Unknown facts are
+ * reported as unknown, never as good. */
 function Health({ overdue, held, switches, dispatch, failed, counted: count }: HealthProps) {
   return (
     <section class="card health">
@@ -155,7 +156,7 @@ function SwitchChecks({ switches: { data, problem } }: { switches: Resource<Swit
   );
 }
 
-/** Why a list cannot answer whether something exists; empty if it can. */
+/** The reason why a list cannot tell whether matching tasks exist; empty if it can. */
 function unknownOf({ found, problem, isOld }: Tasks): string {
   const read = found.value;
   if (problem.value) return problem.value.title;
@@ -163,7 +164,7 @@ function unknownOf({ found, problem, isOld }: Tasks): string {
   return read.isKnown ? "" : `${counted(read.examined, "task")} examined so far, without a result`;
 }
 
-/** Whether due tasks start: the oldest tasks that are due and still scheduled. */
+/** Whether due tasks start, judged by the oldest tasks that are due and still scheduled. */
 function Backlog({ reading }: { reading: Tasks }) {
   const found = reading.found.value;
   const [oldest] = found?.entries ?? [];
@@ -181,7 +182,7 @@ function Backlog({ reading }: { reading: Tasks }) {
   return <Check good to={to}>Due tasks start, no backlog</Check>;
 }
 
-/** Tasks past their due time that wait for something: information, not a fault. */
+/** Tasks past their due time that wait for a condition, which is information and not a fault. */
 function Held({ reading }: { reading: Tasks }) {
   const found = reading.found.value;
   const [oldest] = found?.entries ?? [];
@@ -201,7 +202,7 @@ function Failures({ reading, count }: { reading: Tasks; count: number }) {
   const listed = reading.found.value?.entries.length ?? 0;
   const to = href(["dead-letters"]);
   const reason = unknownOf(reading);
-  // The list of failed tasks has them at once; the counts still have those that were retried since.
+  // The list of failed tasks is up to date at once, while the counts still include tasks that were retried since.
   const failed = reason || listed ? Math.max(count, listed) : 0;
   if (failed) return <Check good={false} to={to}>{counted(failed, "task")} failed for good</Check>;
   if (reason) return <Check good={reason === "loading" ? "loading" : "unknown"} to={to}>Failed tasks{reason === "loading" ? "" : `: not known. ${reason}`}</Check>;
@@ -227,7 +228,7 @@ function DispatchChecks({ status }: { status: DispatchStatus }) {
   );
 }
 
-/** Good, bad, neutral information (null), not known, or still loading. */
+/** The result of a check: good, bad, neutral information (null), not known, or still loading. */
 type Verdict = boolean | null | "unknown" | "loading";
 
 function markOf(good: Verdict): [kind: string, sign: string] {
@@ -255,11 +256,11 @@ function oldestDue(readings: readonly Tasks[]): number | null {
     if (each.problem.value || (!first && unknownOf(each))) return null;
     return first ? Date.parse(first.due_at) : Infinity;
   });
-  // What one list does not show may be older than what another one shows.
+  // A task that one list does not show may be older than the tasks that another list shows.
   return due.some((at) => at === null) ? null : Math.min(...due.map(Number));
 }
 
-/** Figures of the last ended tasks and of waiting ones. */
+/** Figures about the latest tasks to end and about waiting tasks. */
 function OnTime({ overdue, held, ended }: { overdue: Tasks; held: Tasks; ended: Tasks }) {
   const read = ended.found.value;
   const late = (read?.entries ?? []).flatMap((task) => (task.lateness_ms === null ? [] : [task.lateness_ms])).sort((a, b) => a - b);
@@ -351,8 +352,8 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const SHORTEST_SPAN_MS = 60_000;
 
-/** Estimated cost of the last ended tasks: of today, or of a day at their rate if today has more; with the estimate's
- * exclusions. */
+/** The estimated cost of the latest tasks to end: for today, or for a day at the current rate if there are more tasks
+ * today; with the estimate's exclusions. */
 function Spending({ ended: reading }: { ended: Tasks }) {
   const ended = reading.found.value;
   const tasks = ended?.entries.filter((task) => task.finished_at) ?? [];
@@ -360,9 +361,9 @@ function Spending({ ended: reading }: { ended: Tasks }) {
   const total = tasks.reduce((sum, task) => sum + task.cost_dollars, 0);
   const [first] = times;
   const today = tasks.filter((task) => dayOf(Date.parse(task.finished_at ?? "")) === dayOf(now.value));
-  // The page is in the order of ends: it has all of today's tasks if it includes an earlier one, or if it has all tasks.
+  // The page is in the order of ends, so it has all of today's tasks if it includes an earlier task or has all tasks.
   const isWhole = ended !== null && ended.isKnown && (today.length < tasks.length || !ended.token);
-  // Tasks beyond the page ended earlier, so the page covers its whole span; otherwise the span is at least an hour.
+  // If tasks beyond the page ended earlier, the page covers its complete span; otherwise, the span is at least an hour.
   const span = first === undefined ? 0 : Math.max(now.value - first, ended?.token ? SHORTEST_SPAN_MS : HOUR_MS);
   return (
     <section class="card">

@@ -1,4 +1,4 @@
-/** One rate: its limit, use and waiting tasks in order; pause, reset and pin. */
+/** One rate, with its limit, use and waiting tasks in order, and the actions pause, reset and pin. */
 import { useSignal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import { useResource } from "../api/resource";
@@ -28,7 +28,7 @@ export function RateDetail({ subject: key }: { subject: string }) {
   });
   const pin: Action = {
     title: `Pin the limit of ${read.key}`,
-    text: "It replaces the limits that tasks request, until it is unpinned.",
+    text: "The pinned limit replaces the limits that tasks request, until it is unpinned.",
     verb: "Pin",
     reason: true,
     call: (reason) => ({ method: "PUT", path, body: { limit: Number(limit.value), per_seconds: Number(seconds.value), reason } }),
@@ -50,10 +50,10 @@ export function RateDetail({ subject: key }: { subject: string }) {
     call: () => ({ method: "DELETE", path, command: command("rates", "unpin", read.key) }),
   };
   const actions = [
-    read.paused_at ? simple("Resume", "The first 100 waiting tasks are checked at once, others within 85 seconds.") : simple("Pause", "Nothing of it starts until it is resumed; running attempts continue."),
+    read.paused_at ? simple("Resume", "The first 100 waiting tasks are checked at once, others within 85 seconds.") : simple("Pause", "No task with this rate starts until the rate is resumed; running attempts continue."),
     pin,
     ...(read.pinned ? [unpin] : []),
-    simple("Reset", "Forgets the counted starts and the waiting line: for one window twice as many can start."),
+    simple("Reset", "Forgets the counted starts and the waiting line, so that twice as many tasks can start within one window."),
   ];
   return (
     <>

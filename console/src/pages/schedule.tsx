@@ -1,4 +1,4 @@
-/** One schedule: its runs as a strip, upcoming runs, settings and actions. */
+/** One schedule, with its runs as a strip, upcoming runs, settings and actions. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { command } from "../api/client";
@@ -36,7 +36,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
     if (!isSnapshot || version > (schedule.data.peek()?.version ?? 0)) reload();
   });
   const changed = (now: Schedule) => {
-    // The next change must begin from it, also before it is read again.
+    // The next change must start from this version, even before the schedule is read again.
     schedule.set(now);
     reload();
   };
@@ -99,11 +99,11 @@ function Actions({ schedule, path, done, changed }: { schedule: Schedule; path: 
     }),
     ...more,
   });
-  const pause = act("Pause", "Its queued tasks will not run, until it is resumed.", "pause");
-  const resume = act("Resume", "It runs from now on; what was missed in the pause is not caught up.", "resume");
-  const run = act("Run now", "Its task runs once, now. Its timing stays as it is.", "run");
+  const pause = act("Pause", "The schedule's queued tasks will not run, and no new runs start until the schedule is resumed.", "pause");
+  const resume = act("Resume", "The schedule runs from now on; runs missed during the pause are not caught up.", "resume");
+  const run = act("Run now", "The schedule's task runs once, now. The timing does not change.", "run");
   const remove: Action = {
-    ...act("Delete", "Its queued tasks will not run. Tasks that have run stay.", "delete", { danger: true, reason: false }),
+    ...act("Delete", "The schedule's queued tasks will not run. Tasks that have run are kept.", "delete", { danger: true, reason: false }),
     call: () => ({ method: "DELETE", path, command: command("schedules", "delete", name) }),
   };
   const choose = (action: Action, after = done) => (chosen.value = { action, after });
@@ -127,12 +127,12 @@ const SHOWN_RUNS = 50;
 const SHOWN_PLANNED = 20;
 const hasCome = (run: ScheduleRun) => run.status !== "planned";
 
-/** The latest and the next runs, limited because a frequent schedule plans many. */
+/** The latest and the next runs, whose number is limited because a frequent schedule plans many. */
 function shownRuns(runs: readonly ScheduleRun[], wanted: number): ScheduleRun[] {
   return [...runs.filter((run) => !hasCome(run)).slice(-SHOWN_PLANNED), ...runs.filter(hasCome).slice(0, wanted)];
 }
 
-/** All runs from the oldest to planned ones: a mark each, with text on hover and for screen readers. */
+/** All runs from the oldest to the planned ones, each shown as a mark, with text on hover and for screen readers. */
 function Strip({ runs, reading, zone }: { runs: readonly ScheduleRun[]; reading: Runs; zone: string }) {
   return (
     <section class="card wide">
@@ -216,7 +216,7 @@ function RunTable({ runs, reading, zone, more }: { runs: readonly ScheduleRun[];
   );
 }
 
-/** Its expectation, and whether it is met. */
+/** The schedule's expectation, and whether the expectation is met. */
 function expectations(schedule: Schedule): [string, ComponentChildren][] {
   const { expect_success_by: by, expect_every_seconds: every, expect_duration_factor: factor, expectation } = schedule;
   const longest: [string, ComponentChildren][] = factor ? [["Longest run", `${factor} times the median of its latest runs`]] : [];

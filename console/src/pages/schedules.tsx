@@ -1,4 +1,4 @@
-/** The schedules with timing, last and next run, in the schedule's own zone first; sorted in the browser. */
+/** The schedules with timing, last run and next run, first in the schedule's own zone; sorted in the browser. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { command } from "../api/client";
@@ -27,14 +27,15 @@ export function timingOf(schedule: ScheduleSummary): string {
 const LIMIT = 100;
 const SORTS = { name: "By name", next: "Next run first", last: "Latest run first", state: "By state" } as const;
 
-/** The address of the list: the API filters by state, type and tag. */
+/** The address of the list, in which the API filters by state, type and tag. */
 function listOf(search: Search): string {
   const query = new URLSearchParams({ limit: String(LIMIT) });
   for (const { qualifier, value } of search.terms) if (qualifier !== "name") query.append(qualifier, value);
   return `/v1/schedules?${query}`;
 }
 
-/** The schedules that match a search: parts of names are compared here. While a list is read anew, so is everything else. */
+/** The schedules that match a search. Parts of names are compared here, and so are all other terms while a list is read
+ * again. */
 function matching(schedules: readonly ScheduleSummary[], search: Search): ScheduleSummary[] {
   const tests: Record<string, (each: ScheduleSummary, value: string) => boolean> = {
     type: (each, value) => each.task.type === value,
@@ -164,7 +165,7 @@ function byTag(verb: "pause" | "resume", tags: readonly string[], count: number)
   const verbed = verb === "pause" ? "Pause" : "Resume";
   return {
     title: `${verbed} ${counted(count, "schedule")}`,
-    text: `${verbed === "Pause" ? "Queued tasks of these schedules do not run until they are resumed." : "They run from now on; what was missed while they were paused is not caught up."} All schedules with ${tags.join(" and ")} are affected, whatever their state. More than can be done in a second continue as a bulk operation.`,
+    text: `${verbed === "Pause" ? "Queued tasks of these schedules do not run until they are resumed." : "They run from now on; runs missed while they were paused are not caught up."} All schedules with ${tags.join(" and ")} are affected, whatever their state. More than can be done in a second continue as a bulk operation.`,
     verb: `${verbed} ${count}`,
     danger: verb === "pause",
     reason: true,

@@ -8,9 +8,9 @@ import { href } from "../router";
 import { counted } from "../time";
 
 const PRECISIONS: Record<DeploymentSettings["precision"], string> = {
-  normal: "normal: tasks reach the worker just before they are due, and the worker waits for the rest",
+  normal: "normal: tasks reach the worker just before they are due, and the worker waits for the due time",
   exact: "exact: delivery never delays a task; the worker waits longer",
-  relaxed: "relaxed: nothing waits in the worker, tasks may start a second late",
+  relaxed: "relaxed: the worker does not wait, and tasks may start a second late",
 };
 
 const AUTHENTICATION: Record<DeploymentSettings["authentication"], string> = {
@@ -21,7 +21,7 @@ const AUTHENTICATION: Record<DeploymentSettings["authentication"], string> = {
 
 type Quota = keyof QuotaList["defaults"];
 
-/** Quotas in words, and what their limits are for. */
+/** Quotas in words, with the units of their limits. */
 const QUOTAS: Record<Quota, readonly [string, string]> = {
   creates_per_second: ["Creations", " a second"],
   payload_bytes_per_second: ["Payload", " bytes a second"],
@@ -58,7 +58,7 @@ export function Settings() {
       <div class="page-head">
         <div>
           <h1>Settings</h1>
-          <p class="muted">What this deployment allows. Settings are changed in its code, and take effect with the next deploy; quotas of owners and API keys at once.</p>
+          <p class="muted">The settings of this deployment. They are changed in its code and take effect with the next deploy; owner quotas and API keys take effect at once.</p>
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
@@ -69,7 +69,7 @@ export function Settings() {
               rows={[
                 [read.owners.length > 1 ? "Acting for" : "Signed in as", <Owner owner={read.owner} owners={read.owners} />],
                 ["Roles", read.roles.join(", ")],
-                ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: you cannot see or change what concerns all owners"],
+                ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: you cannot see or change settings that affect all owners"],
                 ["Sign-in", AUTHENTICATION[read.authentication]],
               ]}
             />
@@ -88,7 +88,7 @@ export function Settings() {
               rows={[
                 ["Ended tasks", `can be read for ${days(read.retention_days)}`],
                 ...read.retention_by_type.map((each): [string, string] => [`Ended tasks of type ${each.types}`, `can be read for ${days(each.days)}`]),
-                ["Archive", read.is_archived ? "after that they are archived in S3" : "after that they are gone: there is no archive"],
+                ["Archive", read.is_archived ? "after that they are archived in S3" : "after that they are deleted, because there is no archive"],
                 ["Counts", read.is_counted ? "the overview counts tasks by state and type" : "tasks are not counted"],
               ]}
             />
@@ -110,7 +110,7 @@ export function Settings() {
           )}
           {read.quotas && read.is_operator && <OwnerQuotas />}
           <Card title="Types">
-            <Names names={read.handler_types} none="The types with a handler are not known: any type is accepted." link />
+            <Names names={read.handler_types} none="The types with a handler are not known, so any type is accepted." link />
             {read.pulled_types.length > 0 && (
               <>
                 <p class="muted">Leased by workers of your own:</p>
@@ -153,7 +153,7 @@ function Card({ title, children }: { title: string; children: ComponentChildren 
   );
 }
 
-/** The quotas that operators have set, which take effect without a deployment. */
+/** The quotas that operators have set; they take effect without a deployment. */
 function OwnerQuotas() {
   const page = useResource<QuotaList>("/v1/quotas");
   const read = page.data.value;

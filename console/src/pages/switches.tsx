@@ -1,4 +1,4 @@
-/** The switches: what is stopped or limited, by whom, why and since when. */
+/** The switches, which stop or limit tasks, each with its author, reason and time. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -33,7 +33,7 @@ export function Switches() {
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
       {read && read.switches.length === 0 && (
         <Empty title="Nothing is stopped or limited">
-          <p>A switch stops all tasks, those of a type or of an owner, or limits how many run at once, without a deployment.</p>
+          <p>A switch stops all tasks, or the tasks of a type or an owner, or limits how many of them run at once, without a deployment.</p>
           <Command text={'duetime switches set type report --stop --reason "the ledger is being moved"'} />
         </Empty>
       )}
@@ -75,7 +75,7 @@ export function Switches() {
   );
 }
 
-/** Hosts that are temporarily not called because their calls kept failing. */
+/** Hosts that are temporarily not called because calls to them kept failing. */
 function Circuits({ circuits }: { circuits: readonly Circuit[] }) {
   return (
     <section class="card worker">
@@ -158,7 +158,7 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
           </Field>
         )}
         {scope.value !== "all" && (
-          <Field label="At most at once" hint="Empty, without a limit of starts: no task starts. Running tasks continue.">
+          <Field label="At most at once" hint="If this is empty and there is no limit on starts, no task starts. Running tasks continue.">
             <input type="number" min="1" value={most.value} onInput={(event) => (most.value = event.currentTarget.value)} />
           </Field>
         )}

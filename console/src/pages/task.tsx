@@ -1,4 +1,4 @@
-/** One task: why it waits, its state machine, attempts, events, contents and actions. */
+/** One task, with the reason why it waits, its state machine, attempts, events, contents and actions. */
 import { useEffect } from "preact/hooks";
 import { useLive } from "../api/live";
 import { useResource } from "../api/resource";
@@ -214,7 +214,7 @@ function target({ target }: Task): string {
   return target.kind;
 }
 
-/** The tasks that it waits for, or has waited for. */
+/** The tasks that this task waits for or has waited for. */
 function After({ task }: { task: Task }) {
   return (
     <>

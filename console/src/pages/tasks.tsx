@@ -1,5 +1,5 @@
-/** The task list: one search, one live page of at most 100 tasks. New tasks are added by a button, so that rows do not
- * move. */
+/** The task list, with one search and one live page of at most 100 tasks. New tasks are added by a button, so that rows
+ * do not move. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "../api/client";
@@ -122,10 +122,10 @@ function Options({ text, isByEnd, isAscending }: { text: string; isByEnd: boolea
 const MOST_NEW = 10_000;
 const newText = (count: number): string => `${count.toLocaleString("en")}${count < MOST_NEW ? "" : " or more"} new`;
 
-/** Pushed changes of a shown list: newer versions of its tasks, and the number of tasks not on it. */
+/** Pushed changes to a shown list: newer versions of its tasks, and the number of new tasks that are not on it. */
 function useChanges(text: string, page: { readonly value: Found<TaskPage, ListedTask> | null }) {
   const pushed = useSignal(new Map<string, WatchedTask | null>());
-  // Changed in place: a copy for each of many new tasks would take ever longer.
+  // The map is changed in place, because a copy for each of many new tasks would take longer and longer.
   const unknown = useRef(new Set<string>()).current;
   const count = useSignal(0);
   const tasks = useComputed<readonly TaskSummary[] | null>(() => page.value?.entries ?? null);
@@ -189,7 +189,7 @@ function Nothing({ filtered, named }: { filtered: boolean; named: string }) {
       <>
         {named && (
           <p>
-            Only whole names match, in the same case. <a href={href(["tasks"], { q: `contains:${written(named)}` })}>Search for a part of a name</a>: that examines tasks one by one, the latest due first.
+            Only full names match, in the same case. <a href={href(["tasks"], { q: `contains:${written(named)}` })}>Search for a part of a name</a>: this search examines tasks one by one, the latest due first.
           </p>
         )}
         <p>Remove a term of the search, or press a state again to remove it.</p>
@@ -204,7 +204,7 @@ function Nothing({ filtered, named }: { filtered: boolean; named: string }) {
   );
 }
 
-/** Counts the tasks of all pages and what they cost, when asked, because that examines up to a thousand tasks. */
+/** Counts the tasks on all pages and their cost, but only on request, because this examines up to a thousand tasks. */
 function Count({ text, label }: { text: string; label: string }) {
   const count = useSignal<{ tasks: number; is_exact: boolean; cost_dollars: number } | "counting" | "unknown" | null>(null);
   const read = async () => {
@@ -234,10 +234,10 @@ function Count({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** When what the list contains was changed last: an old time means that nothing has changed since. */
+/** The time of the last change in the list; an old time means that no task has changed since. */
 function LastChange({ at }: { at: string }) {
   return (
-    <span title="Changes of tasks are listed after some seconds. None of your tasks has changed since this time, except perhaps just now.">
+    <span title="Changes to tasks are listed after some seconds. None of your tasks has changed since this time, except perhaps in the last seconds.">
       , last change listed at <Time at={at} short />
     </span>
   );

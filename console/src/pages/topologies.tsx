@@ -1,4 +1,4 @@
-/** The topologies: one search, one page of at most 100, live. */
+/** The topologies, with one search and one live page of at most 100. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { hiddenText } from "../api/codec";
@@ -40,7 +40,7 @@ export function Topologies() {
   useEffect(clear, [text]);
   useLive("mine", ({ id, item }) => {
     if (read.peek()?.entries.some((each) => each.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
-    // Tasks of other types may be topologies; they are found when the list is re-read.
+    // Tasks of other types may be topologies, which are found when the list is read again.
     else if (item?.type === "topology" && item.version === 1 && matches(parseSearch(text, TOPOLOGY_QUALIFIERS), item)) unknown.value = new Set(unknown.peek()).add(id);
   });
   const topologies = useComputed(() => (read.value?.entries ?? []).flatMap((each) => newest(each, pushed.value.get(each.id))));

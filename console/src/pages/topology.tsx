@@ -1,4 +1,4 @@
-/** One topology: live graph, times of nodes, why a node did not run, rollback and actions. */
+/** One topology, with its live graph, node times, the reasons why nodes did not run, rollback and actions. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Topology } from "../api/types";
@@ -49,14 +49,14 @@ export function TopologyPage({ subject: id }: { subject: string }) {
   );
 }
 
-/** Failed nodes, the one that failed first at the front. */
+/** Failed nodes, beginning with the node that failed first. */
 const failedOf = (nodes: Nodes): string[] =>
   [...nodes]
     .filter(([, node]) => statusOf(node) === "failed")
     .sort(([, a], [, b]) => Date.parse(a.finished_at ?? "") - Date.parse(b.finished_at ?? ""))
     .map(([name]) => name);
 
-/** Selects the first failed node if the topology has failed before the page was opened. */
+/** Selects the first failed node if the topology had failed before the page was opened. */
 function useFailed(topology: Topology | null, nodes: Nodes, query: URLSearchParams): void {
   const isOpened = useRef(false);
   useEffect(() => {
@@ -107,7 +107,7 @@ function Head({ topology, done }: { topology: Topology; done: () => void }) {
   );
 }
 
-/** The definition it was created from, with its parameters and the nodes whose results it returns. */
+/** The definition from which the topology was created, with its parameters and the nodes whose results it returns. */
 function Origin({ topology: { id, definition, outputs, state } }: { topology: Topology }) {
   if (!definition && outputs.length === 0) return null;
   const values = Object.entries(definition?.parameters ?? {});
@@ -169,7 +169,7 @@ function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Node
         <span class="muted">
           {took !== null && <> · {finished_at ? "took" : "running for"} {duration(Math.max(0, took))}</>} · critical path {duration(path.seconds * 1000)},{" "}
           {path.nodes.length} {path.nodes.length === 1 ? "node" : "nodes"}
-          {took !== null && finished_at && took - path.seconds * 1000 >= 1000 && <>; {duration(took - path.seconds * 1000)} of {duration(took)} were not spent on it</>}
+          {took !== null && finished_at && took - path.seconds * 1000 >= 1000 && <>; {duration(took - path.seconds * 1000)} of {duration(took)} were not spent on this path</>}
         </span>
       </p>
       {error && (

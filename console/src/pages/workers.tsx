@@ -24,7 +24,7 @@ export function Workers() {
       <div class="page-head">
         <div>
           <h1>Workers</h1>
-          <p class="muted">Who runs your tasks now. A worker is listed while it holds a lease; an idle one is unknown to the API.</p>
+          <p class="muted">The workers that run your tasks now. A worker is listed while it holds a lease; an idle worker is unknown to the API.</p>
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}

@@ -1,4 +1,4 @@
-/** Creates a topology from JSON; also "run again", with the graph of another to edit. Errors are shown at their fields.
+/** Creates a topology from JSON, or runs a topology again with its graph to edit. Errors are shown at their fields.
  * */
 import { useSignal, type Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -51,7 +51,7 @@ export function CreateTopology({ from, node }: CreateTopologyProps) {
         <Form
           initial={text.value}
           title={node !== undefined ? `Run from ${node}` : from ? "Run again" : "New topology"}
-          note={node === undefined ? "" : "A new topology of this node and of all that depend on it. Results of the nodes before it are not passed on."}
+          note={node === undefined ? "" : "A new topology with this node and all nodes that depend on it. Results of the nodes before it are not passed on."}
           close={() => (text.value = null)}
         />
       )}
@@ -69,7 +69,7 @@ interface FormProps {
 function Form({ initial, title, note, close }: FormProps) {
   const text = useSignal(initial);
   const fault = useSignal("");
-  // A request that is resent after a lost response creates one topology.
+  // Even if a request is resent after a lost response, it creates only one topology.
   const key = useSignal(newKey());
   const area = useRef<HTMLTextAreaElement>(null);
   const { busy, problem, send } = useSending();
@@ -128,7 +128,7 @@ function Form({ initial, title, note, close }: FormProps) {
   );
 }
 
-/** The rejected fields with their lines; a click selects the field. */
+/** The rejected fields with their lines; a click selects a field. */
 function Faults({ problem, text, area }: { problem: ApiProblem; text: Signal<string>; area: HTMLTextAreaElement | null }) {
   const placed = problem.errors.map((each) => ({ ...each, place: placeOf(text.value, each.field) }));
   if (!placed.some((each) => each.place)) return <ProblemBox problem={problem} />;

@@ -1,4 +1,4 @@
-/** Explains a node: its trigger rule, and why it is in its state. */
+/** Explains a node's trigger rule, and why the node is in its state. */
 import type { TopologyNode } from "../api/types";
 import type { Nodes } from "./live_topology";
 
@@ -50,12 +50,12 @@ function named(keys: readonly string[]): string {
   return keys.length > MOST_NAMED ? `${shown} and ${keys.length - MOST_NAMED} more` : shown;
 }
 
-/** Why it is in its state, if the graph determines that. */
+/** The reason for a node's state, if the graph determines it. */
 export function whyOf(node: TopologyNode, nodes: Nodes): string {
   const parents = decisive(node, nodes);
   if (node.reason === "skipped") {
     if (isByCondition(node, nodes)) return `Skipped: its condition ${node.when} was false.`;
-    if (node.trigger_rule === "one_failed") return "Skipped: it only runs if a parent fails, and none did.";
+    if (node.trigger_rule === "one_failed") return "Skipped: it only runs if a parent fails, and no parent did.";
     return `Skipped: ${named(parents)} ${parents.length === 1 ? "was" : "were"} skipped, so its trigger rule ${node.trigger_rule} can no longer be met.`;
   }
   if (node.reason === "upstream_failed") {

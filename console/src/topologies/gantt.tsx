@@ -1,4 +1,4 @@
-/** When each node ran: one bar per node, ordered by start. Only visible rows are rendered. */
+/** The time when each node ran, with one bar per node, ordered by start. Only visible rows are rendered. */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TopologyNode } from "../api/types";
@@ -155,7 +155,7 @@ function GanttRow({ row, name, top, axis, isCritical, isSelected }: RowProps) {
   );
 }
 
-/** Its duration: after, before or within the bar, wherever it fits. */
+/** The node's duration, which is shown after, before or within the bar, wherever it fits. */
 function Label({ from, to, text }: { from: number; to: number; text: string }) {
   if (to <= 0.88) return <small style={{ left: `${to * 100}%` }}>{text}</small>;
   if (from >= 0.12) return <small style={{ right: `${(1 - from) * 100}%` }}>{text}</small>;

@@ -1,4 +1,4 @@
-/** The graph of a topology as arrays with numbered nodes, fast enough for ten thousand. */
+/** A topology's graph as arrays with numbered nodes, which is fast enough for ten thousand nodes. */
 import type { TopologyNode } from "../api/types";
 
 export interface Graph {

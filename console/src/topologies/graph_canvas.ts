@@ -15,7 +15,7 @@ const CLICK_PIXELS = 4;
 const ROOM_FOR_TOOLS = 78;
 /** Graphs with more nodes take all available space. */
 const LARGE = 60;
-/** Nodes that have not run, or will not, are dimmed. */
+/** Nodes that have not run or will not run are dimmed. */
 const IDLE = new Set(["blocked", "scheduled", "skipped", "stopped"]);
 /** Scale of followed nodes. */
 const FOLLOWED_SCALE = 0.7;
@@ -72,7 +72,7 @@ export class GraphCanvas {
     this.#later();
   }
 
-  /** Show a part of the picture, or all of it if null; no-op if the user has just moved it there. */
+  /** Show a part of the picture, or the complete picture if null; no effect if the user has just moved it there. */
   show(view: Viewport | null): void {
     if (view && written(view) === this.#reported) return;
     this.#isWhole = view === null;
@@ -206,7 +206,8 @@ export class GraphCanvas {
 
 const at = (event: MouseEvent): { x: number; y: number } => ({ x: event.offsetX, y: event.offsetY });
 
-/** The theme's colors; those of states are read from elements, because a canvas does not support custom properties. */
+/** The theme's colors; the states' colors are read from elements, because a canvas does not support custom properties.
+ * */
 function paletteOf(element: HTMLCanvasElement): Palette {
   const probe = document.createElement("span");
   probe.hidden = true;

@@ -1,4 +1,5 @@
-/** The graph of a topology: pan, zoom, select a node, follow running nodes. The table of nodes shows the same as text.
+/** A view of a topology's graph in which users pan, zoom, select a node, and follow running nodes. The table of nodes
+ * shows the same as text.
  * */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";

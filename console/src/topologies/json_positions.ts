@@ -5,7 +5,8 @@ export interface Place {
   line: number;
 }
 
-/** Start and end of a field's value: `nodes.report.depends_on`, `tags[0]`; of its parent if the field is missing. */
+/** The start and end of a field's value (such as `nodes.report.depends_on` or `tags[0]`), or of its parent's value if
+ * the field is missing. */
 export function placeOf(text: string, field: string): Place | null {
   const found = positions(text);
   const parts = field.replaceAll(/\[(\d+)\]/g, ".$1").split(".");
@@ -18,7 +19,7 @@ export function placeOf(text: string, field: string): Place | null {
 
 export const lineOf = (text: string, at: number): number => text.slice(0, at).split("\n").length;
 
-/** The values of a text by path; for invalid JSON, those before the error. */
+/** The values in a text by path; for invalid JSON, the values before the error. */
 function positions(text: string): Map<string, readonly [number, number]> {
   const found = new Map<string, readonly [number, number]>();
   const tokens = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g;

@@ -1,7 +1,7 @@
 /**
- * Computes the layout of a graph: columns from left to right, parents before children (the method of Sugiyama). It
- * works in short steps, so that a page with ten thousand nodes stays responsive. Columns that are much longer than the
- * others are split.
+ * Computes the layout of a graph in columns from left to right, with parents before children (Sugiyama's method). It
+ * works in short steps, so that a page with ten thousand nodes stays responsive. Columns that are much longer than
+ * other columns are split.
  */
 import type { Graph } from "./graph";
 import { positions, ROW } from "./layout_heights";
@@ -17,7 +17,7 @@ const FEWEST_ROWS = 16;
 export interface Edge {
   from: number;
   to: number;
-  /** The points where it passes intermediate columns: x and y in turn. */
+  /** The points where the edge passes intermediate columns, as alternating x and y. */
   corners: readonly number[];
 }
 

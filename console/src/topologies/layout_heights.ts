@@ -7,7 +7,8 @@ const SWEEPS = 8;
 /** Distance between centers. */
 export const ROW = NODE_HEIGHT + ROW_GAP;
 
-/** Vertical positions: each vertex as close to its neighbors as order and distances allow, with straight long lines.
+/** Compute vertical positions, with each vertex as close to its neighbors as order and distances allow, and straight
+ * long lines.
  * */
 export function* positions(vertices: Vertices, layers: readonly number[][]): Generator<void, Float64Array> {
   const y = new Float64Array(vertices.column.length);
@@ -53,7 +54,7 @@ function pull(vertex: number, sides: readonly number[][][], y: Float64Array, isC
   return weight ? [sum / weight, weight] : [y[vertex] ?? 0, 0.01];
 }
 
-/** Least squares with minimum distances in a column: overlapping neighbors form a block (isotonic regression). */
+/** Least squares with minimum distances in a column, where overlapping neighbors form a block (isotonic regression). */
 function settle(layer: readonly number[], offsets: readonly number[], y: Float64Array, wanted: (vertex: number) => [number, number]): void {
   const blocks: { at: number; weight: number; size: number }[] = [];
   layer.forEach((vertex, index) => {

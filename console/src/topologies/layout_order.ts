@@ -1,10 +1,10 @@
-/** Orders the nodes in each column: neighbors together, with few crossings. */
+/** Orders the nodes in each column, with neighbors together and few crossings. */
 import type { Vertices } from "./layout_vertices";
 import { grouped, mean } from "./layout_vertices";
 
 const SWEEPS = 8;
 
-/** The initial order: children of the same parent together. */
+/** The initial order, with children of the same parent together. */
 export function layersOf({ column, left }: Vertices): number[][] {
   const layers = grouped(column);
   const place = new Float64Array(column.length);
@@ -16,7 +16,8 @@ export function layersOf({ column, left }: Vertices): number[][] {
   return layers;
 }
 
-/** Order each column by the mean of its neighbors, forwards and backwards, and keep the order with the fewest crossings. */
+/** Order each column by the mean of its neighbors, forwards and backwards, and keep the order with the fewest
+ * crossings. */
 export function* reduceCrossings(vertices: Vertices, layers: number[][]): Generator<void, void> {
   const place = new Float64Array(vertices.column.length);
   const number = (layer: readonly number[]) => layer.forEach((vertex, at) => (place[vertex] = at));

@@ -1,9 +1,9 @@
-/** The vertices of a layout: nodes, and corners of edges in the columns that they pass. */
+/** The vertices of a layout, which are nodes and, in the columns that edges pass, corners. */
 import type { Graph } from "./graph";
 
 export const NODE_WIDTH = 168;
 export const NODE_HEIGHT = 32;
-/** Above this total number of corners, edges are drawn straight, because the picture is too dense to follow one. */
+/** Above this total number of corners, edges are drawn straight, because the picture is too dense to follow an edge. */
 const MOST_CORNERS = 60_000;
 
 /** Vertices are the nodes, then the corners of edges. */

@@ -1,4 +1,4 @@
-/** The current state of a topology: the last REST reading, and changes pushed since. */
+/** The current state of a topology, from the last REST reading and the changes pushed since. */
 import { useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { useLive, type WatchedTask } from "../api/live";
@@ -10,7 +10,7 @@ export type Nodes = ReadonlyMap<string, TopologyNode>;
 
 export interface LiveTopology {
   resource: Resource<Topology>;
-  /** The topology itself, with a state as recent as its nodes'. */
+  /** The topology itself, whose state is as recent as its nodes' states. */
   topology: ReadonlySignal<Topology | null>;
   nodes: ReadonlySignal<Nodes>;
   /** The same object as long as no node and no edge has changed. */
@@ -92,5 +92,5 @@ function merged(read: Nodes, pushed: ReadonlyMap<string, Pushed>): Nodes {
   return made;
 }
 
-/** The display state of a node: the reason if duetime cancelled it, else its state. */
+/** The display state of a node: the reason if duetime cancelled it, otherwise its state. */
 export const statusOf = (node: TopologyNode): string => node.reason ?? node.state;

@@ -1,4 +1,4 @@
-/** The panel of one node: why it is in its state, its rule, neighbors, task and actions. */
+/** The panel of one node, with the reason for its state, its rule, neighbors, task and actions. */
 import type { ReadonlySignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useResource } from "../api/resource";
@@ -102,7 +102,7 @@ function About({ node }: { node: TopologyNode }) {
   );
 }
 
-/** Parents or children, deciding ones first. */
+/** Parents or children, beginning with those that decided. */
 function Neighbors({ title, keys, nodes, decided }: { title: string; keys: readonly string[]; nodes: Nodes; decided: readonly string[] }) {
   const first = new Set(decided);
   const sorted = [...keys].sort((one, other) => Number(first.has(other)) - Number(first.has(one)));

@@ -1,4 +1,5 @@
-/** The nodes as a table, a hundred per page: the graph's content for keyboard and screen reader users. */
+/** The nodes as a table with a hundred rows per page, which gives keyboard and screen reader users the graph's content.
+ * */
 import type { ReadonlySignal } from "@preact/signals";
 import { StateChip, Time, Took } from "../components/basics";
 import { setQuery } from "../router";

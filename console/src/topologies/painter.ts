@@ -30,7 +30,7 @@ export interface Palette {
 const READABLE = 0.3;
 const MARKED = 0.42;
 const CURVED = 0.12;
-/** Edges per frame; the rest follows in later frames, once the picture is still. */
+/** The number of edges per frame; other edges follow in later frames, once the picture is still. */
 const EDGES_A_FRAME = 600;
 const DIMMED = 0.25;
 /** Minimum font size in pixels; longer names are cut. */

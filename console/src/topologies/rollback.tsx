@@ -18,8 +18,8 @@ export function Rollback({ topology, graph, nodes }: { topology: Topology; graph
     <details class="card rollback" open={isUnderWay}>
       <summary>Order of the rollback</summary>
       <p class="muted">
-        {isUnderWay ? "Before a node is rolled back, all that depend on it are." : "If a node fails, what has run until now is rolled back in this order."}
-        {steps.length === 0 && " Nothing has run yet."}
+        {isUnderWay ? "Before a node is rolled back, all nodes that depend on it are rolled back." : "If a node fails, the nodes that have run until now are rolled back in this order."}
+        {steps.length === 0 && " No node has run yet."}
       </p>
       <ol>
         {steps.slice(0, MOST_STEPS).map((keys, index) => (

@@ -1,4 +1,4 @@
-/** The order of a rollback: all dependents before a node. */
+/** The order of a rollback, in which all of a node's dependents come before the node. */
 import type { TopologyNode } from "../api/types";
 import type { Graph } from "./graph";
 import type { Nodes } from "./live_topology";
@@ -6,7 +6,7 @@ import type { Nodes } from "./live_topology";
 const isConcerned = (node: TopologyNode | undefined): boolean =>
   node !== undefined && (["succeeded", "rolling_back", "rolled_back"].includes(node.state) || (node.state === "failed" && node.started_at !== null));
 
-/** The rolled-back nodes by step; a step begins when the previous one has ended. */
+/** The rolled-back nodes by step; a step begins when the previous step has ended. */
 export function rollbackOrder(graph: Graph, nodes: Nodes): string[][] {
   const step = new Int32Array(graph.keys.length);
   const concerned = graph.keys.map((key) => isConcerned(nodes.get(key)));

@@ -23,7 +23,7 @@ const OFFERS: readonly Offer[] = [
   {
     name: "pause",
     title: "Pause",
-    text: () => "No more nodes start; running ones continue to their end.",
+    text: () => "No more nodes start; running nodes continue to their end.",
     isOffered: (topology) => OPEN.includes(topology.state) && topology.requested_action === null,
   },
   { name: "resume", title: "Resume", text: () => "All of its nodes continue.", isOffered: isPausing },
@@ -31,25 +31,25 @@ const OFFERS: readonly Offer[] = [
     name: "retry",
     title: "Retry failed nodes",
     text: ({ counts }) =>
-      `The ${counts["succeeded"] ?? 0} nodes that succeeded keep their results, unless they had waited for a failure. All others run again, as new tasks.`,
+      `The ${counts["succeeded"] ?? 0} nodes that succeeded keep their results, unless they had waited for a failure. All other nodes run again, as new tasks.`,
     isOffered: ({ state }) => state === "failed",
   },
   {
     name: "cancel",
     title: "Cancel",
-    text: () => "Nodes that have not started are cancelled; running ones are asked to stop. Nothing is rolled back.",
+    text: () => "Nodes that have not started are cancelled, and running nodes are asked to stop. No node is rolled back.",
     isOffered: ({ state, requested_action }) => [...OPEN, "paused", "rolling_back"].includes(state) && requested_action !== "cancel",
     danger: true,
   },
 ];
 
-/** Runs a node again with all its dependents; nodes that failed elsewhere run again, too. */
+/** Runs a node again with all its dependents; failed nodes elsewhere also run again. */
 export function RunAgainFrom({ topology, node, done }: { topology: Topology; node: string; done: () => void }) {
   const isOpen = useSignal(false);
   if (topology.state !== "succeeded" && topology.state !== "failed") return null;
   const action: Action = {
     title: `Run again from ${node}`,
-    text: "The node and all that depend on it run again, as new tasks, and so does what has failed. Other nodes keep their results.",
+    text: "The node and all nodes that depend on it run again, as new tasks, and so do failed nodes. Other nodes keep their results.",
     verb: "Run again",
     reason: true,
     call: (reason) => ({

@@ -1,4 +1,4 @@
-/** The visible part of a picture: its top left corner, and the pixels per unit. */
+/** The visible part of a picture, given by its top left corner and the pixels per unit. */
 export interface Viewport {
   x: number;
   y: number;
@@ -16,7 +16,7 @@ const MARGIN = 16;
 /** Buttons are above the picture. */
 const TOP = 46;
 
-/** The whole picture, centered; small ones are not enlarged. */
+/** The complete picture, centered; small pictures are not enlarged. */
 export function fitted(picture: Size, screen: Size): Viewport {
   const [width, height] = [screen.width - 2 * MARGIN, screen.height - TOP - MARGIN];
   const scale = bounded(Math.min(1, width / picture.width, height / picture.height));

@@ -265,13 +265,13 @@ class Environment:
     least as long as the topology, regardless of their types. A change applies to tasks that end after the change."""
     archive_days: int = 0
     """How long ended tasks are kept in the S3 archive after the table's retention, in days; tasks deleted by their user
-    are not archived. 0: there is no archive, and tasks are deleted after the retention."""
+    are not archived. 0: no archive."""
     archive_days_by_type: Mapping[str, int] = field(default_factory=dict)
     """How long the archive keeps tasks of some types, by patterns as in `retention_days_by_type`; 0: these tasks are
     not archived. A change applies to tasks that reach the archive after the change."""
     keep_tracebacks: bool = True
-    """Whether the traceback of a task's last failed attempt is stored and can be read with the task's attempts, which
-    costs one more write for each failed attempt. Otherwise, tracebacks are only logged."""
+    """Whether the traceback of a task's last failed attempt is stored with the task's attempts, which costs one more
+    write per failed attempt. Otherwise, tracebacks are only logged."""
     concurrency: Mapping[Priority, int] = field(
         default_factory=lambda: {Priority.HIGH: 100, Priority.NORMAL: 100, Priority.LOW: 20}
     )
@@ -354,7 +354,7 @@ class Environment:
     quotas: Quotas | None = None
     """Default quotas of each owner, which operators can change for single owners without a deployment (`duetime quotas
     set`): `Quotas(creates_per_second=100, concurrent_attempts=200)`. `Quotas()`: only the quotas that operators set.
-    `None`: no quotas, for a deployment that one team uses."""
+    `None`: no quotas, for one team."""
     requests_per_second: int = 500
     """Steady rate of API requests; requests above this rate get 429."""
     request_burst: int = 1000

@@ -34,7 +34,7 @@ class Panel:
     """One graph.
 
     Attributes:
-        title: what it shows, in a few words.
+        title: what the graph shows, in a few words.
         meaning: how to interpret the graph.
     """
 
@@ -77,14 +77,17 @@ def sections(environment: Environment) -> list[Section]:
 def _service_levels(environment: Environment) -> list[Panel]:
     return [
         Panel(
-            "Started on time", "share of attempts that start within a second of their plan", Unit.PERCENT, [on_time()]
+            "Started on time",
+            "share of attempts that start within a second of their planned start",
+            Unit.PERCENT,
+            [on_time()],
         ),
         Panel(
             "Accepted", "share of requests that the API did not answer with a server error", Unit.PERCENT, [accepted()]
         ),
         Panel(
             "Lateness",
-            "from the planned start of an attempt to its start; waits for locks and switches move the plan",
+            "from the planned start of an attempt to its start; waits for locks and switches move the planned start",
             Unit.MILLISECONDS,
             [
                 *(own("lateness", each, "worker", each) for each in ("p50", "p99", "Maximum")),
@@ -139,7 +142,7 @@ def _waits(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Oldest task that is due",
-            "found by recovery scans, which come two minutes after the due time at the earliest",
+            "found by recovery scans, which run at least two minutes after the due time",
             Unit.MILLISECONDS,
             everywhere("oldest_due", "Maximum"),
         ),
@@ -151,7 +154,7 @@ def _waits(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Circuit breakers",
-            "of HTTP hosts that keep failing",
+            "circuits for HTTP hosts that keep failing",
             Unit.COUNT,
             _sums("circuits_opened", "circuits_closed"),
         ),
@@ -162,7 +165,7 @@ def _attempts(environment: Environment) -> list[Panel]:
     return [
         Panel(
             "Duration of attempts",
-            "how long targets run",
+            "the running time of targets",
             Unit.MILLISECONDS,
             [
                 *(own("duration", each, "worker", each) for each in ("p50", "p99", "Maximum")),
@@ -182,7 +185,9 @@ def _attempts(environment: Environment) -> list[Panel]:
             Unit.COUNT,
             _sums("attempts_lost", "leases_lost", "processes_ended"),
         ),
-        Panel("Claims rejected", "duplicates and stale messages; harmless", Unit.COUNT, _sums("claims_rejected")),
+        Panel(
+            "Claims rejected", "duplicate and stale messages, which are harmless", Unit.COUNT, _sums("claims_rejected")
+        ),
         Panel(
             "After the outcome",
             "callbacks, notices and `clean`",
@@ -200,7 +205,7 @@ def _attempts(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Errors in duetime's own code",
-            "should be zero",
+            "the number should be zero",
             Unit.COUNT,
             _sums(
                 "worker_errors",
@@ -220,7 +225,9 @@ def _attempts(environment: Environment) -> list[Panel]:
             Unit.COUNT,
             _sums("watch_messages_sent", "watch_connections_gone", "watch_pushes_refused", "watch_pushes_lost"),
         ),
-        Panel("Events", "put on the event bus", Unit.COUNT, _sums("events_published", "events_lost")),
+        Panel(
+            "Events", "events published to the event bus or lost", Unit.COUNT, _sums("events_published", "events_lost")
+        ),
         Panel("Archive", "ended tasks that TTL removed from the table", Unit.COUNT, _sums("tasks_archived")),
     ]
 
@@ -229,11 +236,16 @@ def _trigger() -> list[Panel]:
     return [
         Panel(
             "Lag",
-            "by how much the first reading of minutes is behind, and how long ago the last complete pass began",
+            "delay of the first reading of minutes, and time since the last complete pass began",
             Unit.MILLISECONDS,
             [*everywhere("cursor_lag", "Maximum"), *everywhere("tick_age", "Maximum")],
         ),
-        Panel("Sent", "messages of due tasks", Unit.COUNT, _sums("dispatched", "timers_recovered", "messages_unsent")),
+        Panel(
+            "Sent",
+            "messages sent for due tasks",
+            Unit.COUNT,
+            _sums("dispatched", "timers_recovered", "messages_unsent"),
+        ),
         Panel(
             "Ticks",
             "runs of the trigger: heartbeat sent, overlap with another run, queue skipped",
@@ -259,13 +271,13 @@ def _schedules() -> list[Panel]:
     return [
         Panel(
             "Occurrences",
-            "tasks of schedules",
+            "tasks that schedules created or missed",
             Unit.COUNT,
             _sums("occurrences", "occurrences_missed", "expectations_missed", "calendars_ending"),
         ),
         Panel(
             "Skipped occurrences",
-            "by reason",
+            "number of skipped occurrences by reason",
             Unit.COUNT,
             [
                 *_sums("tasks_skipped"),
@@ -281,13 +293,13 @@ def _requests() -> list[Panel]:
     return [
         Panel(
             "Requests",
-            "to the API",
+            "all requests to the API",
             Unit.COUNT,
             [api("Count", "Sum", "requests"), api("4xx", "Sum", "client errors"), api("5xx", "Sum", "server errors")],
         ),
         Panel(
             "Response time",
-            "of the API; requests that wait for an outcome are included",
+            "time until the API responds, including requests that wait for an outcome",
             Unit.MILLISECONDS,
             [api("Latency", each, each) for each in ("p50", "p99")],
         ),
@@ -318,12 +330,12 @@ def _aws(environment: Environment) -> list[Panel]:
         for title, meaning, metric, statistic in (
             ("Errors", "invocations that failed", "Errors", "Sum"),
             ("Throttles", "invocations that Lambda refused", "Throttles", "Sum"),
-            ("Concurrency", "invocations at once", "ConcurrentExecutions", "Maximum"),
+            ("Concurrency", "concurrent invocations", "ConcurrentExecutions", "Maximum"),
         )
     ] + [
         Panel(
             "Units of the table",
-            "consumed, without its indexes",
+            "units that the table consumed, without its indexes",
             Unit.COUNT,
             [
                 table("ConsumedWriteCapacityUnits", "Sum", "write units"),

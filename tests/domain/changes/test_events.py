@@ -45,20 +45,20 @@ SCHEDULE = ScheduleSnapshot(
 
 
 def told(before: Any, after: Any) -> list[Event]:  # noqa: ANN401 - snapshots of one kind
-    """The events of one change."""
+    """The events for one change."""
     change = Change("c1", NOW, before, after)
     is_schedule = isinstance(before or after, ScheduleSnapshot)
     return events_of(ChangeBatch((), (change,)) if is_schedule else ChangeBatch((change,)))
 
 
 def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - same
-    """The kinds of the events of one change."""
+    """The kinds of the events for one change."""
     return [event.kind for event in told(before, after)]
 
 
 @pytest.mark.parametrize("state", State)
 def test_each_end_is_told_once(state: State) -> None:
-    """Entering a final state creates one event; staying in a final state, or entering another, creates none."""
+    """Entering a final state creates one event; staying in a final state or entering another creates no event."""
     before = replace(RUNNING, state=State.WAITING if state is State.RUNNING else State.RUNNING)
     after = replace(RUNNING, state=state, version=3)
     ended = [EventKind.TASK_ENDED] if state in TERMINAL else []
@@ -69,7 +69,7 @@ def test_each_end_is_told_once(state: State) -> None:
 
 
 def test_an_event_says_what_a_rule_needs() -> None:
-    """The event has owner, task, type and outcome, but neither payload nor result; of an error only the type."""
+    """A task's event has the owner, type and outcome, but neither payload nor result, and only an error's type."""
     after = replace(RUNNING, state=State.FAILED, version=3, error=TaskError("Boom", "password=hunter2"))
     ended, failed = told(RUNNING, after)
     assert ended.detail == {
@@ -95,7 +95,7 @@ def test_an_event_says_what_a_rule_needs() -> None:
 
 
 def test_a_topology_and_its_nodes_are_told_apart() -> None:
-    """A topology has its own kind; a node is a task that names it."""
+    """A topology's events have their own kind, and a node's events are task events that name the node."""
     whole = replace(RUNNING, is_topology=True)
     assert kinds(whole, replace(whole, state=State.FAILED)) == [EventKind.TOPOLOGY_ENDED]
     node = replace(RUNNING, node_ref=NodeRef(ID, 1, "extract"))
@@ -105,7 +105,7 @@ def test_a_topology_and_its_nodes_are_told_apart() -> None:
 
 
 def test_a_late_start_is_told_once() -> None:
-    """A late start is reported by the write after the target's call, not by a claim, and with one id."""
+    """A late start is reported by the write after the target's call, not by a claim, and with a single id."""
     claimed = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER)
     assert kinds(replace(RUNNING, state=State.SCHEDULED, started_at=None, attempt=0), claimed) == []
     said = replace(claimed, version=3, started_late=True)
@@ -117,7 +117,7 @@ def test_a_late_start_is_told_once() -> None:
 
 
 def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
-    """Only this schedule's unreported skips are reported."""
+    """Only unreported skips of the changed schedule create events."""
     first, second = Remark(NOW, "2026-11-21T01:30+00:00", "the last run goes on"), Remark(NOW, "", "edited")
     before = replace(SCHEDULE, log=(Remark(1, "old", "calendar"),))
     after = replace(SCHEDULE, runs_skipped=2, edition=5, log=(*before.log, first, second))
@@ -136,7 +136,7 @@ def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
 
 
 def test_a_missed_expectation_is_told_with_its_deadline() -> None:
-    """A miss is reported once per write that found one; changed expectations report nothing."""
+    """A miss is reported once per write that found it, and changed expectations report no miss."""
     met = ExpectationState(1, 2, met_at=NOW - 1000)
     before = replace(SCHEDULE, expectation=met)
     after = replace(SCHEDULE, edition=5, expectation=replace(met, missed_at=NOW, misses=1))
@@ -155,7 +155,7 @@ def test_a_missed_expectation_is_told_with_its_deadline() -> None:
 
 
 def test_the_end_of_what_a_calendar_knows_is_told_once() -> None:
-    """The end is reported when a schedule finds it, and again only for a different end."""
+    """A calendar's end is reported when a schedule finds it, and again only if the end changes."""
     after = replace(SCHEDULE, edition=5, calendar_end=CalendarEnd("off", NOW))
     (event,) = told(SCHEDULE, after)
     assert event.kind is EventKind.CALENDAR_ENDING
@@ -171,7 +171,7 @@ def test_the_end_of_what_a_calendar_knows_is_told_once() -> None:
 
 
 def test_every_event_is_of_its_document() -> None:
-    """The fields of an event are those that its kind documents, no more and no fewer."""
+    """An event has exactly the fields that the documentation of its kind lists."""
     failed = replace(RUNNING, state=State.FAILED)
     late = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER, started_late=True)
     whole = replace(RUNNING, is_topology=True)

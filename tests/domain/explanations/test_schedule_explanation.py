@@ -1,4 +1,4 @@
-"""The explanation of a time without a run never claims more than was examined."""
+"""The explanation of a time without a run claims only what was examined."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RETIMED = replace(STORED, updated_at=NOW - DAY, done=NOW - DAY).after_action(
 @pytest.mark.parametrize("is_permanent", [False, True])
 @pytest.mark.parametrize("offset", [0, 7 * MINUTE + 5 * SECOND], ids=["meant by the present timing", "not meant"])
 def test_what_was_not_examined_is_not_denied(*, offset: int, is_permanent: bool) -> None:
-    """If not all tasks of the time were examined, the response says so."""
+    """If not all tasks at a time were examined, the response says so."""
     stored = replace(RETIMED, spec=replace(STORED.spec, written=Written(permanent=60))) if is_permanent else RETIMED
     at = (NOW - 2 * DAY) // HOUR * HOUR + offset
 
@@ -44,7 +44,7 @@ def test_what_was_not_examined_is_not_denied(*, offset: int, is_permanent: bool)
 
 
 def test_expired_tasks_are_not_denied() -> None:
-    """For a time whose tasks may have expired, or before another timing, no conclusion is drawn."""
+    """If a time's tasks may have expired or belong to an earlier timing, no conclusion is drawn."""
     at = (NOW - 20 * DAY) // HOUR * HOUR + 7 * MINUTE + 5 * SECOND
     found = explain_occurrence(RETIMED, RETIMED.schedule(), at, OccurrenceFacts((), (), NOW, NOW - 10 * DAY))
     assert found.outcome == "not_recorded"
@@ -62,7 +62,7 @@ def test_expired_tasks_are_not_denied() -> None:
 def test_a_run_that_is_still_queued_and_will_be_skipped_is_not_called_open(
     schedule: StoredSchedule, outcome: str, text: str
 ) -> None:
-    """A queued run that will be skipped is not shown as open; a manual run of the same time is shown instead."""
+    """A queued run that will be skipped is not shown as open; a manual run at the same time is shown instead."""
     at = NOW // HOUR * HOUR
     ref = ScheduleRef(STORED.name, 1, at, Cause.SCHEDULE, STORED.mark)
     queued = replace(task(schedule_ref=ref), id=TaskId.of(at, 0, 1), due_at=at, created_at=at, next_at=at)

@@ -1,4 +1,4 @@
-"""The parts of a task's life follow each other without a gap, so they add up exactly to the whole."""
+"""The parts of a task's life follow each other without a gap, so that they sum to the total time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OUTCOMES = st.sampled_from(AttemptOutcome)
 
 @st.composite
 def plausible(draw: st.DrawFn) -> Task:
-    """Plausible records: close times, consecutive attempts, any state."""
+    """Plausible records with close times, consecutive attempts and any state."""
     at = draw(NEAR)
     lines = []
     for fence in range(1, 1 + draw(st.integers(0, 4))):
@@ -60,7 +60,7 @@ def plausible(draw: st.DrawFn) -> Task:
 
 @given(TASKS | plausible(), st.lists(LINES, max_size=3), INSTANTS | NEAR)
 def test_the_parts_sum_to_the_whole(record: Task, older: list[AttemptRecord], now: int) -> None:
-    """The parts of any record are consecutive from beginning to end, and sum to the whole."""
+    """The parts of any record are consecutive from beginning to end, and sum to the total time."""
     begin = min(record.created_at, record.due_at)
     end = max(begin, now if record.finished_at is None else record.finished_at)
     parts = timeline(record, older, now)
@@ -72,7 +72,7 @@ def test_the_parts_sum_to_the_whole(record: Task, older: list[AttemptRecord], no
 
 @given(TASKS | plausible(), INSTANTS | NEAR)
 def test_the_gates_that_a_task_has_been_at_sum_to_the_whole(record: Task, now: int) -> None:
-    """The gates of an explanation sum to the whole; an open task waits at exactly one, an ended one at none."""
+    """An explanation's gates sum to the total time; an open task waits at one gate, and an ended task at no gate."""
     explanation = explain(record, Facts(now=now, lease=30 * SECOND))
     been = [gate for gate in explanation.gates if gate.duration is not None]
     assert sum(gate.duration or 0 for gate in been) == explanation.total
@@ -82,7 +82,7 @@ def test_the_gates_that_a_task_has_been_at_sum_to_the_whole(record: Task, now: i
 
 
 def test_a_plain_task_on_time_was_dispatched_and_ran() -> None:
-    """No part of the time is unknown."""
+    """If a task is on time, no part of its time is unknown."""
     line = AttemptRecord(1, 1, "w", NOW + 20, 20, 500, AttemptOutcome.SUCCEEDED)
     ended = task(state=State.SUCCEEDED, finished_at=NOW + 520, attempt_history=(line,), fence=1, attempt=1)
     parts = timeline(ended, (), NOW + HOUR)
@@ -94,7 +94,7 @@ def test_a_plain_task_on_time_was_dispatched_and_ran() -> None:
 
 
 def test_what_an_older_version_did_not_record_is_one_part_of_its_own() -> None:
-    """Without recorded waits, the time between due time and first check is reported as unknown."""
+    """Without recorded waits, the time between the due time and the first check is reported as unknown."""
     line = AttemptRecord(1, 1, "w", NOW + MINUTE, 50, 500, AttemptOutcome.SUCCEEDED)
     ended = task(state=State.SUCCEEDED, finished_at=NOW + MINUTE + 500, attempt_history=(line,), fence=1, attempt=1)
     explanation = explain(ended, Facts(now=NOW + HOUR))
@@ -107,14 +107,14 @@ def test_what_an_older_version_did_not_record_is_one_part_of_its_own() -> None:
 
 
 def test_a_task_that_was_created_after_its_due_time_was_late_from_the_first() -> None:
-    """The time before its creation is separate from the time after it."""
+    """The time before a task's creation is separate from the time after the creation."""
     late = task(created_at=NOW + MINUTE, next_at=NOW + MINUTE)
     parts = timeline(late, (), NOW + MINUTE + 5)
     assert [(part.gate, part.duration) for part in parts] == [(GateName.CREATION, MINUTE), (GateName.DISPATCH, 5)]
 
 
 def test_a_wait_goes_on_until_something_else_happens() -> None:
-    """Repeated waits for the same reason count from the first; after an attempt a wait is new."""
+    """Repeated waits for the same reason count from the first of them, but an attempt begins a new wait."""
     waiting = task(lock=LockSpec("a"))
     waiting = replace(waiting, waits=waits_with(waiting, "lock a", NOW))
     assert waits_with(waiting, "lock a", NOW + MINUTE) == (Wait(NOW, "lock a"),)
@@ -124,7 +124,7 @@ def test_a_wait_goes_on_until_something_else_happens() -> None:
 
 
 def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> None:
-    """The record does not grow with each wait; forgotten waits are reported as not recorded."""
+    """A record keeps a limited number of waits, and older waits are reported as not recorded."""
     record = task()
     for number in range(10):
         record = replace(record, waits=waits_with(record, f"lock {number}", NOW + number * SECOND))
@@ -137,7 +137,7 @@ def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> Non
 
 
 def test_the_record_keeps_when_the_wait_for_its_lock_began() -> None:
-    """The lock's time limit counts from there, however often the task waits for something else meanwhile."""
+    """A lock's time limit counts from the first wait for it, however often the task then waits for something else."""
     record = task(lock=LockSpec("db-17", wait_seconds=3600))
     for number in range(20):
         reason = "lock db-17" if number % 2 else "lock type/report"
@@ -173,5 +173,5 @@ LENGTHS = {
 
 @pytest.mark.parametrize(("length", "text"), LENGTHS.items())
 def test_a_length_is_told_in_its_two_largest_units(length: int, text: str) -> None:
-    """Durations are short enough for a sentence."""
+    """A duration is given in its two largest units, so that it fits into a sentence."""
     assert span(length) == text

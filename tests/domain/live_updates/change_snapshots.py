@@ -1,4 +1,4 @@
-"""Changes and subscriptions for tests to start from."""
+"""Functions that create changes and subscriptions for tests."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def task_id(number: int) -> TaskId:
 
 
 def snapshot(number: int, version: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any field of Task
-    """One of several tasks at a version."""
+    """One of several tasks, at a given version."""
     return task_snapshot(task(id=task_id(number), version=version, **changes))
 
 
 def change(before: TaskSnapshot | None, after: TaskSnapshot | None) -> WatchedChange:
-    """The change that a write of a task makes."""
+    """The change that a write of a task causes."""
     (found,) = watched(ChangeBatch((Change("event", NOW, before, after),)))
     return found
 
 
 def write(number: int, version: int, **changes: Any) -> WatchedChange:  # noqa: ANN401 - same
-    """A write of one of several tasks that produced this version."""
+    """The write that produced this version of one of several tasks."""
     before = snapshot(number, version - 1, **changes) if version > 1 else None
     return change(before, snapshot(number, version, **changes))
 

@@ -20,7 +20,7 @@ from tests.domain.live_updates.change_snapshots import CONNECTION, change, snaps
 def test_of_several_changes_of_a_record_the_newest_is_told_in_whatever_order_they_come(
     writes: list[tuple[int, int]],
 ) -> None:
-    """Repeated, reordered and omitted writes merge into one change, from before the oldest to after the newest."""
+    """Repeated, reordered and omitted writes merge into one change, from the oldest state to the newest."""
     found = {each.subject.name: each for each in latest(write(*each) for each in writes)}
     assert found.keys() == {task_id(number).text for number, _ in writes}
     for number in {number for number, _ in writes}:
@@ -32,7 +32,7 @@ def test_of_several_changes_of_a_record_the_newest_is_told_in_whatever_order_the
 
 
 def test_a_removal_is_newer_than_what_was_removed() -> None:
-    """A deletion is reported even if the last write is in the same batch, or comes later."""
+    """A deletion is reported even if the last write is in the same batch or comes later."""
     last = snapshot(1, 3)
     removed = change(last, None)
     assert (removed.version, removed.after) == (4, None)
@@ -41,7 +41,7 @@ def test_a_removal_is_newer_than_what_was_removed() -> None:
 
 
 def test_an_erased_task_is_gone_for_its_owner() -> None:
-    """The record of an erased task stays for a while; watchers get a deletion."""
+    """When a task is erased, its record is kept for a while, but watchers get a deletion."""
     before, after = snapshot(1, 3), snapshot(1, 4, erased=True)
     assert change(before, after).after is None
     assert change(after, None).before is None
@@ -77,7 +77,7 @@ def test_a_connection_is_told_of_what_it_watches_only() -> None:
 
 
 def test_a_task_that_leaves_a_list_is_told_to_those_who_list_it() -> None:
-    """A list of running tasks learns that one has ended and left the list."""
+    """A subscription to running tasks reports a task that has ended and left the list."""
     ended = change(snapshot(1, 2, state=State.RUNNING), snapshot(1, 3, state=State.SUCCEEDED))
     running = subscription(ref="running", task_filter=TaskFilter(states=(State.RUNNING,)))
     all_tasks = subscription(ref="all")
@@ -87,7 +87,7 @@ def test_a_task_that_leaves_a_list_is_told_to_those_who_list_it() -> None:
 
 
 def test_too_many_changes_for_a_connection_are_told_as_one_word() -> None:
-    """Up to a hundred changes are sent; with one more, each subscription is asked to read the list again."""
+    """Up to a hundred changes are sent; for more changes, each subscription is asked to read its list again."""
     many = [write(number, 1) for number in range(MAX_PUSHED_CHANGES + 1)]
     one = subscription(Topic(TopicKind.TASK, task_id(0).text), "one", connection=Connection("c2", "me", NOW))
     flooded, calm = pushes([subscription(ref="a"), subscription(ref="b"), one], many)
@@ -103,6 +103,6 @@ def test_nobody_who_watches_something_else_is_told_anything() -> None:
 
 
 def test_changes_are_told_by_owner() -> None:
-    """Changes are separated by owner first, so no filter reaches another owner's changes."""
+    """Changes are separated by owner first, so that no filter can reach another owner's changes."""
     mine, others = write(1, 1), write(2, 1, owner="you")
     assert by_owner([mine, others, write(1, 2)]) == {"me": [replace(write(1, 2), before=None)], "you": [others]}

@@ -1,4 +1,4 @@
-"""Reads the English of a description, as a person would: which times of day and which days it names."""
+"""Reads a description in English, as a person would, to find the times of day and the days that it names."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Meaning:
     """The subject of a description.
 
     Attributes:
-        times: seconds since midnight.
-        dates: atoms of a day by date; `None` for every day.
-        weekdays: atoms of a day by weekday; `None` for every day.
-        either: whether one of both is enough.
+        times: the times of day, in seconds since midnight.
+        dates: the parts of the text that name a day by its date; `None` for every day.
+        weekdays: the parts of the text that name a day by its weekday; `None` for every day.
+        either: whether a day matches if only its date or only its weekday does.
     """
 
     times: set[int]

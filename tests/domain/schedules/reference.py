@@ -1,4 +1,4 @@
-"""The slow way to find the times of a cron expression: check every minute. It shares no code with the domain."""
+"""The slow way to find a cron expression's times is to check every minute. It shares no code with the domain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ZONES = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column of an expression, and its meaning."""
+    """A column of an expression, with the values that the column means."""
 
     text: str
     values: frozenset[int] = field(repr=False)
@@ -70,7 +70,7 @@ class Expression:
 
 @st.composite
 def columns(draw: st.DrawFn, low: int, high: int, kinds: str = "* */ list range range/ from/") -> Column:
-    """A column of values from low to high."""
+    """A random column with values from low to high."""
     whole = range(low, high + 1)
     match draw(st.sampled_from(kinds.split())):
         case "*":
@@ -86,7 +86,7 @@ def columns(draw: st.DrawFn, low: int, high: int, kinds: str = "* */ list range 
             return Column(f"{first}/{step}", frozenset(range(first, high + 1, step)))
         case kind:
             first, last = sorted(draw(st.tuples(st.integers(low, high), st.integers(low, high))))
-            # A step over a range of one value is not a range for some crons; it has separate tests.
+            # A step over a single value is not a range for some crons; separate tests cover it.
             stepped = kind == "range/" and first < last
             step = draw(st.integers(1, len(whole))) if stepped else 1
             suffix = f"/{step}" if stepped else ""
@@ -95,11 +95,11 @@ def columns(draw: st.DrawFn, low: int, high: int, kinds: str = "* */ list range 
 
 _IN_EVERY_MONTH = 28
 _OF_WEEKDAYS = "* */ list range range/"
-"""Crons differ on where `1/2` ends in a week, and so it is refused."""
+"""Crons disagree on where `1/2` ends in a week, so this form is refused."""
 EXPRESSIONS = st.builds(
     Expression, columns(0, 59), columns(0, 23), columns(1, 31), columns(1, 12), columns(0, 6, _OF_WEEKDAYS)
 ).filter(lambda each: min(each.day.values) <= _IN_EVERY_MONTH)
-"""Expressions that come at some time: those that never do are refused."""
+"""Expressions that match at least one time; expressions that never match are refused."""
 
 
 def walk(
@@ -119,14 +119,14 @@ def walk(
 
 @lru_cache(maxsize=64)
 def zone_info(name: str) -> ZoneInfo:
-    """The rules of the pinned package, independent of this machine."""
+    """The rules from the pinned package, which do not depend on this machine."""
     with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
 
 
 @lru_cache(maxsize=256)
 def _minutes(zone: str, start: datetime, end: datetime) -> list[tuple[datetime, datetime, int]]:
-    """Each minute in [start, end), its local time, and whether that local time occurs again."""
+    """Each minute in [start, end), with its local time, and whether that local time occurs again."""
     info = zone_info(zone)
     found = []
     instant = start
@@ -139,7 +139,7 @@ def _minutes(zone: str, start: datetime, end: datetime) -> list[tuple[datetime, 
 
 @lru_cache(maxsize=256)
 def _left_out(zone: str, start: datetime, end: datetime) -> list[tuple[datetime, datetime]]:
-    """Each skipped local time, with the first instant after it, if that is in [start, end)."""
+    """Each skipped local time with the first instant after it, if that instant is in [start, end)."""
     info = zone_info(zone)
     wall = start.astimezone(info).replace(tzinfo=None) - timedelta(days=1)
     last = end.astimezone(info).replace(tzinfo=None) + timedelta(days=1)
@@ -156,6 +156,6 @@ def _left_out(zone: str, start: datetime, end: datetime) -> list[tuple[datetime,
 
 
 def exists(wall: datetime, info: ZoneInfo) -> bool:
-    """Whether a zone's clock ever shows a local time."""
+    """Whether a zone's clock ever shows a given local time."""
     local = wall.replace(tzinfo=info)
     return local.astimezone(UTC).astimezone(info).replace(tzinfo=None, fold=0) == wall

@@ -16,12 +16,12 @@ from tests.domain.schedules.times import at, changed, scheduled
 NOW = at("2026-11-21T12:00")
 WEEKENDS = Calendar("weekends", weekdays=frozenset({5, 6}))
 SIZE = 7
-"""Of the backfills here, about."""
+"""The approximate number of occurrences in these backfills."""
 HOURLY = changed(scheduled("0 * * * *"), calendars=(WEEKENDS,), remaining_runs=0, jitter_seconds=600)
 
 
 def test_a_backfill_goes_at_its_pace() -> None:
-    """Six a minute are due ten seconds apart, regardless of the remaining runs; excluded ones take no slot."""
+    """At six per minute, occurrences are due ten seconds apart, and excluded occurrences take no slot."""
     backfill = requested(at("2026-11-20T20:00"), at("2026-11-21T02:00"), 6, NOW)
     found = [occurrence for occurrence, _ in steps(HOURLY, backfill, SIZE)]
     assert backfill.size(HOURLY) == len(found) == 7
@@ -31,7 +31,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
 
 
 def test_what_is_excluded_takes_no_place_in_the_pace() -> None:
-    """Excluded hours of Sunday take no slot, so the first hours of Monday begin at once."""
+    """Excluded hours on Sunday take no slot, so the first hours on Monday begin at once."""
     backfill = requested(at("2026-11-15T22:00"), at("2026-11-16T01:00"), 1, NOW)
     assert [(each.runs, each.due_at - NOW) for each, _ in steps(HOURLY, backfill, SIZE)][2:] == [
         (True, 0),
@@ -41,7 +41,7 @@ def test_what_is_excluded_takes_no_place_in_the_pace() -> None:
 
 @given(st.integers(0, 60))
 def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
-    """A backfill stopped anywhere and resumed from its cursor has the same occurrences and due times."""
+    """A backfill that stops anywhere and resumes from its cursor has the same occurrences and due times."""
     backfill = requested(NOW - 2 * DAY, NOW, 30, NOW)
     whole = list(steps(HOURLY, backfill, SIZE))
     first = list(islice(steps(HOURLY, backfill, SIZE), stop))
@@ -58,14 +58,14 @@ def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
     ],
 )
 def test_what_is_no_backfill_is_refused(start: int, end: int, per_minute: int, field: str) -> None:
-    """An empty period, a future one, and a pace out of bounds are refused."""
+    """An empty period, a future period, and a pace out of bounds are refused."""
     with pytest.raises(FieldInvalid) as refusal:
         requested(start, end, per_minute, NOW)
     assert refusal.value.field == field
 
 
 def test_an_occurrence_is_the_same_task_whoever_makes_it() -> None:
-    """The task's id depends only on schedule, revision and local time."""
+    """A backfill task's id depends only on the schedule, the revision and the local time."""
     one = derived("s", 1, "2026-11-21T02:33:00+00:00")
     assert one == derived("s", 1, "2026-11-21T02:33:00+00:00")
     others = {
@@ -81,6 +81,6 @@ def test_an_occurrence_is_the_same_task_whoever_makes_it() -> None:
 
 
 def test_occurrences_are_spread_over_the_shards() -> None:
-    """A schedule every minute uses all shards, so no partition is hot."""
+    """A schedule that runs every minute uses all shards, so that no partition is hot."""
     shards = {derived("s", 1, str(minute)).task_id(NOW, 16).shard for minute in range(HOUR // MINUTE * 4)}
     assert shards == set(range(16))

@@ -30,7 +30,7 @@ FREEZE = Calendar("freeze", spans=(Span(at("2026-12-20T10:00"), at("2026-12-22T1
         (HOLIDAYS, "2026-12-25T00:00", "uk-holidays: 2026-12-25 (Christmas Day)"),
         (HOLIDAYS, "2026-12-24T23:59", None),
         (HOLIDAYS, "2026-12-26T00:00", None),
-        # By London's time, an hour ahead of UTC in June.
+        # These times are in London's local time, an hour ahead of UTC in June.
         (HOLIDAYS, "2027-06-06T23:00", "uk-holidays: 2027-06-07 (a made-up day)"),
         (HOLIDAYS, "2027-06-07T23:00", None),
         (WEEKENDS, "2026-11-22T12:00", "weekends: Sunday"),
@@ -48,13 +48,13 @@ FREEZE = Calendar("freeze", spans=(Span(at("2026-12-20T10:00"), at("2026-12-22T1
     ],
 )
 def test_what_a_calendar_covers(calendar: Calendar, moment: str, reason: str | None) -> None:
-    """Days, weekdays, windows (over midnight too) and spans, by the calendar's own clock, with the reason."""
+    """A calendar covers days, weekdays, windows (also over midnight) and spans, by its own clock, with a reason."""
     span = calendar.covering(at(moment))
     assert (None if span is None else span.reason) == reason
 
 
 def test_where_several_windows_lie_the_first_says_why() -> None:
-    """Of overlapping windows, the one that began first gives the reason, for as long as it lasts."""
+    """Of overlapping windows, the window that began first gives the reason for as long as it lasts."""
     calendar = Calendar("c", windows=(Window(11 * HOUR, 14 * HOUR, label="meeting"), Window(9 * HOUR, 12 * HOUR)))
     found = [calendar.covering(at(f"2026-11-23T{time}")) for time in ("08:59", "11:30", "12:00", "13:59", "14:00")]
     assert [each and (each.reason, each.end) for each in found] == [
@@ -77,12 +77,12 @@ def test_where_several_windows_lie_the_first_says_why() -> None:
     ],
 )
 def test_the_next_working_moment(calendars: tuple[Calendar, ...], moment: str, expected: str) -> None:
-    """The next working moment is the first at which every calendar allows work."""
+    """The next working moment is the first moment at which every calendar allows work."""
     assert next_working_moment(calendars, at(moment)) == at(expected)
 
 
 def test_windows_may_be_given_in_any_order() -> None:
-    """With the afternoon's window before the morning's, both are working hours, and lunch is not."""
+    """If the afternoon's window comes before the morning's, both are working hours, and lunch is not."""
     windows = (Window(13 * HOUR, 17 * HOUR), Window(9 * HOUR, 12 * HOUR))
     calendar = Calendar("hours", CalendarMode.INCLUDES, windows=windows)
     closed = [hour for hour in range(24) if calendar.covering(at("2026-11-23") + hour * HOUR)]
@@ -90,7 +90,7 @@ def test_windows_may_be_given_in_any_order() -> None:
 
 
 def test_there_may_be_no_working_moment() -> None:
-    """If a calendar allows nothing within two years, the search ends without a result."""
+    """If a calendar allows no work within two years, the search ends without a result."""
     nothing = Calendar("nothing", CalendarMode.INCLUDES)
     long_ago = Calendar("past", CalendarMode.INCLUDES, dates={date(2020, 1, 1): ""})
     assert next_working_moment((nothing,), at("2026-11-21")) is None
@@ -99,7 +99,7 @@ def test_there_may_be_no_working_moment() -> None:
 
 
 def test_a_window_on_the_days_that_clocks_are_changed() -> None:
-    """A window that begins in a gap starts after it; in a fold it lasts from the first start to the last end."""
+    """A window that begins in a gap starts after the gap; in a fold, it lasts from the first start to the last end."""
     calendar = Calendar("w", zone=LONDON, windows=(Window(HOUR + 30 * MINUTE, 3 * HOUR),))
     spring = calendar.covering(at("2027-03-28T01:30"))
     assert spring is not None
@@ -111,7 +111,7 @@ def test_a_window_on_the_days_that_clocks_are_changed() -> None:
 
 
 def test_a_day_that_a_zone_left_out_is_no_day() -> None:
-    """2011-12-30 did not exist in Apia, so a calendar with that date covers nothing."""
+    """In Apia, 2011-12-30 did not exist, so a calendar with that date covers no time there."""
     calendar = Calendar("c", zone=zone_named("Pacific/Apia"), dates={date(2011, 12, 30): ""})
     assert not any(calendar.covering(at("2011-12-29") + hour * HOUR) for hour in range(72))
 
@@ -134,7 +134,7 @@ spans = st.builds(
 def test_a_working_moment_is_the_first_that_is_not_covered(
     some: list[Span], windows: list[Window], kind: CalendarMode, moment: Millis
 ) -> None:
-    """Every instant of a covering span is covered; the next working moment is not, and none before it works."""
+    """Every instant of a covering span is covered, and the next working moment is the first uncovered instant."""
     calendar = Calendar("c", kind, spans=tuple(some), windows=tuple(windows))
     span = calendar.covering(moment)
     if span is not None:
@@ -169,7 +169,7 @@ def test_a_working_moment_is_the_first_that_is_not_covered(
     ],
 )
 def test_what_is_no_calendar_is_refused(arguments: dict[str, object], field: str) -> None:
-    """Too many entries, empty windows and invalid days are refused; the error names the field."""
+    """Too many entries, empty windows and invalid days are refused, and the error names the field."""
     with pytest.raises(FieldInvalid) as refusal:
-        Calendar(**({"name": "c"} | arguments))  # type: ignore[arg-type]  # each case has its own types
+        Calendar(**({"name": "c"} | arguments))  # each case has different types
     assert refusal.value.field == field

@@ -1,4 +1,4 @@
-"""Schedules at clock changes, in the zones with the oddest ones."""
+"""Schedules at clock changes, in zones with unusual clock changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GAPS = [
     ("Australia/Lord_Howe", "15 2 * * *", "2027-10-02T00:00", "2027-10-04T02:15:00+11:00", "2027-10-03T02:30:00+11:00"),
     # Midnight did not exist.
     ("America/Sao_Paulo", "0 0 * * *", "2018-11-03T12:00", "2018-11-05T00:00:00-02:00", "2018-11-04T01:00:00-02:00"),
-    # A whole day did not exist.
+    # A complete day did not exist.
     ("Pacific/Apia", "0 9 * * *", "2011-12-29T20:00", "2011-12-31T09:00:00+14:00", "2011-12-31T00:00:00+14:00"),
     # The end of Ramadan: from UTC back to the standard time of UTC+1.
     ("Africa/Casablanca", "30 2 * * *", "2025-04-05T12:00", "2025-04-07T02:30:00+01:00", "2025-04-06T03:00:00+01:00"),
@@ -35,7 +35,7 @@ GAPS = [
 
 @pytest.mark.parametrize(("zone", "text", "after", "skipped", "shifted"), GAPS)
 def test_a_time_that_the_clock_jumps_over(zone: str, text: str, after: str, skipped: str, shifted: str) -> None:
-    """Such a time is skipped, or occurs once right after the gap, depending on `dst_gap`."""
+    """A time that the clock jumps over is skipped or occurs right after the gap, depending on `dst_gap`."""
     assert locals_of(text, clock(zone), after, 1) == [skipped]
     assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[0] == shifted
     assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[1] > shifted
@@ -53,7 +53,7 @@ FOLDS = [
 
 @pytest.mark.parametrize(("zone", "text", "after", "first", "second"), FOLDS)
 def test_a_time_that_the_clock_shows_twice(zone: str, text: str, after: str, first: str, second: str) -> None:
-    """Such a time occurs the first time only, or both times, depending on `dst_fold`."""
+    """A time that the clock shows twice occurs only the first time or both times, depending on `dst_fold`."""
     once = locals_of(text, clock(zone), after, 2)
     assert once[0] == first
     assert once[1][:10] > first[:10]
@@ -61,7 +61,7 @@ def test_a_time_that_the_clock_shows_twice(zone: str, text: str, after: str, fir
 
 
 def test_a_zone_without_summer_time_has_nothing_to_decide() -> None:
-    """In Kolkata every day has its 02:30, half an hour off the others' hours."""
+    """In Kolkata, 02:30 occurs every day, half an hour off the full hours of UTC."""
     found = following(scheduled("30 2 * * *", clock("Asia/Kolkata")), at("2027-01-01"), 365)
     assert all(each.runs and not each.note and each.key.endswith("T02:30:00+05:30") for each in found)
     assert found[-1].at - found[0].at == 364 * DAY
@@ -70,7 +70,7 @@ def test_a_zone_without_summer_time_has_nothing_to_decide() -> None:
 @pytest.mark.parametrize("gap", Gap)
 @pytest.mark.parametrize("fold", Fold)
 def test_a_wildcard_hour_follows_the_clock(gap: Gap, fold: Fold) -> None:
-    """Every half hour means elapsed time, regardless of the choice for fixed times, as in Vixie cron."""
+    """As in Vixie cron, every half hour means elapsed time, whatever the rule for fixed times."""
     where = clock("Europe/London", gap, fold)
     for day in ("2027-03-28", "2027-10-31"):
         found = following(scheduled("*/30 * * * *", where), at(day) - HOUR, 10)
@@ -79,7 +79,7 @@ def test_a_wildcard_hour_follows_the_clock(gap: Gap, fold: Fold) -> None:
 
 
 def test_hours_by_steps_follow_the_clock_too() -> None:
-    """`*/2` is a wildcard: a lost hour is not made up for, and a repeated one runs twice."""
+    """`*/2` is a wildcard, so a lost hour is not made up for, and a repeated hour runs twice."""
     where = clock("America/New_York", Gap.SHIFT_FORWARD, Fold.FIRST)
     assert locals_of("0 */2 * * *", where, "2027-03-14T05:00", 2) == [
         "2027-03-14T00:00:00-05:00",
@@ -98,7 +98,7 @@ MIDNIGHT_GAPS = [("Asia/Beirut", "2027-03-27"), ("Africa/Cairo", "2027-04-29"), 
 @pytest.mark.parametrize(("zone", "day"), MIDNIGHT_GAPS)
 @pytest.mark.parametrize("text", ["0 0 * * *", "0 */24 * * *", "0 */24 * * 0-6", "@daily"])
 def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, text: str) -> None:
-    """`*/24` is a fixed hour: it is skipped with the reason, or runs after the gap, depending on `dst_gap`."""
+    """`*/24` is a fixed hour that is skipped with the reason or runs after the gap, depending on `dst_gap`."""
     after = at(f"{day}T12:00")
     skipped = following(scheduled(text, clock(zone)), after, 2)
     assert [(each.runs, each.note[:34], each.note[-7:]) for each in skipped] == [
@@ -120,7 +120,7 @@ def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, t
     ],
 )
 def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after: str, note: str) -> None:
-    """Lost times are not made up for, but the preview shows them with the reason."""
+    """Times that a wildcard hour loses in a gap are not made up for, but the preview shows them with the reason."""
     for gap in Gap:
         lost = [each for each in following(scheduled(text, clock(zone, gap)), at(after), 3) if not each.runs]
         assert [each.note.startswith(note) for each in lost] == [True]
@@ -137,26 +137,26 @@ def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after
     ],
 )
 def test_a_wildcard_hour_that_goes_on_after_a_gap_has_lost_nothing(zone: str, text: str, after: str) -> None:
-    """If each lost time has an equivalent after the gap, the runs keep their distance, and nothing is reported."""
+    """If each lost time has an equivalent after the gap, the runs keep their distance, and no loss is reported."""
     found = following(scheduled(text, clock(zone)), at(after), 6)
     assert all(each.runs and not each.note for each in found)
     assert len({later.at - each.at for each, later in pairwise(found)} - {4000}) == 1
 
 
 def test_all_hours_written_out_are_fixed_hours() -> None:
-    """`0-23` is a list of times of day: each occurs once, and in the repeated hour only the first time."""
+    """`0-23` is a list of fixed hours; each occurs once, and the repeated hour only the first time."""
     found = locals_of("0 0-23 * * *", clock("America/New_York"), "2027-11-07T05:00", 2)
     assert found == ["2027-11-07T01:00:00-04:00", "2027-11-07T02:00:00-05:00"]
 
 
 def test_minutes_by_steps_in_a_fixed_hour_come_once() -> None:
-    """`*/30 1` runs twice, not four times, in the night when 01:00 to 02:00 is repeated."""
+    """`*/30 1` runs twice, and not four times, in the night in which 01:00 to 02:00 is repeated."""
     found = locals_of("*/30 1 * * *", clock("Europe/London"), "2027-10-30T12:00", 3)
     assert found == ["2027-10-31T01:00:00+01:00", "2027-10-31T01:30:00+01:00", "2027-11-01T01:00:00+00:00"]
 
 
 def test_elapsed_time_knows_no_clock() -> None:
-    """A rate of one day is always 24 hours; an interval of a calendar day keeps its time of day."""
+    """A rate of one day is always 24 hours, while an interval of a calendar day keeps its time of day."""
     where = clock("Europe/London")
     rate = parse_timing(interval="R/2027-03-27T09:00:00/PT24H")
     assert locals_of(rate, where, "2027-03-27T09:00", 2)[1] == "2027-03-28T10:00:00+01:00"
@@ -165,7 +165,7 @@ def test_elapsed_time_knows_no_clock() -> None:
 
 
 def test_the_preview_says_what_was_decided() -> None:
-    """The preview gives the reason for a skipped time, and says which of two times a repeated one is."""
+    """The preview gives the reason for a skipped time, and says which of two repeated times an occurrence is."""
     spring = following(scheduled("30 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert [(each.runs, each.note) for each in spring] == [
         (False, "01:30 does not exist on 2027-03-28 in Europe/London: skipped"),
@@ -183,14 +183,14 @@ def test_the_preview_says_what_was_decided() -> None:
 
 
 def test_a_skip_at_the_moment_of_another_run_is_told_there() -> None:
-    """If 01:00 is skipped at the instant of the 02:00 run, one occurrence explains both."""
+    """If 01:00 is skipped at the instant of the 02:00 run, a single occurrence explains both times."""
     found = following(scheduled("0 1,2 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert (found[0].key, found[0].runs) == ("2027-03-28T02:00:00+01:00", True)
     assert found[0].note == "01:00 does not exist on 2027-03-28 in Europe/London: skipped"
 
 
 def test_times_of_a_list_are_decided_alike() -> None:
-    """Listed local times follow the same rules; times with an offset are unambiguous."""
+    """Listed local times follow the same rules, while times with an offset are unambiguous."""
     dates = ["2027-03-28T01:30:00", "2027-10-31T01:30:00", "2027-10-31T01:30:00Z"]
     timing = parse_timing(dates=dates)
     found = following(scheduled(timing, clock("Europe/London")), 0, 9)
@@ -215,7 +215,7 @@ def test_times_of_a_list_are_decided_alike() -> None:
     st.integers(0, at("2150-01-01")),
 )
 def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> None:
-    """Within a piece the offset is the zone's; at its edges the offset or the year changes."""
+    """The offset is constant within a piece of a zone, and at a piece's edges the offset or the year changes."""
     zone, info = zone_named(name), zone_info(name)
     period = zone.period_at(instant)
     assert period.start <= instant < period.end
@@ -236,7 +236,7 @@ def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> No
     st.lists(st.integers(0, 2 * DAY // MINUTE), max_size=9),
 )
 def test_an_even_stretch_of_a_clock_has_each_time_once(name: str, wall: Millis, minutes: list[int]) -> None:
-    """In an even stretch, each local time is exactly one instant."""
+    """In an even part of a clock's time, each local time is exactly one instant."""
     zone = zone_named(name)
     offset = zone.even_offset(wall, wall + 2 * DAY)
     for minute in minutes if offset is not None else ():
@@ -244,7 +244,7 @@ def test_an_even_stretch_of_a_clock_has_each_time_once(name: str, wall: Millis, 
 
 
 def test_most_days_of_a_year_are_even() -> None:
-    """In London, all days are even except those around the two clock changes and New Year."""
+    """In London, all days are even except the days around the two clock changes and New Year."""
     zone, day = zone_named("Europe/London"), at("2027-01-01")
     even = [zone.even_offset(day + n * DAY, day + (n + 1) * DAY) is not None for n in range(365)]
     assert 340 < sum(even) < 360
@@ -266,13 +266,13 @@ def test_what_is_no_zone_is_refused(name: str) -> None:
 
 
 def test_a_zone_in_the_wrong_case_is_named() -> None:
-    """The error suggests the right spelling."""
+    """The error for a zone name in the wrong case suggests the right spelling."""
     with pytest.raises(FieldInvalid, match="did you mean Europe/London"):
         zone_named("europe/london")
 
 
 def test_the_version_of_the_rules_is_known() -> None:
-    """The version has the form `2026a`."""
+    """The version of the time zone rules has the form `2026a`."""
     version = tzdata_version()
     assert version[:4].isdigit()
     assert version[4:].isalpha()

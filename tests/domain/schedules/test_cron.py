@@ -24,7 +24,7 @@ from duetime.domain.times import DAY, Millis, from_datetime, to_datetime
 from tests.domain.schedules import reference
 from tests.domain.schedules.times import at, clock, locals_of
 
-# Days on which a clock of each zone is changed, and days on which none is.
+# These are days on which each zone's clock is changed, and days on which no clock is changed.
 DAYS = (
     "2027-03-14", "2027-11-07", "2027-03-28", "2027-10-31", "2027-04-04", "2027-10-03", "2018-11-04", "2018-02-18",
     "2025-02-23", "2025-04-06", "2007-12-09", "2016-05-01", "2026-11-21", "2028-02-29",
@@ -53,7 +53,7 @@ def instants(recurrence: ZonedRecurrence, start: Millis, end: Millis) -> list[da
 def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
     expression: reference.Expression, zone: str, day: str, gap: Gap, fold: Fold
 ) -> None:
-    """The results agree around clock changes and elsewhere, forwards, backwards and counted, in every zone."""
+    """Times found by arithmetic equal those of checking every minute, in every zone, also around clock changes."""
     start, end = at(day) - DAY, at(day) + 2 * DAY
     recurrence = ZonedRecurrence(parse_cron(str(expression), Dialect.VIXIE), clock(zone, gap, fold))
     expected = reference.walk(
@@ -86,7 +86,7 @@ def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
 def test_next_and_previous_agree(
     expression: reference.Expression, zone: str, instant: Millis, gap: Gap, fold: Fold
 ) -> None:
-    """`after` and `before` are inverse, and `count` agrees with both."""
+    """`after` and `before` are inverse functions, and `count` agrees with both."""
     recurrence = ZonedRecurrence(parse_cron(str(expression), Dialect.VIXIE), clock(zone, gap, fold))
     later = recurrence.after(instant)
     assert later is not None
@@ -119,14 +119,14 @@ def test_next_and_previous_agree(
         ("0 0 L-2W * *", "2026-11-21", ["2026-11-27T00:00", "2026-12-29T00:00", "2027-01-29T00:00"]),
         ("0 0 1,LW * *", "2026-11-21", ["2026-11-30T00:00", "2026-12-01T00:00", "2026-12-31T00:00"]),
         ("0 0 31W * ?", "2026-11-21", ["2026-12-31T00:00", "2027-01-29T00:00", "2027-03-31T00:00"]),
-        # With both day fields, either is enough.
+        # If both day fields are set, a match of either is enough.
         ("0 0 13 * FRI", "2026-11-21", ["2026-11-27T00:00", "2026-12-04T00:00", "2026-12-11T00:00"]),
         ("30 15 10 * * *", "2026-11-21", ["2026-11-21T10:15:30", "2026-11-22T10:15:30", "2026-11-23T10:15:30"]),
         ("*/20 59 23 31 12 *", "2026-11-21", ["2026-12-31T23:59:00", "2026-12-31T23:59:20", "2026-12-31T23:59:40"]),
     ],
 )
 def test_days_of_the_month(text: str, after: str, expected: list[str]) -> None:
-    """Leap years (2100 is not one), last days, nearest weekdays, nth weekdays, and how day fields combine."""
+    """Leap years (2100 is not one), last days, nearest weekdays, nth weekdays, and combined day fields are right."""
     expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
     assert locals_of(text, UTC_CLOCK, after, 3) == [f"{each}+00:00" for each in expected]
 
@@ -152,11 +152,11 @@ def _periodics() -> list[str]:
 _OFTEN = 12
 _HALF_HOURS = {"Australia/Lord_Howe", "America/Caracas"}
 NEVER = {"0 0 30 2 *", "0 0 31 2 *"}
-"""How Kubernetes' own jobs are switched off; here they are refused, and a schedule is paused instead."""
+"""Kubernetes' own jobs are switched off with these expressions, which are refused; a schedule is paused instead."""
 
 
 def test_the_real_expressions_are_read_as_cronsim_reads_them() -> None:
-    """Compares every expression of Kubernetes' CI with cronsim: one day of all, a month of the rarer ones."""
+    """Every expression in Kubernetes' CI has the same times as in cronsim, over a day or, if rare, a month."""
     start = datetime(2026, 11, 21, tzinfo=UTC)
     for text in _periodics():
         if text in NEVER:
@@ -173,7 +173,7 @@ def test_the_real_expressions_are_read_as_cronsim_reads_them() -> None:
 
 
 def test_the_real_intervals_are_rates() -> None:
-    """Every interval of Kubernetes' CI can be read, such as `4h30m`."""
+    """Every interval in Kubernetes' CI, such as `4h30m`, can be read."""
     if not PERIODICS.exists():
         pytest.skip("the shared data is not beside this checkout")
     rows = [json.loads(line) for line in PERIODICS.read_text().splitlines()]
@@ -185,12 +185,12 @@ def test_the_real_intervals_are_rates() -> None:
 @settings(deadline=None)
 @given(reference.EXPRESSIONS, st.integers(0, 3_000))
 def test_croniter_agrees_on_the_days_of_the_kubernetes_dialect(expression: reference.Expression, days: int) -> None:
-    """Airflow's cron reads `*/2` beside another day like Kubernetes; only `*/1` is every day there."""
+    """Like Kubernetes, Airflow's cron combines `*/2` with another day field, but only `*/1` means every day there."""
     expression = replace(
         expression, minute=reference.Column("0", frozenset({0})), hour=reference.Column("0", frozenset({0}))
     )
     if "*/1" in {expression.day.text, expression.weekday.text} or re.search(r"\b(\d+)-\1\b", str(expression)):
-        # It reads `5-5` as every value.
+        # croniter reads `5-5` as every value.
         return
     start = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=days)
     try:
@@ -204,19 +204,19 @@ def test_croniter_agrees_on_the_days_of_the_kubernetes_dialect(expression: refer
 @settings(deadline=None)
 @given(reference.EXPRESSIONS, st.sampled_from(reference.ZONES), st.sampled_from(DAYS))
 def test_cronsim_agrees_where_it_has_the_same_rules(expression: reference.Expression, zone: str, day: str) -> None:
-    """As in Debian's cron, a skipped time runs right after the gap, a repeated one the first time only.
+    """As in Debian's cron, a skipped time runs right after the gap, and a repeated time runs the first time only.
 
-    Where it differs, for a reason: it counts a minute that begins with `*` as a wildcard, even at a fixed hour, so
-    that `*/10 1 * * *` runs twelve times in a fold, where the design asks for a wildcard *hour*; it gives the end of
-    a gap once for each time in it; it ends `1/2` in a week at 7, which is refused here; and around a jump of half an
-    hour it leaves minutes out.
+    cronsim differs from duetime in four ways, each for a reason. It counts a minute that begins with `*` as a wildcard,
+    even at a fixed hour, so that `*/10 1 * * *` runs twelve times in a fold, while duetime's design requires a wildcard
+    *hour*. It returns the end of a gap once for each time in the gap. It ends `1/2` in a week at 7, while duetime
+    refuses this form. Around a jump of half an hour, it leaves minutes out.
     """
     if zone in _HALF_HOURS or (expression.minute.starred and not expression.hour.starred):
         return
     if expression.hour.starred and not expression.follows_clock:
-        # It reads `*/24` as a wildcard.
+        # cronsim reads `*/24` as a wildcard.
         return
-    # Its iteration over a year of rare days takes seconds; months are compared minute by minute.
+    # cronsim needs seconds to search a year for rare days, so months are compared minute by minute.
     expression = replace(expression, month=reference.Column("*", frozenset(range(1, 13))))
     start, end = to_datetime(at(day) - DAY), to_datetime(at(day) + 2 * DAY)
     expected: list[datetime] = []

@@ -53,7 +53,7 @@ SATURDAY, SUNDAY = 5, 6
     ],
 )
 def test_two_spellings_are_one_expression(text: str, same: str) -> None:
-    """Nicknames, names, wrapping ranges and other spellings have the meaning of their long form."""
+    """Nicknames, names, wrapping ranges and other spellings mean the same as their long form."""
     assert parse_cron(text) == parse_cron(same)
 
 
@@ -131,7 +131,7 @@ def test_two_spellings_are_one_expression(text: str, same: str) -> None:
     ],
 )
 def test_what_is_no_expression_or_is_ambiguous_is_refused(text: str, reason: str) -> None:
-    """The error names the field and the reason, and the alternatives if it is ambiguous."""
+    """The error for an invalid or ambiguous expression names the field, the reason and any alternatives."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text)
     assert refusal.value.field == "cron"
@@ -139,7 +139,7 @@ def test_what_is_no_expression_or_is_ambiguous_is_refused(text: str, reason: str
 
 
 def test_croniters_own_reading_of_a_single_value_range_is_not_taken() -> None:
-    """`23-23/24` means 23:00, as in every cron; croniter reads it as every hour."""
+    """`23-23/24` means 23:00, as in every cron, although croniter reads it as every hour."""
     assert parse_cron("17 23-23/24 * * *").hours == (23,)
     assert parse_cron("5-5 * * * *").minutes == (5,)
 
@@ -149,7 +149,7 @@ def test_croniters_own_reading_of_a_single_value_range_is_not_taken() -> None:
 @example("0 0 29W 2 ?")
 @example("*/59,*/58,*/57 0-23 1-31 1-12 0-7")
 def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
-    """Any text is read or refused, and quickly."""
+    """The parser reads or refuses any text, and does so quickly."""
     began = time.process_time()
     for dialect in Dialect:
         with contextlib.suppress(FieldInvalid):
@@ -160,7 +160,7 @@ def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # Examples of the EventBridge user guides; their weekdays are 1 for Sunday.
+        # These are examples from the EventBridge user guides, in which weekday 1 is Sunday.
         ("cron(15 12 * * ? *)", ["2026-11-21T12:15", "2026-11-22T12:15", "2026-11-23T12:15"]),
         ("cron(0 18 ? * MON-FRI *)", ["2026-11-23T18:00", "2026-11-24T18:00", "2026-11-25T18:00"]),
         ("cron(0 8 1 * ? *)", ["2026-12-01T08:00", "2027-01-01T08:00", "2027-02-01T08:00"]),
@@ -180,7 +180,7 @@ def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
     ],
 )
 def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
-    """Six fields with a year, Sunday as 1, `L`, `W` and `#`, rates and single times are supported."""
+    """In EventBridge's dialect, six fields, Sunday as 1, `L`, `W`, `#`, rates and single times are supported."""
     timing = parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
     assert locals_of(timing, UTC_CLOCK, "2026-11-21", 3) == [f"{each}:00+00:00" for each in expected]
 
@@ -204,14 +204,14 @@ def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
     ],
 )
 def test_what_eventbridge_refuses_is_refused(text: str, reason: str) -> None:
-    """The error names the dialect's rule that was violated."""
+    """The error names the rule of EventBridge's dialect that was violated."""
     with pytest.raises(FieldInvalid, match="cron") as refusal:
         parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
     assert reason in refusal.value.reason
 
 
 def test_the_same_number_is_another_weekday_in_eventbridge() -> None:
-    """7 is Saturday for EventBridge and Sunday for cron."""
+    """The number 7 is Saturday in EventBridge and Sunday in cron."""
     assert parse_cron("0 0 ? * 7 *", Dialect.EVENTBRIDGE).weekdays == (SATURDAY,)
     assert parse_cron("0 0 ? * 7").weekdays == (SUNDAY,)
 
@@ -243,7 +243,7 @@ SUNDAY_IS_ONE, SUNDAY_IS_ZERO = "in Quartz, where Sunday is 1", "in Spring and c
 def test_an_expression_that_crons_read_differently_is_refused_with_both_readings(
     text: str, words: tuple[str, ...]
 ) -> None:
-    """An ambiguous expression is refused, so that nothing runs on other days than before."""
+    """An ambiguous expression is refused, so that it does not run on other days than before."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text)
     assert [each for each in words if each not in refusal.value.reason] == []
@@ -287,7 +287,7 @@ def test_what_all_crons_read_alike_is_accepted(text: str) -> None:
     ],
 )
 def test_a_dialect_has_its_own_reading(dialect: str, text: str, words: str) -> None:
-    """An expression keeps the meaning that it has in its original program."""
+    """In the dialect of its original program, an expression keeps its meaning."""
     assert describe_cron(parse_cron(text, Dialect(dialect))) == words
 
 
@@ -305,7 +305,7 @@ def test_a_dialect_has_its_own_reading(dialect: str, text: str, words: str) -> N
     ],
 )
 def test_what_a_dialect_does_not_have_is_refused_in_it(dialect: str, text: str, reason: str) -> None:
-    """The error names the dialect's rule."""
+    """If a dialect does not have a form, the error names the dialect's rule."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text, Dialect(dialect))
     assert reason in refusal.value.reason

@@ -96,13 +96,13 @@ TIMINGS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("text", "words"), CRONS.items())
 def test_a_cron_expression_is_said_in_words(text: str, words: str) -> None:
-    """The description names the expression's times, for every extension of the dialect."""
+    """The description names a cron expression's times, for every extension of the dialect."""
     assert describe_cron(parse_cron(text)) == words
 
 
 @pytest.mark.parametrize(("text", "words"), EVENTBRIDGE.items())
 def test_an_expression_of_eventbridge_is_read_by_its_own_numbers(text: str, words: str) -> None:
-    """In EventBridge, Sunday is 1, and the last field is a year."""
+    """In an EventBridge expression, Sunday is 1, and the last field is a year."""
     assert describe_cron(parse_cron(text, Dialect.EVENTBRIDGE)) == words
 
 
@@ -113,7 +113,7 @@ def test_every_kind_of_timing_is_said_in_words(fields: dict[str, Any], words: st
 
 
 def field(low: int, high: int, *others: str) -> st.SearchStrategy[str]:
-    """A field of a cron expression."""
+    """A random field of a cron expression."""
     value = st.integers(low, high)
     spans = st.tuples(value, value).map(lambda pair: f"{min(pair)}-{max(pair)}")
     steps = st.integers(2, high - low).map(lambda step: f"*/{step}")
@@ -150,7 +150,7 @@ def test_the_words_of_any_expression_are_few(fields: tuple[str, ...], dialect: D
 def test_the_words_mean_the_times_at_which_an_expression_runs(
     fields: tuple[str, ...], dialect: Dialect, year: int
 ) -> None:
-    """Read as English, each description names all times of the expression and no other."""
+    """Read as English, each description names exactly the times of its expression."""
     try:
         cron = parse_cron(" ".join(fields), dialect)
     except FieldInvalid:

@@ -27,7 +27,7 @@ NOW = at("2027-01-01T00:00:30")
 def test_catching_up_never_exceeds_its_policy(
     schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
 ) -> None:
-    """At most one missed run is made up for: the latest in the window that no calendar excludes."""
+    """At most one missed run is caught up: the latest run in the window that no calendar excludes."""
     schedule = changed(schedule, catch_up_seconds=catch_up_seconds)
     now = done + away
     caught_up = catch_up(schedule, done, now)
@@ -38,7 +38,7 @@ def test_catching_up_never_exceeds_its_policy(
         assert caught_up.run is None
     else:
         assert caught_up.run is not None
-        # The note of a jump at the same instant is the list's own.
+        # The note about a jump at the same instant is from the list.
         assert replace(caught_up.run, note="") == replace(may_run[-1], note="")
     assert caught_up.skipped == caught_up.missed - (caught_up.run is not None)
     assert bool(caught_up.note) == bool(caught_up.missed)
@@ -46,7 +46,7 @@ def test_catching_up_never_exceeds_its_policy(
 
 @pytest.mark.parametrize("text", ["* * * * *", "* * * * * *", "*/7 3-17 * * 1-5", "30 1 * * *"])
 def test_a_year_is_caught_up_in_milliseconds(text: str) -> None:
-    """Counting is arithmetic: a year of every second is as fast as a day of every hour."""
+    """Counting is arithmetic, so a year of every second is counted as fast as a day of every hour."""
     schedule = scheduled(text, clock("Europe/London"))
     catch_up(schedule, NOW - 365 * DAY, NOW)
     began = time.process_time()
@@ -57,7 +57,7 @@ def test_a_year_is_caught_up_in_milliseconds(text: str) -> None:
 
 
 def test_a_year_of_every_second_within_calendars_is_caught_up_in_milliseconds() -> None:
-    """Excluded days are skipped as a whole, not second by second."""
+    """Excluded days are skipped as a unit, not second by second."""
     closed = Calendar("closed", weekdays=frozenset(range(7)))
     nights = Calendar("nights", windows=tuple(Window(hour * HOUR, hour * HOUR + 30 * MINUTE) for hour in range(24)))
     schedule = changed(
@@ -71,7 +71,7 @@ def test_a_year_of_every_second_within_calendars_is_caught_up_in_milliseconds() 
 
 
 def test_the_decision_is_told_in_words() -> None:
-    """The text says how many were missed, which one runs, and why none does."""
+    """The text about a catch-up says how many runs were missed, which of them runs, and why none does."""
     schedule = scheduled("* * * * *")
     assert catch_up(schedule, NOW - HOUR, NOW).note == (
         "60 occurrences were missed: the one at 2027-01-01T00:00:00+00:00 runs, 59 skipped"
@@ -85,7 +85,7 @@ def test_the_decision_is_told_in_words() -> None:
 
 
 def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
-    """A pass places all occurrences, or the maximum, and then asks for another pass at once."""
+    """A pass places all occurrences up to the maximum; if some are left, it asks for another pass at once."""
     schedule = scheduled("* * * * * *")
     assert len(expand(schedule, NOW, NOW + MINUTE).occurrences) == 60
     some = expand(schedule, NOW, NOW + MINUTE, limit=25)
@@ -93,7 +93,7 @@ def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
 
 
 def test_the_last_run_ends_a_schedule() -> None:
-    """Without remaining runs or times before its end, there is no next expansion."""
+    """Without remaining runs or times before its end, a schedule has no next expansion."""
     schedule = replace(scheduled("* * * * *"), remaining_runs=3)
     found = expand(schedule, NOW, NOW + 10 * MINUTE)
     assert (len(found.occurrences), found.remaining_runs, found.next_at) == (3, 0, None)
@@ -103,7 +103,7 @@ def test_the_last_run_ends_a_schedule() -> None:
 
 
 def test_a_skipped_occurrence_uses_no_run() -> None:
-    """With three remaining runs and days off in between, three runs occur."""
+    """If days off come in between, a schedule with three remaining runs still runs three times."""
     schedule = replace(
         scheduled("0 0 * * *"), remaining_runs=3, calendars=(Calendar("off", weekdays=frozenset({5, 6})),)
     )
@@ -112,7 +112,7 @@ def test_a_skipped_occurrence_uses_no_run() -> None:
 
 
 def test_a_permanent_schedule_keeps_its_bounds() -> None:
-    """It runs neither before its start, after its end, nor without remaining runs."""
+    """A permanent schedule does not run before its start, after its end, or without remaining runs."""
     schedule = scheduled(parse_timing(permanent=60))
     assert next_permanent_run(changed(schedule, start_at=NOW + HOUR), NOW) == NOW + HOUR
     assert next_permanent_run(changed(schedule, end_at=NOW), NOW) is None
@@ -135,7 +135,7 @@ def test_a_permanent_schedule_keeps_its_bounds() -> None:
     ],
 )
 def test_fields_that_do_not_fit_are_refused(changes: dict[str, object], field: str) -> None:
-    """The error names the field."""
+    """The error for fields that exclude each other names one of the fields."""
     with pytest.raises(FieldInvalid) as refusal:
         check(changed(scheduled("* * * * *"), **changes))
     assert refusal.value.field == field

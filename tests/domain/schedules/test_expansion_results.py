@@ -1,4 +1,4 @@
-"""The record and the occurrences that an expansion writes."""
+"""An expansion writes a schedule's record and its occurrences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STORED = StoredSchedule(
 
 
 def test_an_expansion_places_all_up_to_the_horizon_and_says_when_the_next_is() -> None:
-    """The schedule is done up to the horizon, and records the last of its three occurrences."""
+    """After an expansion, the schedule is done up to the horizon, and records the last of its three occurrences."""
     horizon = NOW + 3 * MINUTE
     found = expand_timing(STORED, STORED.schedule(), horizon, horizon, NOW, DELAY)
     assert [each.nominal for each in found.runs] == [NOW - 30 * SECOND + n * MINUTE for n in (1, 2, 3)]
@@ -43,7 +43,7 @@ def test_an_expansion_places_all_up_to_the_horizon_and_says_when_the_next_is() -
 
 
 def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> None:
-    """The missed occurrence is placed before the others, counts as placed, and is then forgotten."""
+    """A missed occurrence to catch up is placed before the others, counts as placed, and is then forgotten."""
     schedule = STORED.schedule()
     decided, found = decide_missed(replace(STORED, done=NOW - HOUR, remaining_runs=9), schedule, NOW, NOW)
     assert found.run is not None
@@ -56,7 +56,7 @@ def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> Non
 
 
 def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
-    """The schedule stays active until its last run was due, is then expanded once more, and ends."""
+    """A schedule stays active until its last run was due, is then expanded once more, and ends."""
     last = replace(STORED, spec=replace(STORED.spec, end_at=NOW + MINUTE))
     found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
     due_at = found.runs[-1].due_at
@@ -67,7 +67,7 @@ def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
 
 
 def test_a_schedule_that_has_placed_as_many_as_may_begin_is_looked_into_until_they_have_begun() -> None:
-    """The schedule is checked after a minute, then less and less often while placed runs are open."""
+    """A schedule is checked after a minute, and then less and less often while placed runs are open."""
     last = replace(STORED, remaining_runs=1, runs_limit=1)
     found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
     assert (found.after.state, found.next_at) == (ScheduleState.ACTIVE, NOW + MINUTE)
@@ -80,7 +80,7 @@ def test_a_schedule_that_has_placed_as_many_as_may_begin_is_looked_into_until_th
 
 
 def test_occurrences_that_a_calendar_excludes_are_counted_and_remarked_once_for_each_reason() -> None:
-    """Three excluded minutes leave one remark with their number."""
+    """Three minutes that a calendar excludes leave one remark with their number."""
     schedule = replace(STORED.schedule(), calendars=(Calendar("closed", weekdays=frozenset(range(7))),))
     found = expand_timing(STORED, schedule, NOW + 3 * MINUTE, NOW + 3 * MINUTE, NOW, DELAY)
     assert (found.runs, found.after.runs_started, found.after.runs_skipped) == ((), 0, 3)
@@ -89,7 +89,7 @@ def test_occurrences_that_a_calendar_excludes_are_counted_and_remarked_once_for_
 
 
 def test_a_backfill_goes_on_where_it_stopped_and_ends_once() -> None:
-    """Ten occurrences with a limit of four are placed in order as four, four and two, and the end is recorded."""
+    """Ten occurrences with a limit of four are placed in order as four, four and two, and then the end is recorded."""
     backfill = requested(NOW - DAY, NOW - DAY + 10 * MINUTE - 1, 60, NOW)
     run, placed, parts = BackfillRun("b", backfill, 10), [], []
     schedule = STORED.schedule()
@@ -104,7 +104,7 @@ def test_a_backfill_goes_on_where_it_stopped_and_ends_once() -> None:
 
 
 def test_a_backfill_places_nothing_beyond_the_horizon() -> None:
-    """At one per minute, a horizon of ninety seconds has two occurrences; later expansions place the others."""
+    """At one occurrence per minute, only two are placed within a horizon of ninety seconds, and the others later."""
     run = BackfillRun("b", requested(NOW - DAY, NOW - DAY + HOUR, 1, NOW), 60)
     part = expand_backfill(STORED.schedule(), run, NOW + 90 * SECOND, NOW, 1000)
     assert (len(part.occurrences), part.more, part.after.finished_at) == (2, False, None)

@@ -40,7 +40,7 @@ LONDON = Clock(zone_named("Europe/London"))
 
 
 def ran(ended: int, state: State = State.SUCCEEDED) -> Task:
-    """A task whose last attempt ended at that time."""
+    """A task whose last attempt ended at the given time."""
     line = AttemptRecord(1, 1, "w", ended - SECOND, 0, SECOND, AttemptOutcome.SUCCEEDED)
     return replace(task(), state=state, attempt_history=(line,))
 
@@ -52,16 +52,16 @@ def ran(ended: int, state: State = State.SUCCEEDED) -> Task:
         ("UTC", "06:00", "2026-11-21T06:00:00Z", "2026-11-22T06:00:00.000Z"),
         ("Europe/London", "06:00", "2026-07-01T00:00:00Z", "2026-07-01T05:00:00.000Z"),
         ("Asia/Kolkata", "00:00", "2026-07-01T00:00:00Z", "2026-07-01T18:30:00.000Z"),
-        # The clock jumps from 01:00 to 02:00: half past one is at the jump.
+        # The clock jumps from 01:00 to 02:00, so half past one is at the jump.
         ("Europe/London", "01:30", "2027-03-28T00:00:00Z", "2027-03-28T01:00:00.000Z"),
-        # Half past one occurs twice: a run has until the second.
+        # Half past one occurs twice, and a run has time until the second.
         ("Europe/London", "01:30", "2026-10-25T00:00:00Z", "2026-10-25T01:30:00.000Z"),
         ("Europe/London", "01:30", "2026-10-25T00:45:00Z", "2026-10-25T01:30:00.000Z"),
         ("Europe/London", "01:30", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00.000Z"),
     ],
 )
 def test_a_time_of_day_is_a_deadline_in_the_zone_of_the_schedule(zone: str, by: str, after: str, deadline: str) -> None:
-    """On days with clock changes, the deadline is at the jump, or at the later of two times."""
+    """On days with clock changes, the deadline is at the jump or at the later of two times."""
     spec = replace(SPEC, clock=Clock(zone_named(zone)), expect_success_by=by)
     since = from_iso(after)
     window = next_window(spec, ExpectationState(since, since), 0)
@@ -70,7 +70,7 @@ def test_a_time_of_day_is_a_deadline_in_the_zone_of_the_schedule(zone: str, by: 
 
 
 def test_of_both_the_first_deadline_comes_first() -> None:
-    """A time of day and a period are checked separately."""
+    """If an expectation has both a time of day and a period, they are checked separately."""
     spec = replace(SPEC, clock=LONDON, expect_success_by="13:00", expect_every_seconds=7200)
     first = next_window(spec, STATE, 0)
     assert first == Window(START, START + HOUR, is_period=False)
@@ -80,7 +80,7 @@ def test_of_both_the_first_deadline_comes_first() -> None:
 
 
 def test_a_success_counts_after_the_start_of_its_window_up_to_its_deadline() -> None:
-    """Only successes within the window count."""
+    """Only a success within a deadline's window counts."""
     window = Window(START, START + HOUR, is_period=True)
     ends = ends_of_successes([ran(START), ran(START + HOUR + 1), ran(START + 5, State.FAILED), task()])
     assert succeeded_in(ends, window) is None
@@ -88,7 +88,7 @@ def test_a_success_counts_after_the_start_of_its_window_up_to_its_deadline() -> 
 
 
 def test_a_period_counts_from_the_latest_success() -> None:
-    """The next period starts at a success, or, after a miss, at the deadline."""
+    """The next period starts at a success or, after a miss, at the deadline."""
     window = Window(START, START + HOUR, is_period=True)
     met = after_window(STATE, window, START + 10, is_planned=True)
     assert met == ExpectationState(START, START + 10, met_at=START + 10)
@@ -105,7 +105,7 @@ def test_a_day_without_an_occurrence_expects_nothing() -> None:
 
 
 def test_a_change_begins_the_windows_anew() -> None:
-    """After a change, pause or resume, nothing earlier is expected; earlier misses stay recorded."""
+    """After a change, pause or resume, no earlier success is expected, but earlier misses stay recorded."""
     state = replace(STATE, missed_at=START, misses=3)
     assert begun(None, START, START) == replace(STATE, looked_at=START - 1)
     assert begun(None, START, 0) == replace(STATE, looked_at=START - DAY)
@@ -115,7 +115,7 @@ def test_a_change_begins_the_windows_anew() -> None:
 
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 172_800, 181_440, MAX_EXPECT_EVERY_SECONDS])
 def test_the_deadline_of_a_period_does_not_move_with_the_clock(seconds: int) -> None:
-    """The deadline is always one period after the latest success."""
+    """A period's deadline is always one period after the latest success."""
     spec = replace(SPEC, expect_every_seconds=seconds)
     length = seconds * SECOND
     for now in range(START, START + length + 1, max(1, length // 7)):
@@ -126,7 +126,7 @@ def test_the_deadline_of_a_period_does_not_move_with_the_clock(seconds: int) -> 
 @pytest.mark.parametrize("days", [3, 10, 100])
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 86_400, 172_800, MAX_EXPECT_EVERY_SECONDS])
 def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seconds: int, days: int) -> None:
-    """Checks resume with a deadline at most two days old, a whole number of periods later."""
+    """After a long outage, checks resume with a deadline at most two days old, a multiple of the period later."""
     spec, length, oldest = replace(SPEC, expect_every_seconds=seconds), seconds * SECOND, START + days * DAY
     window = next_window(spec, STATE, oldest)
     assert window is not None
@@ -136,7 +136,7 @@ def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seco
 
 
 def test_after_a_long_outage_a_time_of_day_has_its_whole_day() -> None:
-    """The first checked deadline's window is a full day, even if earlier deadlines are skipped."""
+    """The window of the first checked deadline is a full day, even if earlier deadlines are skipped."""
     spec = replace(SPEC, expect_success_by="06:00")
     oldest = from_iso("2026-12-24T05:00:00Z")
     window = next_window(spec, STATE, oldest)
@@ -156,6 +156,6 @@ def test_what_was_open_at_one_look_is_read_again_at_the_next() -> None:
     "text", ["", "6:00", "24:00", "06:60", "06:00:00", "0600", "-6:00", "\u0660\u0666:\u0660\u0660", "06:0a"]
 )
 def test_what_is_no_time_of_day_is_refused(text: str) -> None:
-    """Only hours and minutes with two ASCII digits each are accepted."""
+    """A time of day is accepted only if hour and minute have two ASCII digits each."""
     with pytest.raises(ValueError, match="time of day"):
         minutes_of(text)

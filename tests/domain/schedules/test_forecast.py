@@ -10,14 +10,14 @@ NOW = at("2026-11-20T12:10")
 
 
 def test_runs_are_counted_in_the_period_in_which_they_are_due() -> None:
-    """Runs of the next day are counted per half hour; past and later runs are left out."""
+    """Runs in the next day are counted per half hour, without past and later runs."""
     found = forecast([("hourly", scheduled("5 * * * *"))], NOW)
     assert [each.start for each in found.periods[:2]] == [at("2026-11-20T12:00"), at("2026-11-20T12:30")]
     assert [dict(each.runs) for each in found.periods] == [{}, *[{}, {"hourly": 1}] * 24]
 
 
 def test_schedules_that_begin_in_one_minute_are_named_most_first() -> None:
-    """The minute with the most schedules comes first; minutes with one schedule are not listed."""
+    """The minute with the most schedules comes first, and minutes with a single schedule are not listed."""
     crons = {"a": "0 0 * * *", "b": "0 0,18 * * *", "c": "0 0,18 * * *", "alone": "5 3 * * *"}
     found = forecast([(name, scheduled(cron)) for name, cron in crons.items()], NOW)
     assert [(each.at, list(each.names)) for each in found.collisions] == [
@@ -42,14 +42,14 @@ def test_a_dense_schedule_is_counted_and_collides_with_nothing() -> None:
 
 
 def test_no_more_runs_are_planned_than_remain() -> None:
-    """A schedule every second with two remaining runs plans two."""
+    """For a schedule every second with two remaining runs, the forecast counts two runs."""
     last = changed(scheduled("* * * * * *"), remaining_runs=2)
     found = forecast([("last", last)], NOW)
     assert [dict(each.runs) for each in found.periods if each.runs] == [{"last": 2}]
 
 
 def test_a_week_is_counted_in_periods_of_three_hours() -> None:
-    """Periods start at the last multiple of three hours; runs in eight days are left out."""
+    """Periods start at the last multiple of three hours, and runs in eight days are left out."""
     daily, once = scheduled("0 9 * * *"), scheduled("0 9 28 11 *")
     found = forecast([("daily", daily), ("once", once)], NOW, 7 * DAY)
     assert found.period == 3 * HOUR

@@ -70,7 +70,7 @@ moments = st.integers(at("2027-01-01"), at("2027-12-01")) | st.sampled_from(
 @settings(deadline=None)
 @given(schedules(), moments, st.lists(st.integers(1, 5 * DAY), min_size=1, max_size=8))
 def test_the_preview_is_what_runs(schedule: Schedule, start: Millis, looks: list[Millis]) -> None:
-    """The trigger places exactly the previewed occurrences, however far it looks ahead."""
+    """The trigger places exactly the occurrences in the preview, however far it looks ahead."""
     end = start + sum(looks)
     shown = [each for each in following(schedule, start, 300) if each.nominal <= end]
     placed: list[Occurrence] = []
@@ -90,7 +90,7 @@ def test_the_preview_is_what_runs(schedule: Schedule, start: Millis, looks: list
 @settings(deadline=None)
 @given(schedules(), moments)
 def test_occurrences_come_in_order_and_once(schedule: Schedule, start: Millis) -> None:
-    """Each occurrence has its own time, runs after the previous one, and jitter never delays it past the next."""
+    """Each occurrence has its own time, after the previous occurrence, and jitter never delays it past the next."""
     found = following(schedule, start, 80)
     assert all(one.nominal < other.nominal for one, other in pairwise(found))
     assert len({each.key for each in found}) == len(found)
@@ -111,7 +111,7 @@ def test_occurrences_come_in_order_and_once(schedule: Schedule, start: Millis) -
 @settings(deadline=None)
 @given(schedules(), moments)
 def test_the_past_is_the_future_read_backwards(schedule: Schedule, start: Millis) -> None:
-    """Earlier occurrences are the later ones in reverse, and their count agrees."""
+    """Earlier occurrences are the later occurrences in reverse, and their numbers agree."""
     schedule = replace(schedule, remaining_runs=None)
     found = following(schedule, start, 30)
     if not found:
@@ -127,7 +127,7 @@ def test_the_past_is_the_future_read_backwards(schedule: Schedule, start: Millis
 @settings(deadline=None)
 @given(schedules(), moments)
 def test_the_next_after_the_one_before_is_the_next(schedule: Schedule, start: Millis) -> None:
-    """Asking forwards and backwards agrees at every instant, within the schedule's bounds."""
+    """At every instant within a schedule's bounds, asking forwards and backwards agree."""
     later = next_nominal(schedule, start)
     if later is None:
         assert count_between(schedule, start, start + 400 * DAY) == 0
@@ -138,7 +138,7 @@ def test_the_next_after_the_one_before_is_the_next(schedule: Schedule, start: Mi
 
 
 def test_what_a_calendar_excludes_is_skipped_and_says_why() -> None:
-    """The occurrence is listed, does not run, and names the calendar and the day."""
+    """An occurrence that a calendar excludes is listed, does not run, and names the calendar and the day."""
     schedule = replace(scheduled("0 12 * * *"), calendars=(WEEKENDS,))
     friday, saturday, sunday, monday = following(schedule, at("2026-11-20"), 4)
     assert [each.runs for each in (friday, saturday, sunday, monday)] == [True, False, False, True]
@@ -146,7 +146,7 @@ def test_what_a_calendar_excludes_is_skipped_and_says_why() -> None:
 
 
 def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
-    """Of all occurrences in a weekend the latest runs at its end; the others refer to it."""
+    """Of all occurrences in a weekend, the latest runs at its end, and the others refer to the latest."""
     schedule = changed(scheduled("0 */8 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE)
     found = following(schedule, at("2026-11-21T05:00"), 7)
     moved = found[5]
@@ -181,7 +181,7 @@ asked: list[Millis] = []
 
 
 def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
-    """A thousand occurrences without a working moment share one search, so the trigger is not blocked."""
+    """A thousand occurrences in a closed period share one search, so that the trigger is not blocked."""
     asked.clear()
     never = _Counted("never", weekdays=frozenset(range(7)))
     schedule = changed(scheduled("* * * * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
@@ -191,7 +191,7 @@ def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
 
 
 def test_jitter_is_the_same_each_time_and_another_for_another_revision() -> None:
-    """The delay depends only on schedule, revision and local time."""
+    """The jitter of an occurrence depends only on the schedule, the revision and the local time."""
     schedule = changed(scheduled("0 * * * *"), jitter_seconds=600)
     delays = [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]
     assert delays == [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]

@@ -1,4 +1,4 @@
-"""Whether an occurrence may begin beside others of its schedule, and whether its outcome pauses the schedule."""
+"""Tests whether an occurrence may begin beside others, and whether its outcome pauses the schedule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SEEN = Activity(STORED.uid, FIRST.id, (SECOND.id,), 5)
 
 
 def with_overlap(policy: Overlap) -> StoredSchedule:
-    """The schedule with another overlap policy."""
+    """The schedule with a different overlap policy."""
     return replace(STORED, spec=replace(STORED.spec, overlap=policy))
 
 
@@ -40,19 +40,19 @@ SKIPS, BUFFERS = with_overlap(Overlap.SKIP), with_overlap(Overlap.BUFFER_ONE)
 
 
 def at_minute(number: int) -> Task:
-    """The run of an occurrence this many minutes later."""
+    """The run for an occurrence this many minutes later."""
     nominal = NOW + number * MINUTE
     return replace(task(schedule_ref=replace(REF, nominal=nominal)), id=TaskId.of(nominal, 0, number))
 
 
 def test_an_occurrence_begins_when_nothing_runs_and_nothing_waits() -> None:
-    """The occurrence becomes the active run, and nothing waits."""
+    """If no run is active or waiting, an occurrence becomes the active run."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(), NOW)
     assert (decision.verdict, decision.activity) == (None, replace(SEEN.with_begun(THIRD, NOW), waiting=()))
 
 
 def test_no_run_of_a_backfill_is_dropped_for_lack_of_room() -> None:
-    """With a hundred waiting runs, a regular run is skipped, but a backfill's run checks again later."""
+    """If a hundred runs wait, a regular run is skipped, but a backfill's run checks again later."""
     full = replace(SEEN, waiting=tuple(TaskId.of(NOW, 1, number) for number in range(MAX_WAITING_RUNS)))
     filled = replace(THIRD, schedule_ref=replace(REF, cause=Cause.BACKFILL, is_buffered=True))
     for run, verdict in ((THIRD, Skipped), (filled, Postponed)):
@@ -61,7 +61,7 @@ def test_no_run_of_a_backfill_is_dropped_for_lack_of_room() -> None:
 
 
 def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
-    """The reason names the running occurrence; nothing is remembered."""
+    """Without a buffer, an occurrence is skipped while another runs, and the reason names that other occurrence."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(FIRST), NOW)
     assert isinstance(decision.verdict, Skipped)
     assert "is still running" in decision.verdict.reason
@@ -69,7 +69,7 @@ def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
 
 
 def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
-    """The waiting one is checked again; a third occurrence is skipped."""
+    """With a buffer, one occurrence waits and is checked again, and the next is skipped."""
     waits = start_decision(BUFFERS, SECOND, replace(SEEN, waiting=()), OtherRuns(FIRST), NOW)
     assert isinstance(waits.verdict, Postponed)
     assert waits.verdict.until == NOW + OVERLAP_CHECK_INTERVAL
@@ -80,7 +80,7 @@ def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
 
 
 def test_a_run_that_waits_at_the_head_of_the_queue_is_counted_when_it_starts() -> None:
-    """The head of the queue keeps its place when another run arrives, and counts only when it starts."""
+    """The run at the head of the queue keeps its place when another arrives, and counts only when it starts."""
     policy, queue = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, active=None, waiting=(SECOND.id,))
     waits = start_decision(policy, THIRD, queue, OtherRuns(SECOND), NOW).activity
     assert (waits.active, waits.waiting) == (None, (SECOND.id, THIRD.id))
@@ -91,14 +91,14 @@ def test_a_run_that_waits_at_the_head_of_the_queue_is_counted_when_it_starts() -
 
 @pytest.mark.parametrize("policy", [Overlap.BUFFER_ONE, Overlap.BUFFER_ALL])
 def test_the_buffered_occurrence_goes_before_a_later_one(policy: Overlap) -> None:
-    """The waiting occurrence is next, and the later one waits behind it."""
+    """The buffered occurrence is next, and a later occurrence waits behind it."""
     decision = start_decision(with_overlap(policy), THIRD, SEEN, OtherRuns(SECOND), NOW)
     assert isinstance(decision.verdict, Postponed)
     assert decision.activity == replace(SEEN, waiting=(SECOND.id, THIRD.id))
 
 
 def test_all_wait_in_their_order_up_to_the_limit() -> None:
-    """Runs wait in order, later ones are checked less often, and beyond the limit a run is skipped."""
+    """Runs wait in order, later runs are checked less often, and runs above the limit are skipped."""
     policy, activity = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, waiting=())
     runs = [at_minute(number) for number in range(1, MAX_WAITING_RUNS + 2)]
     for number, run in enumerate(runs[:MAX_WAITING_RUNS], 1):
@@ -115,7 +115,7 @@ def test_all_wait_in_their_order_up_to_the_limit() -> None:
 
 
 def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
-    """With `cancel_other` it waits for the previous run's end; with `replace_other` it begins at once."""
+    """With `cancel_other`, a run waits for the previous run's end; with `replace_other`, it begins at once."""
     later = at_minute(5)
     others = OtherRuns(FIRST, SECOND)
     waits = start_decision(with_overlap(Overlap.CANCEL_OTHER), later, SEEN, others, NOW)
@@ -127,7 +127,7 @@ def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
 
 @pytest.mark.parametrize("policy", [Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER])
 def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: Overlap) -> None:
-    """An occurrence does not run after a later one replaced it, and the reason names the later one."""
+    """An occurrence does not run after a later occurrence has replaced it, and the reason names the later one."""
     latest = at_minute(5)
     decision = start_decision(with_overlap(policy), at_minute(4), SEEN, OtherRuns(None, latest), NOW)
     assert isinstance(decision.verdict, Skipped)
@@ -136,7 +136,7 @@ def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: O
 
 
 def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_triggered_one() -> None:
-    """Manual runs are independent of the timing; others run only under their revision."""
+    """Manual runs do not depend on the timing; other runs start only under their own revision."""
     paused = replace(STORED, state=ScheduleState.PAUSED)
     changed = replace(STORED, revision=2)
     assert skipped(STORED, REF) is None
@@ -155,7 +155,7 @@ def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_trig
     ],
 )
 def test_only_a_failure_of_its_own_timing_pauses_a_schedule(state: State, cause: Cause, *, expected: bool) -> None:
-    """A backfill's failure, a success and a cancel do not pause it, and nothing does without the setting."""
+    """A schedule with `pause_on_failure` is paused by its timing's failed runs, but not by a backfill's."""
     ended = task(state=state, schedule_ref=replace(REF, cause=cause))
     pausing = replace(STORED, spec=replace(STORED.spec, pause_on_failure=True))
     assert pauses_schedule(pausing, ended) is expected

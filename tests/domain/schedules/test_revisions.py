@@ -1,4 +1,4 @@
-"""Which revision of a schedule an instant belongs to, and which occurrences its user stopped."""
+"""Tests which revision of a schedule an instant belongs to, and which occurrences its user stopped."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_instant_belongs_to_the_first_revision_that_ended_after_it(nominal: i
 
 
 def test_beyond_the_limit_ends_are_merged_and_none_of_their_occurrences_is_dropped() -> None:
-    """Whichever of the merged revisions placed an occurrence, it may still run."""
+    """Whichever of several merged revisions placed an occurrence, the occurrence may still run."""
     ends: tuple[RevisionEnd, ...] = ()
     for number in range(1, MAX_REVISION_ENDS + 50):
         ends = with_end(ends, number * 10, number)
@@ -64,7 +64,7 @@ def test_beyond_the_limit_ends_are_merged_and_none_of_their_occurrences_is_dropp
 
 
 def test_only_a_revision_with_an_occurrence_leaves_its_end() -> None:
-    """Of several changes between two occurrences, only the first adds an end."""
+    """If a schedule changes several times between two occurrences, only the first change adds a revision's end."""
     stored = STORED
     for second in range(50):
         stored = edited(stored, NOON + second * SECOND)
@@ -89,12 +89,12 @@ def test_only_a_revision_with_an_occurrence_leaves_its_end() -> None:
     ],
 )
 def test_what_counts_as_stopped(fields: dict[str, object], expected: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Occurrences that a user stopped, paused, deleted or ran early count; skipped ones do not."""
+    """Occurrences that a user stopped, paused, deleted or ran early count as stopped; skipped occurrences do not."""
     assert is_stopped(factories.task(**fields)) == expected
 
 
 def test_what_was_stopped_is_neither_taken_back_nor_placed_again() -> None:
-    """Of two future runs, only the one that was not stopped is given back to the remaining runs."""
+    """Of two future runs, only the run that was not stopped is given back to the remaining runs."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = edited(with_stopped(STORED, [one]), NOON)
     assert (after.remaining_runs, after.runs_started) == (6, 61)
@@ -106,7 +106,7 @@ def test_what_was_stopped_is_neither_taken_back_nor_placed_again() -> None:
 
 
 def test_a_new_timing_that_does_not_mean_a_stopped_instant_does_not_run_it() -> None:
-    """The stopped task belongs to no revision, and is not placed again if the timing comes back."""
+    """A stopped task belongs to no revision, and is not placed again if the earlier timing comes back."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = retimed(with_stopped(STORED, [one]), NOON)
     assert with_new_timing(after) == after
@@ -116,6 +116,6 @@ def test_a_new_timing_that_does_not_mean_a_stopped_instant_does_not_run_it() -> 
 
 
 def test_of_too_many_stopped_occurrences_the_latest_are_known() -> None:
-    """The record keeps a limited number of stopped occurrences."""
+    """The record keeps only a limited number of stopped occurrences, the latest."""
     many = [StoppedOccurrence(NOON + number, numbered(number), 1) for number in range(MAX_STOPPED_OCCURRENCES + 5)]
     assert with_stopped(STORED, many).stopped == tuple(many[5:])

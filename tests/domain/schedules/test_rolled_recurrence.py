@@ -37,7 +37,7 @@ ROLLS = [OnExcluded.PREVIOUS_DAY, OnExcluded.NEXT_DAY]
 def rolled(
     timing: str, roll: OnExcluded, *calendars: Calendar, where: Clock = LONDON_CLOCK, **changes: object
 ) -> Schedule:
-    """A schedule with a cron expression whose excluded occurrences are rolled."""
+    """A schedule with a cron expression that rolls excluded occurrences."""
     return changed(scheduled(timing, where), calendars=calendars or (WEEKENDS,), on_excluded=roll, **changes)
 
 
@@ -49,7 +49,7 @@ def times(schedule: Schedule, after: str, count: int) -> list[str]:
 
 
 def test_the_last_working_day_of_the_month_is_the_month_end_rolled_back() -> None:
-    """A month that ends on a weekend or a holiday has its run on the day before, at the same time of day."""
+    """If a month ends on a weekend or a holiday, its run is on the working day before, at the same time of day."""
     holidays = Calendar("holidays", zone=LONDON, dates={date(2026, 12, 31): "New Year's Eve"})
     schedule = rolled("0 18 L * *", OnExcluded.PREVIOUS_DAY, WEEKENDS, holidays)
     expected = ["2026-10-30T18:00", "2026-11-30T18:00", "2026-12-30T18:00", "2027-01-29T18:00"]
@@ -60,7 +60,7 @@ def test_the_last_working_day_of_the_month_is_the_month_end_rolled_back() -> Non
 
 
 def test_what_is_rolled_forward_keeps_its_time_of_day_and_its_company() -> None:
-    """Two Saturday occurrences move to the same times on Monday; occurrences that fall on the same time run once."""
+    """Saturday occurrences move to the same times on Monday; those that fall on the same time run once."""
     twice_on_saturdays = rolled("0 9,17 * * sat", OnExcluded.NEXT_DAY)
     assert times(twice_on_saturdays, "2026-11-21", 2) == ["2026-11-23T09:00", "2026-11-23T17:00"]
     daily = rolled("0 9 * * *", OnExcluded.NEXT_DAY)
@@ -83,7 +83,7 @@ def test_the_time_of_day_must_be_free_and_not_the_whole_day() -> None:
 
 @pytest.mark.parametrize("roll", ROLLS)
 def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
-    """If the 31st day is closed, too, the occurrence is skipped, and explained at its own time."""
+    """If the 31st day is also closed, the occurrence is skipped, and is explained at its own time."""
     start = at("2027-03-15")
 
     def only(days: int) -> Occurrence:
@@ -99,7 +99,7 @@ def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
 
 
 def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:
-    """Depending on `dst_gap`, it runs at the end of the gap, or that day does not count."""
+    """A rolled time in a gap runs at the end of the gap, or its day does not count, depending on `dst_gap`."""
     closed = Calendar("closed", zone=LONDON, dates={date(2027, 3, 27): ""})
     for gap, expected in ((Gap.SHIFT_FORWARD, "2027-03-28T02:00"), (Gap.SKIP, "2027-03-29T01:30")):
         where = clock("Europe/London", gap)
@@ -107,7 +107,7 @@ def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:
 
 
 def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled_to_it() -> None:
-    """`excluded_dates` are neither rolled nor rolled to; added dates are rolled."""
+    """`excluded_dates` are neither rolled nor rolled to, while added dates are rolled."""
     saturday, friday = "2026-11-21", "2026-11-20"
     left_out = rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY, excluded_dates=(saturday,))
     assert times(left_out, "2026-11-16", 1) == []
@@ -119,7 +119,7 @@ def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled
 
 
 def test_start_end_and_the_runs_that_remain_are_about_the_rolled_times() -> None:
-    """An occurrence after the end that is rolled to before it runs; one rolled past the end does not."""
+    """An occurrence that is rolled from after the end to before it runs; an occurrence rolled past the end does not."""
     bounds: dict[str, Any] = {"start_at": at("2026-11-20"), "end_at": at("2026-11-22T08:00")}
     assert times(rolled("0 9 * * sun", OnExcluded.PREVIOUS_DAY, **bounds), "2026-11-01", 9) == ["2026-11-20T09:00"]
     assert times(rolled("0 9 * * sat", OnExcluded.NEXT_DAY, **bounds), "2026-11-01", 9) == []
@@ -128,7 +128,7 @@ def test_start_end_and_the_runs_that_remain_are_about_the_rolled_times() -> None
 
 
 def test_jitter_ends_before_the_next_rolled_time() -> None:
-    """Two occurrences that calendars bring together run one after the other, each within its own time."""
+    """If calendars bring two occurrences together, they run one after the other, each within its own time."""
     schedule = rolled("0 9 * * thu,sat", OnExcluded.PREVIOUS_DAY, where=UTC_CLOCK, jitter_seconds=DAY // SECOND)
     closed = Calendar("closed", windows=(Window(8 * HOUR, 10 * HOUR, frozenset({4})),))
     schedule = replace(
@@ -143,7 +143,7 @@ def test_jitter_ends_before_the_next_rolled_time() -> None:
 
 
 def test_an_instant_that_other_calendars_roll_to_may_be_meant() -> None:
-    """A time rolled by an earlier calendar still belongs to the timing; another time of day does not."""
+    """A time that an earlier calendar rolled to still belongs to the timing; another time of day does not."""
     schedule = changed(rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY), calendars=())
     assert may_mean(schedule, at("2026-11-19T09:00"))
     assert not may_mean(schedule, at("2026-11-19T09:01"))
@@ -152,7 +152,7 @@ def test_an_instant_that_other_calendars_roll_to_may_be_meant() -> None:
 
 
 def test_a_permanent_schedule_has_no_time_of_day_to_keep() -> None:
-    """Rolling is refused for permanent schedules; the error names `on_excluded`."""
+    """Rolling is refused for permanent schedules, and the error names `on_excluded`."""
     with pytest.raises(FieldInvalid, match="on_excluded"):
         check(changed(scheduled(Permanent(MINUTE)), on_excluded=OnExcluded.NEXT_DAY))
 
@@ -198,7 +198,7 @@ CLOCKS = st.builds(Clock, st.sampled_from(reference.ZONES).map(zone_named), st.s
 
 @st.composite
 def calendars(draw: st.DrawFn, near: Millis) -> tuple[Calendar, ...]:
-    """One or two calendars of days, windows and spans around an instant, each with its own zone."""
+    """One or two random calendars with days, windows and spans around an instant, each with its own zone."""
 
     def one(name: str) -> Calendar:
         start = near + draw(st.integers(-5, 5)) * DAY
@@ -220,7 +220,7 @@ def calendars(draw: st.DrawFn, near: Millis) -> tuple[Calendar, ...]:
 
 @st.composite
 def rolled_schedules(draw: st.DrawFn) -> tuple[Schedule, Millis]:
-    """A schedule with rolled occurrences, and an instant near a change of clocks, or not."""
+    """A random schedule with rolled occurrences, and an instant that may be near a clock change."""
     near = at(draw(st.sampled_from(["2027-03-14", "2027-03-28", "2027-10-31", "2027-11-07", "2027-06-01"])))
     schedule = changed(
         scheduled(draw(TIMINGS), draw(CLOCKS)),
@@ -235,7 +235,7 @@ def rolled_schedules(draw: st.DrawFn) -> tuple[Schedule, Millis]:
 @pytest.mark.parametrize("roll", ROLLS)
 @pytest.mark.parametrize("closed", [date(2027, 3, 27), date(2027, 3, 29), date(2027, 10, 30), date(2027, 11, 1)])
 def test_days_beside_a_change_of_clocks_are_rolled_as_the_slow_way_does(closed: date, roll: OnExcluded) -> None:
-    """Repeated, skipped and partly repeated times are rolled by the clock's rule."""
+    """Repeated, skipped and partly repeated times are rolled according to the clock's rule."""
     near = from_datetime(datetime(closed.year, closed.month, closed.day, tzinfo=UTC))
     days = Calendar("closed", zone=LONDON, dates={closed: ""})
     sundays = replace(days, weekdays=frozenset({6}))
@@ -247,7 +247,7 @@ def test_days_beside_a_change_of_clocks_are_rolled_as_the_slow_way_does(closed: 
 
 
 def test_a_time_that_comes_twice_does_not_hide_what_is_rolled_before_it() -> None:
-    """Between 01:36 and the second 01:10 lies the first 01:45, to which one of the previous day is rolled."""
+    """A time from the previous day rolled to the first 01:45 is found between 01:36 and the second 01:10."""
     hour = Calendar("hour", zone=LONDON, windows=(Window(100 * MINUTE, 110 * MINUTE, frozenset({5})),))
     dates = parse_timing(dates=["2027-10-31T00:36:00Z", "2027-10-31T01:10:00Z", "2027-10-30T00:45:00Z"])
     schedule = changed(scheduled(dates, clock("Europe/London")), calendars=(hour,), on_excluded=OnExcluded.NEXT_DAY)
@@ -257,7 +257,7 @@ def test_a_time_that_comes_twice_does_not_hide_what_is_rolled_before_it() -> Non
 @settings(deadline=None, max_examples=8)
 @given(rolled_schedules())
 def test_it_is_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Millis]) -> None:
-    """Forwards, backwards, counted and explained times equal those of the slow way."""
+    """Times found forwards, backwards, by counting and in explanations equal the times found in the slow way."""
     compare(*drawn)
 
 
@@ -265,7 +265,7 @@ def test_it_is_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Mi
 @settings(deadline=None, max_examples=200)
 @given(rolled_schedules())
 def test_many_are_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Millis]) -> None:
-    """The same as above, for many more timings, clocks and calendars."""
+    """For many more timings, clocks and calendars, times equal the times found in the slow way."""
     compare(*drawn)
 
 
@@ -301,7 +301,7 @@ def walked(step: Callable[[Millis], Millis | None], start: Millis, count: int) -
 
 
 def slowly_rolled(schedule: Schedule, after: Millis, until: Millis) -> dict[Millis, list[Millis]]:
-    """The instants in (after, until] in order, each with its replaced times; the slow way."""
+    """The instants in (after, until] in order, each with its replaced times, found in the slow way."""
     margin = (MAX_ROLL_DAYS + 2) * DAY
     inner = changed(schedule, calendars=(), on_excluded=OnExcluded.SKIP).recurrence
     found: dict[Millis, list[Millis]] = {}
@@ -315,7 +315,7 @@ def slowly_rolled(schedule: Schedule, after: Millis, until: Millis) -> dict[Mill
 
 
 def slow_roll(schedule: Schedule, origin: Millis) -> Millis:
-    """The rolled instant, by the rules in words and the standard library's time zones."""
+    """The rolled instant, according to the documented rules and the standard library's time zones."""
     spec = schedule.spec
     left_out = parse_excluded_dates(spec.excluded_dates)
     if left_out.covers(origin, spec.clock.zone) or not any(each.covering(origin) for each in schedule.calendars):

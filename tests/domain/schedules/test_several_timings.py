@@ -1,4 +1,4 @@
-"""Several timings, added and excluded dates, and the spread: their combined meaning."""
+"""A schedule can combine several timings, added and excluded dates, and a spread."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def times(schedule: Schedule, length: Millis = DAY) -> list[str]:
 
 
 def test_each_timing_has_its_occurrences_and_a_common_one_counts_once() -> None:
-    """Midnight and noon, which two of the timings have, occur once."""
+    """If two of several timings have an occurrence at the same time, it occurs once."""
     schedule = scheduled(BOTH)
     expected = ["00:00", "04:00", "06:00", "08:00", "09:30", "12:00", "16:00", "18:00", "20:00"]
     assert times(schedule) == expected
@@ -58,14 +58,14 @@ def test_each_timing_has_its_occurrences_and_a_common_one_counts_once() -> None:
 
 
 def test_of_dense_timings_the_number_is_an_upper_bound() -> None:
-    """Large numbers are counted by arithmetic, so that no request compares a year of seconds."""
+    """Large numbers of occurrences are counted by arithmetic, so that no request iterates over a year of seconds."""
     schedule = scheduled(Written(timings=(Written(rate="1 second"), Written(rate="2 seconds"))))
     assert count_between(schedule, NOW - 1, NOW + HOUR - 1) == 3600
     assert 365 * 86_400 <= count_between(schedule, NOW - 1, NOW + 365 * DAY - 1) <= 365 * 86_400 * 3 // 2
 
 
 def test_a_gap_in_the_clock_is_told_for_each_timing_once() -> None:
-    """02:30, skipped in both of two timings, is one occurrence that does not run."""
+    """If 02:30 is skipped in both of two timings, this is one occurrence that does not run."""
     written = Written(timings=(Written(cron="30 2 * * *"), Written(cron="30 2,14 * * *")))
     schedule = scheduled(written, "Europe/Berlin")
     day = following(replace(schedule, spec=replace(schedule.spec, start_at=None)), instant("2027-03-28T00:00:00Z"), 2)
@@ -83,7 +83,7 @@ def test_a_gap_in_the_clock_is_told_for_each_timing_once() -> None:
     ],
 )
 def test_dates_are_added_and_left_out(excluded: tuple[str, ...], expected: list[str]) -> None:
-    """Days, local times and instants are in the schedule's zone; excluded ones give the reason."""
+    """Days, local times and instants are in the schedule's zone, and excluded times have a reason."""
     written = Written(cron="0 6,12,18 * * *")
     schedule = scheduled(
         written, "Europe/Berlin", extra_dates=("2026-12-24T13:00:00", "2026-12-24T12:00:00"), excluded_dates=excluded
@@ -96,7 +96,7 @@ def test_dates_are_added_and_left_out(excluded: tuple[str, ...], expected: list[
 
 
 def test_a_time_that_comes_twice_is_left_out_both_times() -> None:
-    """A local time excludes both of its instants; an instant excludes only itself."""
+    """An excluded local time excludes both of its instants, while an excluded instant excludes only itself."""
     fold = Clock(zone_named("Europe/Berlin"), Gap.SKIP, Fold.BOTH)
     fields: dict[str, Any] = {"clock": fold, "start_at": None}
     written, before = Written(cron="30 2 25 10 *"), instant("2026-10-24T22:00:00Z")
@@ -124,14 +124,14 @@ def test_a_time_that_comes_twice_is_left_out_both_times() -> None:
     ],
 )
 def test_what_means_nothing_is_refused_by_its_field(written: Written, fields: dict[str, Any], field: str) -> None:
-    """The error names the field, with the index of the invalid entry."""
+    """The error for an invalid entry names the field and the entry's index."""
     with pytest.raises(FieldInvalid) as refusal:
         scheduled(written, **fields)
     assert refusal.value.field == field
 
 
 def test_all_occurrences_are_spread_by_the_same_time_of_their_schedules_name() -> None:
-    """The spread depends on the name, not the revision; jitter is added within the rest of the gap."""
+    """The spread depends on the name, not on the revision, and jitter is added within the rest of the gap."""
     schedule = scheduled(Written(cron="0 * * * *"), spread_seconds=1800)
     offset = spread_offset("nightly", 1800)
     assert 0 < offset <= 1800 * SECOND
@@ -144,7 +144,7 @@ def test_all_occurrences_are_spread_by_the_same_time_of_their_schedules_name() -
 
 
 def test_a_spread_that_is_longer_than_the_gap_shrinks_in_proportion() -> None:
-    """Every five minutes with a spread of an hour: none is due after the next one, and names are still apart."""
+    """If a spread is longer than the gap, it shrinks, so that no occurrence is due after the next occurrence."""
     names = [f"nightly-{number}" for number in range(50)]
     delays = set()
     for name in names:
@@ -156,7 +156,7 @@ def test_a_spread_that_is_longer_than_the_gap_shrinks_in_proportion() -> None:
 
 
 def test_all_that_was_missed_within_the_window_is_left_to_the_expansion() -> None:
-    """Of ten missed hours, six are too late and skipped; the others are made up for."""
+    """Of ten missed hours, six are too late and are skipped, and the others are caught up."""
     schedule = scheduled(Written(cron="0 * * * *"), catch_up_mode=CatchUpMode.ALL, catch_up_seconds=4 * 3600)
     missed_by = NOW + 10 * HOUR + MINUTE
     decided = catch_up(schedule, NOW, missed_by)
@@ -171,7 +171,7 @@ def test_all_that_was_missed_within_the_window_is_left_to_the_expansion() -> Non
 
 
 def test_what_a_calendar_moved_into_the_window_still_runs_where_all_do() -> None:
-    """An occurrence moved into the window runs, although its original time is before the window."""
+    """An occurrence that a calendar moved into the window runs, although its original time is before the window."""
     closed = Calendar("closed", dates={date(2026, 12, 24): ""})
     schedule = scheduled(
         Written(cron="0 22 * * *"), on_excluded=OnExcluded.MOVE, catch_up_mode=CatchUpMode.ALL, catch_up_seconds=3600

@@ -31,7 +31,7 @@ from tests.domain.schedules.times import at, clock, locals_of, scheduled
     ],
 )
 def test_rates(text: str, every: Millis) -> None:
-    """A rate is a number and a unit, with or without EventBridge's brackets, or several short units."""
+    """A rate has a number and a unit, with or without EventBridge's brackets, or several short units."""
     assert parse_timing(rate=text) == Rate(every)
 
 
@@ -49,13 +49,13 @@ def test_rates(text: str, every: Millis) -> None:
     ],
 )
 def test_intervals(text: str, expected: list[str]) -> None:
-    """Each step counts from the start: a month after 31 January is the end of February, two are 31 March."""
+    """Each step counts from the start, so that 31 January is followed by the end of February and by 31 March."""
     expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
     assert locals_of(parse_timing(interval=text), UTC_CLOCK, "2026-11-21", 4) == [f"{each}+00:00" for each in expected]
 
 
 def test_an_interval_with_an_offset_keeps_its_time_of_day_in_the_zone() -> None:
-    """09:00 in winter stays 09:00 by London's clock in summer."""
+    """An interval's 09:00 in winter is also 09:00 in summer by London's clock."""
     timing = parse_timing(interval="R/2027-01-31T09:00:00Z/P2M")
     found = locals_of(timing, clock("Europe/London"), "2027-01-01", 3)
     assert found == ["2027-01-31T09:00:00+00:00", "2027-03-31T09:00:00+01:00", "2027-05-31T09:00:00+01:00"]
@@ -68,7 +68,7 @@ def test_an_interval_with_an_offset_keeps_its_time_of_day_in_the_zone() -> None:
     st.integers(0, at("2190-01-01")),
 )
 def test_steps_count_as_they_come(start: Millis, months: int, days: int, instant: Millis) -> None:
-    """Next, previous and count agree for any period of months and days."""
+    """The next time, the previous time and the count agree for any period of months and days."""
     if not months and not days:
         return
     steps = Steps(start, months, days)
@@ -95,7 +95,7 @@ def test_listed_dates_come_in_order_and_once() -> None:
 
 
 def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
-    """The next run comes one gap after the previous run's end."""
+    """A permanent schedule's next run comes one gap after the previous run's end."""
     schedule = scheduled(parse_timing(permanent=30))
     assert next_permanent_run(schedule, 1_000) == 31_000
     assert schedule.recurrence.after(0) is None
@@ -142,9 +142,9 @@ def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
     ],
 )
 def test_what_is_no_timing_is_refused(given_fields: dict[str, object], field: str, reason: str) -> None:
-    """The error names the field, the reason and, if ambiguous, the alternatives."""
+    """The error for an invalid timing names the field, the reason and, if it is ambiguous, the alternatives."""
     with pytest.raises(FieldInvalid) as refusal:
-        parse_timing(**given_fields)  # type: ignore[arg-type]  # each case has its own types
+        parse_timing(**given_fields)  # each case has different types
     assert refusal.value.field == field
     assert reason in refusal.value.reason
 

@@ -1,4 +1,4 @@
-"""Instants as tests write and read them."""
+"""Functions with which tests write and read instants and schedules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def at(text: str) -> Millis:
-    """`2027-03-28T01:30` in UTC, or with an offset."""
+    """The instant of a text such as `2027-03-28T01:30`, in UTC or with an offset."""
     moment = datetime.fromisoformat(text)
     return from_datetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
@@ -31,22 +31,22 @@ def clock(zone: str, gap: Gap = Gap.SKIP, fold: Fold = Fold.FIRST) -> Clock:
 
 
 def scheduled(timing: Timing | str, where: Clock = UTC_CLOCK) -> Schedule:
-    """A schedule of a timing, or of a cron expression."""
+    """A schedule with a timing or a cron expression."""
     found = parse_timing(cron=timing) if isinstance(timing, str) else timing
-    # The written form is not parsed again.
+    # The written form of the timing is not parsed again.
     spec = ScheduleSpec(Written(), TaskSpec("report"), clock=where)
     return Schedule("schedule", spec, found, at("2026-11-21"))
 
 
 def changed(schedule: Schedule, **changes: Any) -> Schedule:  # noqa: ANN401 - any field of a schedule or its specification
-    """A schedule with other fields, its own or its owner's."""
+    """A schedule with other fields, of its timing or of its record."""
     own = {each.name for each in fields(schedule)} & changes.keys()
     spec = replace(schedule.spec, **{name: value for name, value in changes.items() if name not in own})
     return replace(schedule, spec=spec, **{name: changes[name] for name in own})
 
 
 def locals_of(timing: Timing | str, where: Clock, after: str, count: int) -> list[str]:
-    """The next local times of a timing; without the offset if it is the same for all."""
+    """The next local times of a timing; without the offset if all times have the same offset."""
     recurrence = recurrence_of(parse_timing(cron=timing) if isinstance(timing, str) else timing, where, at(after))
     found: list[str] = []
     instant = at(after) - 1

@@ -1,4 +1,4 @@
-"""Graphs for tests: written by hand in one line, or drawn at random."""
+"""Graphs for tests, which are written in one line or drawn at random."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def statuses(graph: Graph, **known: NodeStatus) -> Statuses:
 
 @st.composite
 def graphs(draw: st.DrawFn, most: int = 10) -> Graph:
-    """A graph of a few nodes in any order, with any rules and any policy."""
+    """A random graph with a few nodes in any order, with any rules and any policy."""
     count = draw(st.integers(1, most))
     nodes = []
     for number in range(count):
@@ -61,5 +61,5 @@ def graphs(draw: st.DrawFn, most: int = 10) -> Graph:
 
 @st.composite
 def dispositions(draw: st.DrawFn, graph: Graph) -> Mapping[str, bool]:
-    """The nodes that would succeed if they ran."""
+    """A random choice of the nodes that would succeed if they ran."""
     return {key: draw(st.booleans()) for key in sorted(graph.by_key)}

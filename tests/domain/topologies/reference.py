@@ -1,4 +1,4 @@
-"""A plain executor of graphs, one step at a time: it looks at all nodes, and neither counts edges nor has chunks."""
+"""A plain executor of graphs that looks at all nodes in each step, without counting edges or using chunks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def executed(graph: Graph, dispositions: Mapping[str, bool], priorities: Sequenc
     Args:
         graph: the graph.
         dispositions: the nodes that succeed if they run.
-        priorities: the running node that stands first here ends first.
+        priorities: the order in which running nodes end.
     """
     running: set[str] = set()
     ends: Ends = {}
@@ -44,7 +44,7 @@ def executed(graph: Graph, dispositions: Mapping[str, bool], priorities: Sequenc
 
 
 def _look(graph: Graph, running: set[str], ends: Ends) -> None:
-    """Start or give up nodes until no other can be."""
+    """Start nodes or give them up until neither is possible for any other node."""
     changed = True
     while changed:
         changed = False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def refusal(*nodes: Node, timeout_seconds: int | None = None) -> str:
-    """The reason why these nodes are refused."""
+    """The reason for which these nodes are refused."""
     with pytest.raises(FieldInvalid) as refused:
         validated_graph(nodes, timeout_seconds=timeout_seconds)
     return str(refused.value)
@@ -43,13 +43,13 @@ def refusal(*nodes: Node, timeout_seconds: int | None = None) -> str:
     ],
 )
 def test_a_graph_that_cannot_run_is_refused_by_name(nodes: tuple[Node, ...], words: str) -> None:
-    """The refusal names the field and the node, or the path of the cycle."""
+    """The refusal of a graph names the field and the node, or the path of the cycle."""
     assert refusal(*nodes) == words
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "-a", "é", "a\n", "a\0b", "x" * (MAX_NODE_KEY_LENGTH + 1)])
 def test_a_name_that_cannot_be_used_is_refused(key: str) -> None:
-    """Empty, too long or unprintable names are refused, and shown in printable form."""
+    """Names that are empty, too long or unprintable are refused, and shown in printable form."""
     said = refusal(node(key))
     assert said.startswith("nodes: the name ")
     assert said.isascii() or "…" in said
@@ -57,24 +57,24 @@ def test_a_name_that_cannot_be_used_is_refused(key: str) -> None:
 
 
 def test_names_of_real_workflows_are_accepted() -> None:
-    """Dots, underscores, colons, slashes and hyphens, up to the greatest length."""
+    """Names with dots, underscores, colons, slashes and hyphens are accepted, up to the maximum length."""
     assert validated_graph([node("NFCORE_RNASEQ.RNASEQ:a/b-1_2"), node("x" * MAX_NODE_KEY_LENGTH)]).order
 
 
 def test_a_node_is_given_no_time_of_its_own() -> None:
-    """A node waits for its parents, not for the clock; a delay after them is fine."""
+    """A node with parents cannot have a due time, but can have a delay after its parents."""
     assert "nodes.a.due_at: cannot be given" in refusal(replace(node("a"), spec=replace(SPEC, due_at=5)))
     assert validated_graph([replace(node("a"), spec=replace(SPEC, delay=5))])
 
 
 @pytest.mark.parametrize("seconds", [0, -1, MAX_DEADLINE_SECONDS + 1])
 def test_a_deadline_out_of_bounds_is_refused(seconds: int) -> None:
-    """A deadline is at least a second, and at most the longest that any target may take."""
+    """A deadline must be at least a second, and at most the longest time that any target can take."""
     assert refusal(node("a"), timeout_seconds=seconds) == f"timeout_seconds: should be 1 to {MAX_DEADLINE_SECONDS}"
 
 
 def test_too_many_nodes_or_edges_are_refused_with_both_numbers() -> None:
-    """The error has the limit and the given number."""
+    """The error for too many nodes or edges has the limit and the given number."""
     assert refusal(*(node(f"n{n}") for n in range(MAX_NODES + 1))) == "nodes: should be 1 to 10000, not 10001"
     parents = [f"p{n}" for n in range(200)]
     children = [node(f"c{n}", *parents) for n in range(MAX_EDGES // 200 + 1)]
@@ -82,7 +82,7 @@ def test_too_many_nodes_or_edges_are_refused_with_both_numbers() -> None:
 
 
 def test_a_long_chain_is_checked_without_recursion() -> None:
-    """Ten thousand nodes in a row, given last first, are put in order."""
+    """A chain of ten thousand nodes, given in reverse order, is sorted without recursion."""
     chain = [node("n0"), *(node(f"n{n}", f"n{n - 1}") for n in range(1, MAX_NODES))]
     assert list(validated_graph(chain[::-1]).order) == [each.key for each in chain]
 
@@ -96,7 +96,7 @@ def test_a_long_cycle_is_shown_cut() -> None:
 
 @given(graphs())
 def test_the_order_has_parents_before_children(graph: Graph) -> None:
-    """Every node is in the order once, after all that it depends on."""
+    """Every node is in the order once, after all nodes that it depends on."""
     assert sorted(graph.order) == sorted(graph.by_key)
     place = {key: number for number, key in enumerate(graph.order)}
     assert all(place[parent] < place[node.key] for node in graph.nodes for parent in node.depends_on)

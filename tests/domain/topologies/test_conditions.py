@@ -65,7 +65,7 @@ def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bo
     ],
 )
 def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str) -> None:
-    """A misspelled field or a value of another type is an error, not false."""
+    """A misspelled field or a value of another type raises an error, and does not count as false."""
     reject_condition(expression, PARENTS)
     with pytest.raises(ConditionFailed) as failed:
         holds(expression, PARENTS, {})
@@ -111,7 +111,7 @@ def test_a_condition_is_about_the_parameters_of_the_run(expression: str, wanted:
 
 
 def test_only_parameters_that_there_are_can_be_named() -> None:
-    """A graph without a definition has no parameters; an accepted condition is not checked again."""
+    """In a graph without a definition, conditions cannot use parameters; accepted conditions are not checked again."""
     with pytest.raises(ConditionInvalid, match="names the unknown parameter 'fall'; there are full, least"):
         reject_condition("parameters.fall", PARENTS, ("full", "least"))
     with pytest.raises(ConditionInvalid, match="is about parameters, and there are none: topology definitions can"):
@@ -130,7 +130,7 @@ def test_only_the_parents_are_read_that_a_condition_names() -> None:
 
 
 def test_a_condition_needs_parents_that_have_ended() -> None:
-    """A node without parents, or one that starts before they end, can have no condition; the error names the node."""
+    """A condition is refused, with the node's name, if the node has no parents or starts before they end."""
     condition = "parents.a.result.ok"
     for other in (
         Node("b", SPEC, when=condition),
@@ -143,7 +143,7 @@ def test_a_condition_needs_parents_that_have_ended() -> None:
 
 
 def test_a_retry_keeps_what_its_condition_has_skipped() -> None:
-    """If no parent in its condition runs again, the condition would only be false once more."""
+    """A retry keeps a node that its condition skipped if none of the condition's parents runs again."""
     when = Node("b", SPEC, ("a",), when="parents.a.result.ok")
     found = graph("a", when, node("c", "b", trigger_rule=TriggerRule.NONE_FAILED), "d", "e: d")
     ended = {"a": SUCCEEDED, "b": SKIPPED, "c": SUCCEEDED, "d": FAILED, "e": SKIPPED}
@@ -153,7 +153,7 @@ def test_a_retry_keeps_what_its_condition_has_skipped() -> None:
 
 
 BOMBS = [
-    # Each grows by a factor with every `|`; unbounded, these short ones take seconds and hundreds of megabytes.
+    # Each `|` multiplies the size; without a limit, these short conditions take seconds and hundreds of megabytes.
     "length(to_string(parents.count.outcome" + "|[@,@]" * 21 + ")) > `1`",
     "(parents.count.outcome" + "|[@,@]" * 21 + ") == (parents.count.outcome" + "|[@,@]" * 21 + ")",
     "parents.count.outcome" + "|join('',[@,@])" * 25 + " == 'x'",
@@ -167,20 +167,20 @@ GROWING = [bomb.replace("parents.count.outcome", "parents.count.result.files") f
 
 @pytest.mark.parametrize("expression", BOMBS)
 def test_what_grows_without_a_bound_is_refused_at_creation(expression: str) -> None:
-    """Unbounded growth is found at creation, as it does not depend on parents' results."""
+    """Growth without a bound is found at creation, because it does not depend on parents' results."""
     with pytest.raises(ConditionInvalid, match="grow without bound"):
         reject_condition(expression, PARENTS)
 
 
 @pytest.mark.parametrize("expression", [*BOMBS, *GROWING, "parents.count.result.files" + "|map(&[@,@], @)" * 21])
 def test_a_condition_that_spends_its_budget_fails_its_node(expression: str) -> None:
-    """The evaluation stops, whether values are built, compared or written as text."""
+    """If a condition uses up its budget, its evaluation stops, in whatever way it uses memory or time."""
     with pytest.raises(ConditionFailed, match="needs more than 1_000_000 steps"):
         holds(expression, PARENTS, {})
 
 
 def test_the_items_of_a_map_may_not_grow_without_a_bound() -> None:
-    """Two items in memory that share their parts may be gigabytes of JSON."""
+    """A map's items are limited, because two items that share their parts in memory can be gigabytes of JSON."""
     with pytest.raises(MapFailed, match="needs more than 1_000_000 steps"):
         items_of(NodeMap("parents.count.result.files" + "|[@,@]" * 40), PARENTS)
 
@@ -196,7 +196,7 @@ def test_the_items_of_a_map_may_not_grow_without_a_bound() -> None:
     ],
 )
 def test_the_largest_results_can_be_evaluated(expression: str) -> None:
-    """The budget is enough for filters, sorts and searches of results with the most bytes that inputs may have."""
+    """The budget is enough to filter, sort and search the largest results that inputs can have."""
     rows = [{"name": f"name-{n}", "state": "ok", "size": n % 20} for n in range(22_000)]
     assert len(json.dumps(rows)) > MAX_INPUTS_BYTES
     reject_condition(expression, ("rows",))
@@ -219,7 +219,7 @@ _EXPRESSIONS = st.lists(st.sampled_from(_ENDS), min_size=1, max_size=5).map(lamb
 
 @given(_EXPRESSIONS, _VALUES)
 def test_an_evaluation_within_its_budget_is_that_of_jmespath(expression: str, value: object) -> None:
-    """The result is the same as jmespath's, or an error of the same class."""
+    """An evaluation has the same result as jmespath's, or an error of the same class."""
 
     def outcome(search: Callable[[], object]) -> object:
         try:
@@ -233,7 +233,7 @@ def test_an_evaluation_within_its_budget_is_that_of_jmespath(expression: str, va
 
 @given(_EXPRESSIONS, _VALUES, st.integers(1, 200))
 def test_an_evaluation_never_returns_more_than_its_budget(expression: str, value: object, steps: int) -> None:
-    """The JSON of the result has at most a few characters for each step."""
+    """The JSON of an evaluation's result has at most a few characters for each step."""
     try:
         found = evaluate(expression, value, Budget(steps))
     except Exception:  # noqa: BLE001 - only results are checked here

@@ -19,7 +19,7 @@ OK, BAD = Outcome.SUCCEEDED, Outcome.FAILED
 
 @given(st.integers(1, 1_000))
 def test_every_edge_has_one_chunk_and_the_chunks_hold_all(edges: int) -> None:
-    """The chunks' sizes add up to all edges, and no chunk is empty."""
+    """The chunks' sizes add up to the number of edges, and no chunk is empty."""
     sizes = Counter(chunk_of(position) for position in range(edges))
     numbers = range(chunks_for(edges))
     assert sizes == {number: Chunk.numbered(number, edges).edges for number in numbers}
@@ -33,7 +33,7 @@ def test_an_edge_counts_once_as_what_came_first() -> None:
 
 
 def test_a_chunk_reports_when_it_is_complete_or_decides_by_itself() -> None:
-    """In a chunk of three among many edges: the first failure decides, the next is not reported, the last is."""
+    """In a chunk of three edges, the first failure decides and is reported, the second is not, and the last is."""
     empty = Chunk(3)
     first = empty.with_edge(0, BAD)
     second = first.with_edge(1, BAD)
@@ -44,7 +44,7 @@ def test_a_chunk_reports_when_it_is_complete_or_decides_by_itself() -> None:
 
 
 def test_a_repeated_edge_has_its_chunk_report_again() -> None:
-    """If a report was lost in a crash, repeating the edge sends it again."""
+    """If a chunk's report was lost in a crash, repeating the edge sends the report again."""
     decisive = Chunk(3).with_edge(0, BAD)
     assert reports(TriggerRule.ONE_FAILED, 500, decisive, decisive)
     assert not reports(TriggerRule.ONE_SUCCESS, 500, decisive, decisive)
@@ -59,7 +59,7 @@ def test_a_repeated_edge_has_its_chunk_report_again() -> None:
 def test_counting_in_chunks_decides_as_counting_at_once(
     rule: TriggerRule, ends: list[Outcome], random_source: Random
 ) -> None:
-    """In any order and with repeats, the tally comes to the rule's verdict on all ends."""
+    """In any order and with repeats, the counts lead to the same verdict as the rule applied to all ends."""
     whole = Counter(ends)
     final = verdict(rule, Counts(len(ends), whole[OK], whole[BAD], whole[Outcome.SKIPPED]))
     chunks = {number: Chunk.numbered(number, len(ends)) for number in range(chunks_for(len(ends)))}

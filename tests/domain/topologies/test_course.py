@@ -22,7 +22,7 @@ NODES = ("a", "b", "c: a", "d: c")
 
 
 def test_without_a_failure_the_whole_runs_until_all_have_ended() -> None:
-    """There is nothing to do while nodes run, and nothing once they have succeeded or were skipped."""
+    """If no node fails, nothing has to be done while nodes run, and the topology succeeds after the last node."""
     found = graph(*NODES)
     assert next_action(found, statuses(found, a=RUNNING)) == NextAction(State.RUNNING)
     assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED, c=SKIPPED, d=SKIPPED)) == NextAction(
@@ -31,7 +31,7 @@ def test_without_a_failure_the_whole_runs_until_all_have_ended() -> None:
 
 
 def test_going_on_takes_nothing_back_after_a_failure() -> None:
-    """With `continue` the rules decide, and the topology fails once all nodes have ended."""
+    """With `continue`, the rules decide, and the topology fails once all nodes have ended."""
     found = graph(*NODES)
     assert next_action(found, statuses(found, a=FAILED, b=RUNNING)) == NextAction(State.RUNNING)
     assert next_action(found, statuses(found, a=FAILED, b=SUCCEEDED, c=UPSTREAM, d=UPSTREAM)) == NextAction(
@@ -42,7 +42,7 @@ def test_going_on_takes_nothing_back_after_a_failure() -> None:
 @pytest.mark.parametrize("policy", [OnFailure.STOP, OnFailure.ROLLBACK])
 @pytest.mark.parametrize("failure", [FAILED, CANCELLED, replace(FAILED, state=State.ROLLING_BACK)])
 def test_a_failure_takes_back_what_has_not_begun_children_first(policy: OnFailure, failure: NodeStatus) -> None:
-    """Blocked and scheduled nodes are cancelled, but a node that waits for a retry continues."""
+    """After a failure, blocked and scheduled nodes are cancelled, but a node that waits for a retry continues."""
     found = graph(*NODES, on_failure=policy)
     assert next_action(found, statuses(found, a=failure, b=SCHEDULED)) == NextAction(
         State.RUNNING, cancel=("d", "c", "b")
@@ -58,7 +58,7 @@ def test_a_stopped_whole_has_failed_once_all_have_ended() -> None:
 
 
 def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
-    """First the failed node and its neighbors, then their parents; then the whole is rolled back."""
+    """The failed node and its neighbors are rolled back first, then their parents, and then the topology has ended."""
     found = graph("a", "b: a", "c: b", on_failure=OnFailure.ROLLBACK)
     undoing, undone = replace(FAILED, state=State.ROLLING_BACK), replace(FAILED, state=State.ROLLED_BACK)
     at = {"a": SUCCEEDED, "b": FAILED, "c": STOPPED}
@@ -79,7 +79,7 @@ def test_a_rollback_that_fails_goes_no_further_up() -> None:
 
 @pytest.mark.parametrize("policy", list(OnFailure))
 def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -> None:
-    """Waiting nodes are cancelled, also those that wait for a retry, and nothing is rolled back."""
+    """A cancel also cancels nodes that wait for a retry, and rolls nothing back."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
     assert next_action(found, at, RequestedAction.CANCEL) == NextAction(
@@ -90,7 +90,7 @@ def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -
 
 
 def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
-    """If every node has already succeeded, so has the topology."""
+    """If every node has succeeded before a cancel, the topology succeeds."""
     found = graph("a", "b: a")
     assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED), RequestedAction.CANCEL) == NextAction(
         State.SUCCEEDED
@@ -106,7 +106,7 @@ def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
     ],
 )
 def test_the_end_of_its_time_is_a_failure_of_the_whole(policy: OnFailure, end: NextAction) -> None:
-    """Running nodes are asked to stop, waiting ones are cancelled, and a rollback follows if the graph asks for one."""
+    """At the deadline, running nodes are asked to stop and waiting nodes are cancelled; a rollback may follow."""
     found = graph("a", "b: a", "c: b", on_failure=policy)
     at = {"a": SUCCEEDED, "b": RUNNING, "c": NodeStatus()}
     assert next_action(found, at, overdue=True) == NextAction(State.RUNNING, cancel=("c",), stop=("b",))
@@ -116,7 +116,7 @@ def test_the_end_of_its_time_is_a_failure_of_the_whole(policy: OnFailure, end: N
 
 
 def test_a_pause_holds_what_waits_for_its_time() -> None:
-    """Blocked nodes stay blocked, and running nodes continue."""
+    """During a pause, blocked nodes stay blocked, and running nodes continue."""
     found = graph("a", "b", "c", "d: a")
     at = statuses(found, a=RUNNING, b=SCHEDULED, c=RETRYING)
     assert next_action(found, at, RequestedAction.PAUSE) == NextAction(State.PAUSED, pause=("b", "c"))
@@ -136,6 +136,6 @@ def test_a_pause_holds_what_waits_for_its_time() -> None:
     ],
 )
 def test_a_failure_is_handled_by_what_reacts_to_it(rule: TriggerRule, end: NodeStatus, failed: tuple[str, ...]) -> None:
-    """A child that runs after the failure handles it, unless it only cleans up or cannot start."""
+    """A child that runs after a failure handles the failure, unless the child only cleans up or cannot start."""
     found = graph("a", "x", node("b", "a", "x", trigger_rule=rule))
     assert unhandled(found, statuses(found, a=FAILED, x=SUCCEEDED, b=end)) == failed

@@ -1,4 +1,4 @@
-"""The domain's decisions, folded over any order of events, against a plain executor."""
+"""Compares the domain's decisions, applied to events in any order, with a plain executor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CHANCES = st.randoms(use_true_random=False)
 
 @pytest.fixture(autouse=True, scope="module")
 def small_chunks() -> Iterator[None]:
-    """Chunks of two edges, so that nodes of small graphs count in several chunks."""
+    """Chunks have two edges, so that nodes of small graphs have several chunks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(join_counters, "EDGES_PER_CHUNK", 2)
         yield
@@ -47,7 +47,7 @@ def _ends(world: World) -> Mapping[str, str]:
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """With crashes and repeats, every node ends as it would without them."""
+    """Despite crashes and repeats, every node ends as in the plain executor."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(graph, disposition, random_source)
     world.open()
@@ -72,7 +72,7 @@ def test_the_end_does_not_depend_on_the_order_of_events(
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """However late the stop is carried out, begun nodes end normally and all others are cancelled."""
+    """However late a stop is carried out, nodes that have begun end normally and all others are cancelled."""
     stopping = Graph(graph.nodes, OnFailure.STOP)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(stopping, disposition, random_source)
@@ -87,7 +87,7 @@ def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, random_s
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """Each begun node is rolled back once, and only after everything that depends on it."""
+    """Each node that has begun is rolled back once, and only after all nodes that depend on it."""
     undoing = validated_graph(graph.nodes, OnFailure.ROLLBACK)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(undoing, disposition, random_source)
@@ -107,7 +107,7 @@ def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: G
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """Kept and repeated nodes end like a single run in which the kept nodes ended the same."""
+    """After a retry, kept and repeated nodes have the same ends as in a single run with the same kept ends."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     priorities = data.draw(st.permutations(sorted(graph.by_key)))
     first = World(going_on, data.draw(dispositions(graph)), random_source)
@@ -128,7 +128,7 @@ def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
 def test_a_recovery_scan_finds_nothing_once_all_is_counted(
     data: st.DataObject, graph: Graph, random_source: Random
 ) -> None:
-    """The scan computes the same numbers from the nodes' states as counting did."""
+    """A recovery scan computes the same numbers from the nodes' states as counting does."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(Graph(graph.nodes, OnFailure.CONTINUE), disposition, random_source)
     assert decided(world.graph, world.statuses).keys() >= {n.key for n in graph.nodes if not n.depends_on}

@@ -16,25 +16,25 @@ _JSON = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text
 
 
 def test_a_node_refers_to_the_results_of_the_parents_it_names() -> None:
-    """Results come in the order in which the node names its parents; other parents' results are left out."""
+    """Results come in the order in which the node names its parents, without the results of other parents."""
     child = replace(node("c", "a", "b"), inputs=("b",))
     assert references(child, {"a": replace(ID, text="other"), "b": ID}) == (Reference("b", ID),)
 
 
 @given(st.dictionaries(st.text(), _JSON))
 def test_the_inputs_are_one_object_of_the_results_as_they_are(results: dict[str, object]) -> None:
-    """Any names and results are read back unchanged."""
+    """Inputs with any names and results are read back unchanged."""
     written = assembled((name, json.dumps(result, ensure_ascii=False).encode()) for name, result in results.items())
     assert json.loads(written) == results
 
 
 def test_a_parent_without_a_result_gives_null() -> None:
-    """A parent that failed or was skipped is included with null."""
+    """A parent that failed or was skipped is included as null."""
     assert assembled([("a", None), ("b", b"[1]")]) == b'{"a":null,"b":[1]}'
 
 
 def test_inputs_may_have_so_many_bytes_and_not_one_more() -> None:
-    """The limit counts the whole object; the refusal names the largest result."""
+    """The limit applies to the complete object, and the refusal names the largest result."""
     room = MAX_INPUTS_BYTES - len(b'{"a":1,"b":""}')
     assert len(assembled([("a", b"1"), ("b", b'"' + b"x" * room + b'"')])) == MAX_INPUTS_BYTES
     with pytest.raises(InputsTooLarge, match="at least 1048577 bytes, 1048576 are allowed; the largest is 'b'"):

@@ -1,4 +1,4 @@
-"""The last parent of a group to end reports the whole group, so a node counts a group in one write."""
+"""The last parent in a group to end reports the complete group, so that a node counts it in one write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def join(parents: int, rule: TriggerRule = TriggerRule.ALL_DONE) -> Node:
 
 
 def test_a_group_lies_in_one_chunk() -> None:
-    """Only then can one write count the group."""
+    """All edges of a group are in one chunk, so that one write can count the group."""
     assert EDGES_PER_CHUNK % EDGES_PER_GROUP == 0
     many = join(3 * EDGES_PER_CHUNK)
     for position in range(len(many.depends_on)):
@@ -36,7 +36,7 @@ def test_a_group_lies_in_one_chunk() -> None:
 
 @given(st.data(), st.integers(1, 12), st.integers(1, 4))
 def test_every_edge_is_counted_however_ends_overlap(data: st.DataObject, parents: int, size: int) -> None:
-    """Each end is written before its group is read; whichever ends come in between, every edge is counted."""
+    """If each end is written before its group is read, every edge is counted, whichever ends come in between."""
     node = join(parents)
     events = [kind for position in range(parents) for kind in ((position, "ends"), (position, "reads"))]
     order = data.draw(st.permutations(events))
@@ -51,14 +51,14 @@ def test_every_edge_is_counted_however_ends_overlap(data: st.DataObject, parents
 
 
 def _rank(order: list[tuple[int, str]], event: tuple[int, str]) -> tuple[int, int]:
-    """An order of the events in which no parent reads before it has ended."""
+    """A random order of events in which no parent reads before its own end."""
     position, kind = event
     ends, reads = order.index((position, "ends")), order.index((position, "reads"))
     return (min(ends, reads), 0) if kind == "ends" else (max(ends, reads), 1)
 
 
 def test_an_end_that_decides_by_itself_is_counted_at_once() -> None:
-    """With `one_success`, the first success counts at once; a failure waits for the rest of its group."""
+    """With `one_success`, the first success counts at once, while a failure waits for the rest of its group."""
     node = join(8, TriggerRule.ONE_SUCCESS)
     statuses: Mapping[str, NodeStatus] = {"p0": SUCCEEDED, "p1": FAILED, "p2": WAITING, "p3": WAITING}
     assert edges_to_count(node, 0, statuses, 4) == {0: Outcome.SUCCEEDED}
@@ -66,7 +66,7 @@ def test_an_end_that_decides_by_itself_is_counted_at_once() -> None:
 
 
 def test_a_retry_counts_groups_of_which_it_keeps_all() -> None:
-    """A group with a parent that runs again counts when that parent ends; a single group is never counted ahead."""
+    """A group with a parent that runs again counts when that parent ends; a node's only group is not counted ahead."""
     node = join(6)
     statuses = dict.fromkeys(node.depends_on, SUCCEEDED)
     kept = set(node.depends_on) - {"p4"}

@@ -11,19 +11,19 @@ DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")
 
 
 def test_reverse_levels_see_through_nodes_that_are_left_out() -> None:
-    """`a` comes after `e`, although some paths between them lead only through omitted nodes."""
+    """Node `a` comes after `e` in reverse order, although some paths between them only have omitted nodes."""
     assert reverse_levels(DIAMOND, {"a", "e"}) == (("e",), ("a",))
     assert reverse_levels(DIAMOND, {"b", "c"}) == (("c", "b"),)
 
 
 def test_a_node_that_is_left_out_makes_no_level() -> None:
-    """A node with only omitted nodes below it is as free as one without children."""
+    """If a node has only omitted nodes below it, it can be rolled back like a node without children."""
     found = graph("a", "b: a", "x")
     assert [set(level) for level in reverse_levels(found, {"a", "x"})] == [{"a", "x"}]
 
 
 def test_what_has_run_is_rolled_back_from_below() -> None:
-    """Begun nodes are rolled back, but not those that never ran or rolled themselves back."""
+    """Nodes that have begun are rolled back, but not nodes that never ran or rolled themselves back."""
     found = statuses(
         DIAMOND,
         a=SUCCEEDED,

@@ -14,7 +14,7 @@ NODE = {"type": "echo", "payload": ["<duetime.item>", "<<duetime.item>", "<dueti
 
 
 def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
-    """Items go to lanes by index; fields of the map itself are not in its nodes."""
+    """Items are distributed to lanes by index, and the map's own fields are not in its nodes."""
     payload = map_payload(NodeMap("parents", max_parallel=2), NODE, ["a", {"b": 1}, "<duetime.node>"])
     nodes = graph_of_map(json.loads(payload))["nodes"]
     assert {key: node.get("depends_on", []) for key, node in nodes.items()} == {"0": [], "1": [], "2": ["0"]}
@@ -24,7 +24,7 @@ def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
 
 
 def test_a_map_without_items_runs_nothing() -> None:
-    """An empty list makes the map succeed, and a missing list makes it fail."""
+    """A map with an empty list succeeds, and a map without a list fails."""
     assert ending_without_items(map_payload(NodeMap("parents"), NODE, [])) == Succeeded(b"[]")
     unknown = ending_without_items(map_payload(NodeMap("parents"), {}, None))
     assert isinstance(unknown, Failed)
@@ -42,7 +42,7 @@ def test_a_map_without_items_runs_nothing() -> None:
 def test_a_map_that_describes_more_than_fits_into_memory_is_refused(
     template: dict[str, str], items: list[object]
 ) -> None:
-    """A map whose nodes would be too large together is refused before they are created."""
+    """A map whose nodes would be too large together is refused before the nodes are created."""
     with pytest.raises(MapFailed, match="33554432 are allowed"):
         map_payload(NodeMap("parents"), template, items)
     assert map_payload(NodeMap("parents"), {"type": "echo", "payload": "x" * 3_000}, [0] * 10_000)

@@ -19,13 +19,13 @@ RUN = Run(TaskId.of(NOW, 7, 42), 1, NOW + 5, 16)
 
 
 def test_the_same_run_and_node_give_the_same_id() -> None:
-    """The id must never change between versions, as records are found by it."""
+    """A node's id must never change between versions, because records are found by their ids."""
     assert RUN.task_id("a") == TaskId("01M7XZ6HXQ00007R56045RC6D1")
     assert RUN.task_id("a").home == NOW + 5
 
 
 def test_another_topology_run_or_node_gives_another_id() -> None:
-    """Different topologies, runs and nodes never share an id."""
+    """Nodes with different topologies, runs or names never share an id."""
     ids = {
         Run(TaskId.of(NOW, 7, tail), number, NOW, 16).task_id(key)
         for tail in (1, 2)
@@ -36,7 +36,7 @@ def test_another_topology_run_or_node_gives_another_id() -> None:
 
 
 def test_the_nodes_of_one_run_are_spread_over_the_shards() -> None:
-    """Ten thousand nodes fill all shards about equally."""
+    """Ten thousand nodes are spread over all shards about equally."""
     sizes = [0] * RUN.shards
     for number in range(10_000):
         sizes[RUN.task_id(f"n{number}").shard] += 1
@@ -45,7 +45,7 @@ def test_the_nodes_of_one_run_are_spread_over_the_shards() -> None:
 
 @given(graphs())
 def test_children_are_created_before_their_parents(graph: Graph) -> None:
-    """A node that ends always finds its children."""
+    """Children are created before their parents, so that a node that ends always finds them."""
     order = creation_order(graph)
     place = {key: number for number, key in enumerate(order)}
     assert sorted(order) == sorted(graph.by_key)
@@ -53,19 +53,19 @@ def test_children_are_created_before_their_parents(graph: Graph) -> None:
 
 
 def test_a_first_run_opens_with_what_waits_for_nothing() -> None:
-    """Nodes without parents, or whose rule does not wait for parents, start first."""
+    """Nodes without parents, and nodes whose rule does not wait for parents, start first."""
     found = graph("a", "b: a", node("c", "b", trigger_rule=TriggerRule.ALWAYS))
     assert opening(found) == {"a": Verdict.READY, "c": Verdict.READY}
 
 
 def test_what_a_child_outlasts_is_not_awaited() -> None:
-    """Only nodes that no child must outlast are awaited."""
+    """An execution waits only for nodes that may end after all of their children."""
     found = graph("a", "b: a", node("c", "b", trigger_rule=TriggerRule.ONE_SUCCESS))
     assert [key for key in found.order if is_awaited(found, key)] == ["b", "c"]
 
 
 def test_a_retry_counts_what_kept_parents_ended_as() -> None:
-    """Groups with only kept parents are counted ahead, as none of these parents ends again."""
+    """Groups with only kept parents are counted ahead, because none of these parents ends again."""
     found = graph("a", "b", "c: a b", "d: c")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, c=NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED))
     assert list(arrivals(found, {"b", "c", "d"}, ended, 1)) == [Arrival("c", {0: Outcome.SUCCEEDED})]
@@ -74,7 +74,7 @@ def test_a_retry_counts_what_kept_parents_ended_as() -> None:
 
 
 def test_a_retry_opens_with_what_no_parent_will_decide_any_more() -> None:
-    """With `one_failed`, a stopped node is skipped at once if all its parents succeeded and are kept."""
+    """In a retry, a stopped node with `one_failed` is skipped at once if all of its parents succeeded and are kept."""
     found = graph("a", node("alarm", "a", trigger_rule=TriggerRule.ONE_FAILED), "b")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, alarm=NodeStatus(State.CANCELLED, Reason.STOPPED))
     assert opening(found, {"alarm", "b"}, ended) == {"alarm": Verdict.SKIPPED, "b": Verdict.READY}

@@ -20,7 +20,7 @@ BODY = {
 
 
 def test_an_outline_says_the_same_as_the_checked_graph() -> None:
-    """The outline has everything that a node's follow-up needs, without the nodes' contents."""
+    """An outline has all that is needed for a node's follow-up, without the nodes' contents."""
     for body in (BODY, {"nodes": BODY["nodes"]}):
         payload = json.dumps(body).encode()
         outline, graph = outline_of(payload), read_graph(payload)
@@ -38,7 +38,7 @@ def test_an_outline_says_the_same_as_the_checked_graph() -> None:
 
 
 def test_a_stored_graph_is_the_graph_that_was_accepted() -> None:
-    """The stored graph is checked again, apart from parameters, with the same messages."""
+    """A stored graph is checked again, except for parameters, with the same messages."""
     payload = json.dumps(BODY).encode()
     assert read_stored_graph(payload) == read_graph(payload)
     with pytest.raises(FieldInvalid, match="is not a known field"):
@@ -47,7 +47,7 @@ def test_a_stored_graph_is_the_graph_that_was_accepted() -> None:
 
 @pytest.mark.parametrize("payload", [b"[]", b"{}", b'{"nodes": 5}', b'{"nodes": {"a": 5}}', b"{"])
 def test_what_is_no_graph_is_refused_whenever_it_was_stored(payload: bytes) -> None:
-    """An invalid graph is refused with a field error, when stored and when read."""
+    """An invalid graph is refused with a field error when it is stored and when it is read."""
     for read in (read_graph, read_stored_graph):
         with pytest.raises(FieldInvalid):
             read(payload)

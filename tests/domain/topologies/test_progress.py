@@ -15,18 +15,18 @@ from tests.clocks import NOW
 from tests.domain.topologies.graphs import FAILED, RUNNING, SUCCEEDED, graph, graphs, node, statuses
 
 WEIGHTED = graph(node("a", seconds=10), node("b", "a", seconds=70), node("c", "a", seconds=20), node("d", "b", "c"))
-"""The last node's weight is the mean of the others: 33.3 s."""
+"""The last node has no weight of its own, and gets the mean of the other weights, 33.3 s."""
 
 
 def test_nodes_are_counted_by_state_and_cancelled_ones_by_their_reason() -> None:
-    """The reasons show a person why nodes did not run."""
+    """Nodes are counted by state and, if they are cancelled, by the reason."""
     skipped = NodeStatus(State.CANCELLED, Reason.SKIPPED)
     found = {"a": SUCCEEDED, "b": SUCCEEDED, "c": skipped, "d": NodeStatus(State.CANCELLED), "e": RUNNING}
     assert counted(found) == {"succeeded": 2, "skipped": 1, "cancelled": 1, "running": 1}
 
 
 def test_progress_is_weighted_by_what_is_expected() -> None:
-    """Ten seconds of 133.3 are 7 %; half of a node of 70 s adds 35 s."""
+    """Ten seconds of 133.3 s are 7 %, and half of a node of 70 s adds 35 s."""
     assert percent(WEIGHTED, statuses(WEIGHTED)) == 0
     assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED)) == 7
     assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED, b=replace(RUNNING, percent=50))) == 33
@@ -34,21 +34,21 @@ def test_progress_is_weighted_by_what_is_expected() -> None:
 
 
 def test_progress_is_whole_only_when_everything_has_ended() -> None:
-    """A last node with no weight still counts as one percent."""
+    """A last node without a weight still counts as one percent."""
     found = graph(node("a", seconds=10), node("b", "a", seconds=0))
     assert percent(found, statuses(found, a=SUCCEEDED)) == 99
     assert percent(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED)) == 100
 
 
 def test_nodes_that_all_weigh_nothing_weigh_the_same() -> None:
-    """Weights of zero do not cause a division by zero."""
+    """If all weights are zero, the nodes have equal weights."""
     found = graph(node("a", seconds=0), node("b", "a", seconds=0))
     assert percent(found, statuses(found, a=SUCCEEDED)) == 50
 
 
 @given(st.data(), graphs())
 def test_progress_never_goes_back_while_nodes_end(data: st.DataObject, graph: Graph) -> None:
-    """Each end of a node increases the progress or leaves it unchanged."""
+    """When a node ends, the progress increases or stays the same."""
     found = statuses(graph)
     seen = [percent(graph, found)]
     for key in data.draw(st.permutations(sorted(graph.by_key))):
@@ -59,7 +59,7 @@ def test_progress_never_goes_back_while_nodes_end(data: st.DataObject, graph: Gr
 
 
 def test_the_critical_path_is_the_longest_way() -> None:
-    """Before the run the path uses expected durations, afterwards measured ones."""
+    """Before a run, the critical path uses expected durations, and afterwards measured durations."""
     expected = critical_path(WEIGHTED)
     assert expected.nodes == ("a", "b", "d")
     assert expected.seconds == pytest.approx(80 + 100 / 3)
@@ -77,7 +77,7 @@ def test_the_critical_path_is_the_longest_way() -> None:
     ],
 )
 def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, path: CriticalPath) -> None:
-    """Depending on the rule, the slowest parent, the quickest or none is on the path."""
+    """Depending on a node's rule, the slowest parent, the fastest parent or no parent is on the path."""
     found = graph(
         node("quick", seconds=1), node("slow", seconds=5), node("c", "quick", "slow", trigger_rule=rule, seconds=6)
     )
@@ -85,7 +85,7 @@ def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, 
 
 
 def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
-    """Ended nodes have measured durations; running ones at least the expected; waiting ones the expected."""
+    """Ended nodes have measured durations, running nodes at least their expected and waiting nodes their expected."""
     found = graph(*(node(key, seconds=10) for key in "abcde"))
     at = {
         "a": NodeStatus(State.SUCCEEDED, started_at=NOW - 4_500, finished_at=NOW - 1_000),
@@ -99,7 +99,7 @@ def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
 
 @given(graphs())
 def test_no_schedule_of_the_whole_is_shorter_than_its_critical_path(graph: Graph) -> None:
-    """If each node waits for all parents, the path is the longest chain of dependencies."""
+    """If each node waits for all of its parents, the critical path is the longest chain of dependencies."""
     plain = Graph(tuple(replace(node, trigger_rule=TriggerRule.ALL_SUCCESS) for node in graph.nodes))
     found = critical_path(plain)
     pairs = zip(found.nodes, found.nodes[1:], strict=False)

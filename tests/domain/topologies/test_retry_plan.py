@@ -15,14 +15,14 @@ UPSTREAM = NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED)
 
 
 def test_what_succeeded_is_kept_and_the_rest_runs_again() -> None:
-    """The failed node and those that did not start because of its failure run again."""
+    """The failed node runs again, and so do the nodes that did not start because of the failure."""
     found = graph("a", "b: a", "c: b", "d: a")
     ended = {"a": SUCCEEDED, "b": FAILED, "c": UPSTREAM, "d": SUCCEEDED}
     assert retry_plan(found, ended) == RetryPlan(again=("b", "c"), kept=("a", "d"))
 
 
 def test_what_tidied_up_after_a_failure_tidies_up_again() -> None:
-    """Nodes with `all_done` or `one_failed` after the failed node run again; with `one_success`, they are kept."""
+    """Nodes with `all_done` or `one_failed` after the failed node run again; nodes with `one_success` are kept."""
     found = graph(
         "bad",
         "good",
@@ -39,7 +39,7 @@ def test_what_tidied_up_after_a_failure_tidies_up_again() -> None:
 
 
 def test_what_was_skipped_for_good_reason_stays_skipped() -> None:
-    """An alarm node without a failed parent stays skipped, with everything after it."""
+    """A node that runs only after a failure stays skipped, with all nodes after it, if no parent failed."""
     found = graph("a", node("alarm", "a", trigger_rule=TriggerRule.ONE_FAILED), "call: alarm", "b")
     ended = {"a": SUCCEEDED, "alarm": SKIPPED, "call": SKIPPED, "b": STOPPED}
     assert retry_plan(found, ended) == RetryPlan(again=("b",), kept=("a", "alarm", "call"))
@@ -68,19 +68,19 @@ def test_all_that_depends_on_a_chosen_node_runs_again_also_what_needs_it_no_more
 
 
 def test_what_has_failed_runs_again_beside_what_was_chosen() -> None:
-    """Otherwise the failed nodes would fail the new run, too."""
+    """Failed nodes also run again if other nodes are chosen; otherwise they would fail the new run, too."""
     found = graph("a", "b: a", "c", "d: c")
     ended = {"a": SUCCEEDED, "b": SUCCEEDED, "c": FAILED, "d": UPSTREAM}
     assert retry_plan(found, ended, ["b"]) == RetryPlan(again=("c", "b", "d"), kept=("a",))
 
 
 def test_an_unknown_node_is_refused_by_name() -> None:
-    """The error names the field and the node."""
+    """The error for an unknown node names the field and the node."""
     found = graph("a")
     with pytest.raises(FieldInvalid, match="nodes: there is no node 'x' to run again"):
         retry_plan(found, {"a": SUCCEEDED}, ["a", "x"])
 
 
 def test_of_a_run_without_a_failure_everything_is_kept_unless_nodes_are_chosen() -> None:
-    """Nothing runs again, for example if the failure was corrected by hand."""
+    """If no node has failed (for example after a correction by a user), no node runs again unless it is chosen."""
     assert retry_plan(graph("a", "b: a"), dict.fromkeys("ab", SUCCEEDED)) == RetryPlan(again=(), kept=("a", "b"))

@@ -32,26 +32,26 @@ TABLE = {
 
 
 def counted(total: int, ends: list[Outcome]) -> Counts:
-    """The counts of some ends."""
+    """The counts for the given ends."""
     seen = Counter(ends)
     return Counts(total, seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])
 
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_each_rule_decides_as_its_table_says(rule: TriggerRule) -> None:
-    """For three parents in each situation, every rule gives the verdict in the table."""
+    """For three parents in each combination, every rule gives the verdict in the table."""
     assert tuple(verdict(rule, counts) for counts in SITUATIONS.values()) == TABLE[rule]
 
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_a_node_without_parents_starts_at_once(rule: TriggerRule) -> None:
-    """Whatever the rule, there is no parent to wait for."""
+    """A node without parents starts at once, whatever its rule."""
     assert verdict(rule, Counts(0)) is READY
 
 
 @given(st.sampled_from(TriggerRule), st.lists(st.sampled_from(Outcome), min_size=1, max_size=8))
 def test_a_verdict_stands_and_comes_in_the_end(rule: TriggerRule, ends: list[Outcome]) -> None:
-    """A final verdict never changes, and there is one once all parents have ended."""
+    """A final verdict never changes, and there is a final verdict once all parents have ended."""
     verdicts = [verdict(rule, counted(len(ends), ends[:number])) for number in range(len(ends) + 1)]
     final = [found for found in verdicts if found is not WAIT]
     assert len(set(final)) == 1

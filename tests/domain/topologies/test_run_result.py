@@ -1,4 +1,4 @@
-"""How the attempt at a topology's task ends, and with which reason."""
+"""An attempt of a topology's task ends with a state, a reason and a result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRAPH = graph(*KEYS)
 
 
 def test_a_run_that_succeeded_counts_its_nodes() -> None:
-    """The result is JSON with the number of the run and the number of nodes in each state."""
+    """A successful run's result is JSON with the run's number and the number of nodes in each state."""
     statuses = {key: NodeStatus(State.SUCCEEDED, has_result=True) for key in KEYS}
     ending = run_result(State.SUCCEEDED, GRAPH, statuses, number=3, is_overdue=False)
     assert isinstance(ending, Succeeded)
@@ -24,12 +24,12 @@ def test_a_run_that_succeeded_counts_its_nodes() -> None:
 
 
 def test_a_cancelled_run_is_stopped() -> None:
-    """The states of its nodes make no difference."""
+    """A cancelled run is stopped, whatever the states of its nodes."""
     assert run_result(State.CANCELLED, GRAPH, dict.fromkeys(KEYS, NodeStatus()), number=1, is_overdue=True) == Stopped()
 
 
 def test_a_failed_run_names_at_most_five_of_the_nodes_that_failed() -> None:
-    """Of eight failed nodes five are named, and the others counted; a single one is named alone."""
+    """Of eight failed nodes, five are named and the others counted; a single failed node is named alone."""
     failed = NodeStatus(State.FAILED)
     ending = run_result(State.FAILED, GRAPH, dict.fromkeys(KEYS, failed), number=1, is_overdue=False)
     assert isinstance(ending, Failed)
@@ -42,7 +42,7 @@ def test_a_failed_run_names_at_most_five_of_the_nodes_that_failed() -> None:
 
 
 def test_a_run_that_took_too_long_says_so_unless_it_was_rolled_back() -> None:
-    """The deadline is the reason for the failure, or for the rollback."""
+    """If a run exceeds its deadline, the deadline is the reason for the failure or the rollback."""
     statuses = dict.fromkeys(KEYS, NodeStatus(State.SUCCEEDED, has_result=True))
     late = run_result(State.FAILED, GRAPH, statuses, number=1, is_overdue=True)
     assert isinstance(late, Failed)
@@ -54,7 +54,7 @@ def test_a_run_that_took_too_long_says_so_unless_it_was_rolled_back() -> None:
 
 
 def test_a_result_with_outputs_is_a_success_unless_it_is_too_large() -> None:
-    """Outputs are beside the counts; a result too large for a task fails the run."""
+    """A topology's result has its outputs beside the counts; a result that is too large fails the run."""
     statuses = {key: NodeStatus(State.SUCCEEDED, has_result=True) for key in KEYS}
     for size, kind in ((10, Succeeded), (MAX_RESULT_BYTES, Failed)):
         outputs = json.dumps({"n0": "x" * size}).encode()

@@ -15,7 +15,7 @@ NODES = {"ran": SUCCEEDED, "waits": NodeStatus(), "missing": NodeStatus(is_missi
 
 @pytest.mark.parametrize("state", list(State))
 def test_a_node_without_a_task_is_stopped_once_its_topology_has_ended(state: State) -> None:
-    """Until then such a node is blocked; other nodes show their task's state."""
+    """A node without a task is blocked until its topology ends, and then stopped; others show their task's state."""
     shown = shown_statuses(task(state=state), NODES)
     assert (shown["ran"], shown["waits"]) == (NODES["ran"], NODES["waits"])
     missing = (shown["missing"].state, shown["missing"].reason)

@@ -1,4 +1,4 @@
-"""When a running topology's task is checked."""
+"""The times at which a running topology's task is checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOK_AHEAD = 180 * SECOND
 
 
 def test_checks_thin_out_and_never_end_before_the_lease() -> None:
-    """Checks are at fixed times, at most an hour apart, and the last comes after the lease."""
+    """Checks are at fixed times, at most an hour apart, and the last check comes after the lease."""
     topology = task(state=State.RUNNING, target=TopologyTarget(), run_at=NOW, notify_within_seconds=30 * 86_400)
     until = deferred_until(topology, NOW)
     now, times = NOW, []

@@ -1,7 +1,7 @@
-"""A small world that runs a graph by the domain's decisions alone, and treats it badly.
+"""A simulation that runs a graph by the domain's decisions alone, with crashes, delays and repeats.
 
-What follows the end of a node may crash between any two writes, or after the last, and is then done again from the
-beginning; and it may come long after other nodes have ended.
+If the follow-up of a node's end crashes between any two writes or after the last, it restarts from its first write. It
+may also come long after other nodes have ended.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPS
 
 
 def with_report(join_count: JoinCount, chunk: int, counts: Counts) -> JoinCount:
-    """The tally after a chunk's report, as stores keep it; a report of fewer edges changes nothing."""
+    """The tally after a chunk's report, as stores keep it; a report with fewer edges changes nothing."""
     known = join_count.reports.get(chunk)
     if known is not None and known.ended >= counts.ended:
         return join_count
@@ -45,7 +45,7 @@ def with_report(join_count: JoinCount, chunk: int, counts: Counts) -> JoinCount:
 
 
 class Crash(Exception):
-    """The process vanishes between two writes."""
+    """The simulated process dies between two writes."""
 
 
 class World:
@@ -54,7 +54,7 @@ class World:
     Args:
         graph: the graph.
         fates: the nodes that succeed if they run.
-        random_source: decides when something crashes, is repeated, or is late.
+        random_source: decides which follow-ups crash, are repeated, or are late.
     """
 
     def __init__(self, graph: Graph, dispositions: Mapping[str, bool], random_source: Random) -> None:
@@ -83,7 +83,7 @@ class World:
         """Run to the end.
 
         Args:
-            priorities: the running node that stands first here ends first.
+            priorities: the order in which running nodes end.
             prompt: whether the follow-up of an end is done before the next node ends.
         """
         while True:
@@ -99,7 +99,7 @@ class World:
         return self._finish()
 
     def control(self) -> NextAction:
-        """Take the steps that the state of the topology asks for."""
+        """Take the steps that the topology's state requires."""
         found = next_action(self.graph, self.statuses)
         for key in found.cancel:
             self._set(key, NodeStatus(State.CANCELLED, Reason.STOPPED))
@@ -130,7 +130,7 @@ class World:
 
     def _follow_one(self) -> None:
         key = self._to_follow.pop(self.random_source.randrange(len(self._to_follow)))
-        if self.statuses[key].outcome is None:  # it is being rolled back: what is to be known of it is told after that
+        if self.statuses[key].outcome is None:  # it is being rolled back, and its outcome follows after the rollback
             return
         try:
             for edge in self.graph.edges_out[key]:
@@ -142,7 +142,7 @@ class World:
             self._to_follow.append(key)
 
     def _counts(self, edge: Edge, by: str) -> Counts:
-        """All that is known so far of a child's parents."""
+        """The known outcomes of a child's parents, counted by outcome."""
         node = self.graph.by_key[edge.child]
         if not is_counted(node, self.group):
             return counts_for(node, self.statuses)
@@ -150,7 +150,7 @@ class World:
         return self._count(edge.child, arrived, by) if arrived else Counts(len(node.depends_on))
 
     def _count(self, child: str, arrived: Mapping[int, Outcome], by: str | None = None) -> Counts:
-        """Count edges of one chunk, and report all that is known so far of the child's parents."""
+        """Count edges in one chunk, and report all known outcomes of the child's parents."""
         node = self.graph.by_key[child]
         edges, number = len(node.depends_on), chunk_of(min(arrived))
         before = self._chunks.get((child, number)) or Chunk.numbered(number, edges)

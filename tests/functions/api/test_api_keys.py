@@ -96,7 +96,9 @@ def test_a_key_acts_for_its_owner_with_its_roles(admin: Gateway) -> None:
     )
 
 
-def test_the_settings_do_not_widen_a_key(admin: Gateway, environ: dict[str, str], compose: Callable[[], None]) -> None:
+def test_a_key_has_only_its_roles_even_if_its_owner_has_more(
+    admin: Gateway, environ: dict[str, str], compose: Callable[[], None]
+) -> None:
     """A key has only the roles it was given, even if its owner is an operator or administrator."""
     environ |= {Variable.OPERATORS: "*", Variable.ADMINS: "*"}
     compose()
@@ -105,7 +107,7 @@ def test_the_settings_do_not_widen_a_key(admin: Gateway, environ: dict[str, str]
     assert refused.problem["code"] == "role_required"
 
 
-def test_the_local_stack_holds_a_key_to_its_owner(environ: dict[str, str], compose: Callable[[], None]) -> None:
+def test_a_key_acts_only_for_its_owner_in_the_local_stack(environ: dict[str, str], compose: Callable[[], None]) -> None:
     """In the local stack, a request without a key may name any owner, but a request with a key may not."""
     environ |= {Variable.ADMINS: "*", Variable.API_KEYS: "on"}
     compose()
@@ -174,14 +176,14 @@ def test_an_expired_key_is_refused(admin: Gateway, clock: StandingClock) -> None
         lambda text: f"Bearer {text}\u00e9\ud800",
     ],
 )
-def test_what_is_no_key_is_refused(admin: Gateway, change: Callable[[str], str]) -> None:
+def test_an_invalid_key_is_rejected(admin: Gateway, change: Callable[[str], str]) -> None:
     """A request with another scheme, secret or id, or with text that is not a key, is refused without an error."""
     text = created(admin)["key"]
     assert decided(f"bearer  {text}")["isAuthorized"]
     assert decided(change(text)) == {"isAuthorized": False}
 
 
-def test_a_use_is_noted_once_an_hour(admin: Gateway, clock: StandingClock) -> None:
+def test_the_use_of_a_key_is_recorded_at_most_once_an_hour(admin: Gateway, clock: StandingClock) -> None:
     """A key's use is recorded at most once an hour."""
     key = created(admin)
     assert admin.send("GET", "/v1/keys").body["keys"][0]["used_at"] is None
@@ -194,7 +196,7 @@ def test_a_use_is_noted_once_an_hour(admin: Gateway, clock: StandingClock) -> No
     assert admin.send("GET", "/v1/keys").body["keys"][0]["used_at"] == "2026-11-21T03:33:07.250Z"
 
 
-def test_a_key_is_listed_for_some_time_after_its_end(
+def test_the_item_of_a_revoked_or_expired_key_expires_30_days_later(
     admin: Gateway, clock: StandingClock, session: FakeSession, environ: dict[str, str]
 ) -> None:
     """The item of a revoked or expired key expires 30 days later; the item of a valid key does not expire."""
@@ -231,7 +233,7 @@ def test_keys_are_listed_page_by_page(admin: Gateway, clock: StandingClock) -> N
     assert found == names
 
 
-def test_keys_are_for_administrators(admin: Gateway) -> None:
+def test_only_administrators_manage_keys(admin: Gateway) -> None:
     """Only administrators can create, list and revoke keys; a key's default owner is the administrator."""
     key = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["worker", "reader", "reader"]}).body
     assert (key["owner"], key["created_by"], key["roles"]) == ("root", "root", ["reader", "worker"])
@@ -256,7 +258,7 @@ def test_keys_are_for_administrators(admin: Gateway) -> None:
         ({"name": "n", "roles": ["reader"], "secret": "mine"}, "secret"),
     ],
 )
-def test_a_key_that_cannot_be_is_refused_by_its_field(admin: Gateway, body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_new_key_names_the_field(admin: Gateway, body: dict[str, Any], field: str) -> None:
     """If a field of a new key is invalid, the error names the field, and no key is created."""
     refused = admin.send("POST", "/v1/keys", body)
     assert (refused.status, list(refused.faults)) == (422, [field])
@@ -270,7 +272,7 @@ def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
     assert (refused.status, refused.problem["code"]) == (404, "api_key_not_found")
 
 
-def test_a_deployment_without_keys_creates_none(
+def test_keys_cannot_be_created_if_the_deployment_does_not_accept_them(
     admin: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
     """If the deployment does not accept API keys, none can be created, and the error names the setting."""
@@ -281,7 +283,7 @@ def test_a_deployment_without_keys_creates_none(
     assert "`api_keys`" in refused.problem["detail"]
 
 
-def test_a_live_connection_of_a_key_is_short(admin: Gateway, clock: StandingClock) -> None:
+def test_a_keys_live_connection_ends_after_ten_minutes_or_at_key_expiry(admin: Gateway, clock: StandingClock) -> None:
     """A key's live connection ends after ten minutes or at the key's expiry, as it does not notice a revocation."""
     for expires, ends in (("", 10 * MINUTE), ("2026-11-21T02:35:00Z", None)):
         key = created(admin, **({"expires_at": expires} if expires else {}))

@@ -31,7 +31,7 @@ def test_a_task_that_never_ran_has_no_attempts(api: Gateway) -> None:
     assert attempts(api, api.create({"type": "report", "delay_seconds": 60})) == []
 
 
-def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clock: StandingClock) -> None:
+def test_an_attempt_shows_its_worker_fence_times_outcome_and_cost(api: Gateway, clock: StandingClock) -> None:
     """An attempt shows its worker, fence, times, outcome and estimated cost."""
     task = api.create()
     clock.at += 20
@@ -52,7 +52,7 @@ def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clo
     }
 
 
-def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: StandingClock) -> None:
+def test_a_lost_attempt_is_listed_with_null_for_unknown_fields(api: Gateway, clock: StandingClock) -> None:
     """A lost attempt is listed, and its unknown fields are null."""
     task = api.create()
     claimed_by_a_worker(task["id"], clock)
@@ -65,7 +65,7 @@ def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: 
     assert (last["attempt"], last["fence"], last["outcome"]) == (2, 2, "succeeded")
 
 
-def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock: StandingClock) -> None:
+def test_attempts_that_do_not_fit_into_the_record_are_listed_once(api: Gateway, clock: StandingClock) -> None:
     """Each attempt is listed once, oldest first, even if the task's record has no room for it."""
     task = api.create({"type": "report", "retry": QUICK})
     for number in range(12):
@@ -79,7 +79,7 @@ def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock
     ]
 
 
-def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> None:
+def test_each_attempt_shows_its_error(api: Gateway, clock: StandingClock) -> None:
     """The last attempt's error is complete, while earlier errors are truncated and marked. A retry keeps all errors."""
     task = api.create({"type": "report", "retry": {"max_attempts": 2, "initial_seconds": 0}})
     for letter in "ab":
@@ -94,7 +94,7 @@ def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> Non
     assert [attempt["error"] and attempt["error"]["message"] for attempt in attempts(api, task)] == [*cut, None]
 
 
-def test_the_attempts_of_anothers_task_do_not_exist(api: Gateway) -> None:
+def test_the_attempts_of_another_owners_task_return_404(api: Gateway) -> None:
     """The attempts of another owner's task, like those of an unknown task, return 404.
 
     An unknown parameter is refused by name.

@@ -55,7 +55,7 @@ def test_a_controlling_call_is_recorded_with_its_reason(api: Gateway, stack: Sta
     }
 
 
-def test_a_refused_call_is_recorded_with_its_problem(api: Gateway, stack: Stack) -> None:
+def test_a_refused_call_is_recorded_with_its_status_and_error_code(api: Gateway, stack: Stack) -> None:
     """A refused call is recorded with its status and error code, even if its body is unreadable."""
     api.send("PUT", "/v1/switches/all/all", {"stopped": True, "reason": "an attempt"})
     api.send("POST", "/v1/tasks/cancel", raw='{"reason": 7, "filter"')
@@ -66,7 +66,7 @@ def test_a_refused_call_is_recorded_with_its_problem(api: Gateway, stack: Stack)
     ]
 
 
-def test_an_attempt_to_act_for_a_foreign_owner_names_the_caller(api: Gateway) -> None:
+def test_the_record_of_a_forbidden_owner_names_the_caller_but_no_owner(api: Gateway) -> None:
     """If a caller may not act for the owner that it names, the record names the caller but no owner."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt"})
@@ -77,7 +77,7 @@ def test_an_attempt_to_act_for_a_foreign_owner_names_the_caller(api: Gateway) ->
     assert (found["owner"], found["caller"]) == ("", "eve")
 
 
-def test_what_an_administrator_reads_of_another_owner_is_recorded(api: Gateway) -> None:
+def test_reading_another_owners_tasks_is_recorded(api: Gateway) -> None:
     """Reading another owner's tasks is recorded, but reading one's own tasks is not."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root"})
@@ -104,7 +104,7 @@ def test_all_records_of_a_process_are_in_one_stream(api: Gateway, stack: Stack) 
 
 
 @pytest.mark.parametrize("error", ["ThrottlingException", "AccessDeniedException"])
-def test_a_request_is_answered_even_if_the_log_is_not_there(
+def test_a_request_succeeds_even_if_the_audit_log_fails(
     api: Gateway, stack: Stack, error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If the audit log fails, requests are still answered.
@@ -119,7 +119,7 @@ def test_a_request_is_answered_even_if_the_log_is_not_there(
     assert "audit_records_lost" in written
 
 
-def test_every_operation_without_a_record_exists() -> None:
+def test_operations_that_are_not_recorded_exist_and_change_something() -> None:
     """The list of operations that are not recorded has only existing operations that change something."""
     changing = {each.id for each in OPERATIONS if not each.is_safe}
     assert changing >= NOT_RECORDED

@@ -26,26 +26,26 @@ def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) 
     return api
 
 
-def test_a_resource_that_the_settings_name_is_accepted(calling: Gateway) -> None:
+def test_a_target_that_the_settings_allow_is_accepted(calling: Gateway) -> None:
     """A target that the settings allow is accepted, and the response shows it as given."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED})
     assert (created.status, created.body["target"]) == (201, ALLOWED)
 
 
 @pytest.mark.parametrize("target", [FORBIDDEN, {"kind": "sns", "arn": "arn:aws:sns:eu-west-1:123456789012:reports-a"}])
-def test_a_resource_that_the_settings_do_not_name_is_refused(calling: Gateway, target: dict[str, str]) -> None:
+def test_a_target_that_the_settings_do_not_allow_is_rejected(calling: Gateway, target: dict[str, str]) -> None:
     """A target that the settings do not allow is refused, the error names its field, and no task is created."""
     answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target})
     assert (answer.status, answer.faults) == (422, {"target.arn": REASON})
     assert calling.send("GET", "/v1/tasks").body["tasks"] == []
 
 
-def test_without_a_setting_nothing_of_aws_may_be_called(api: Gateway) -> None:
+def test_tasks_may_not_call_aws_resources_by_default(api: Gateway) -> None:
     """By default, tasks may not call any AWS resource."""
     assert api.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED}).faults == {"target.arn": REASON}
 
 
-def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
+def test_a_forbidden_target_in_a_batch_is_rejected_with_the_tasks_index(calling: Gateway) -> None:
     """A forbidden target in a batch is refused with the task's index, and the other tasks are created."""
     tasks = [{"type": "report", "target": target} for target in (ALLOWED, FORBIDDEN)]
     created, refused = calling.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]
@@ -53,7 +53,7 @@ def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
     assert refused["problem"]["errors"] == [{"field": "tasks[1].target.arn", "reason": REASON, "code": "not_allowed"}]
 
 
-def test_a_change_is_refused_likewise(calling: Gateway) -> None:
+def test_a_change_to_a_forbidden_target_is_rejected(calling: Gateway) -> None:
     """A change to a forbidden target is refused, and the task does not change."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED, "delay_seconds": 600})
     path = created.location
@@ -64,7 +64,7 @@ def test_a_change_is_refused_likewise(calling: Gateway) -> None:
 @pytest.mark.parametrize(
     "target", [ALLOWED, {"kind": "lambda", "arn": "arn:aws:lambda:eu-west-1:123456789012:function:a"}]
 )
-def test_resources_are_not_asked_to_undo(calling: Gateway, target: dict[str, Any]) -> None:
+def test_rollback_on_failure_is_rejected_for_aws_targets(calling: Gateway, target: dict[str, Any]) -> None:
     """`rollback_on_failure` is refused for AWS targets."""
     answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target, "rollback_on_failure": True})
     assert list(answer.faults) == ["rollback_on_failure"]

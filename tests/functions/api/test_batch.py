@@ -46,7 +46,7 @@ def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None
     assert api.listed() == []
 
 
-def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
+def test_a_batch_payload_may_be_as_deeply_nested_as_a_single_payload(api: Gateway) -> None:
     """A payload in a batch may be as deeply nested as that of a single task, without counting the batch's list."""
     payload: list[object] = []
     for _ in range(62):
@@ -56,7 +56,7 @@ def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
     assert api.send("POST", "/v1/tasks", {"type": "a", "payload": [payload]}).faults.keys() == {"payload"}
 
 
-def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
+def test_only_the_task_nested_too_deeply_is_rejected_in_a_batch(api: Gateway) -> None:
     """A task whose payload is nested too deeply is refused with its index, and the rest of the batch is accepted."""
     payload: list[object] = []
     for _ in range(63):
@@ -68,7 +68,7 @@ def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
     ]
 
 
-def test_an_accepted_task_does_not_need_its_message(
+def test_tasks_are_accepted_even_if_no_queue_can_be_reached(
     api: Gateway, environ: dict[str, str], session: FakeSession
 ) -> None:
     """If no queue can be reached, tasks are still accepted, and a scan sends their messages later."""

@@ -39,7 +39,7 @@ def unpacked(answer: Answer) -> Any:  # noqa: ANN401 - any JSON
     return json.loads(gzip.decompress(base64.b64decode(answer.text)))
 
 
-def test_a_packed_body_is_read(api: Gateway) -> None:
+def test_a_gzip_body_is_decompressed(api: Gateway) -> None:
     """A gzip body is decompressed, whichever name and case the encoding has in its header."""
     for name in ("gzip", "GZIP", "x-gzip", " gzip "):
         answer = sent(api, gzip.compress(json.dumps(GOOD).encode()), {"Content-Encoding": name})
@@ -47,7 +47,7 @@ def test_a_packed_body_is_read(api: Gateway) -> None:
     assert api.send("POST", "/v1/tasks", GOOD, {"Content-Encoding": "identity"}).status == 201
 
 
-def test_an_encoding_that_is_not_supported_is_named(api: Gateway) -> None:
+def test_an_unsupported_encoding_is_rejected_with_the_supported_encoding(api: Gateway) -> None:
     """Unsupported or multiple encodings return 415, and the error names the supported encoding."""
     for name in ("br", "deflate", "zstd", "gzip, gzip"):
         answer = sent(api, b"{}", {"Content-Encoding": name})
@@ -57,7 +57,7 @@ def test_an_encoding_that_is_not_supported_is_named(api: Gateway) -> None:
     assert api.send("POST", "/v1/tasks", GOOD, {"Content-Encoding": "br"}).status == 415
 
 
-def test_a_bomb_is_not_unpacked(api: Gateway) -> None:
+def test_a_decompression_bomb_is_rejected(api: Gateway) -> None:
     """A body that would decompress beyond the size limit is refused."""
     bomb = gzip.compress(b" " * (MAX_BODY_BYTES + 1))
     assert len(bomb) < 10_000
@@ -66,7 +66,7 @@ def test_a_bomb_is_not_unpacked(api: Gateway) -> None:
     assert sent(api, gzip.compress(payload), GZIP).status == 201
 
 
-def test_a_body_that_is_not_packed_as_it_says_is_refused(api: Gateway) -> None:
+def test_an_invalid_or_incomplete_gzip_body_is_rejected(api: Gateway) -> None:
     """An invalid, incomplete or overlong gzip body is refused with the reason."""
     whole = gzip.compress(json.dumps(GOOD).encode())
     assert "is not compressed with gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
@@ -78,14 +78,14 @@ def test_a_body_that_is_not_packed_as_it_says_is_refused(api: Gateway) -> None:
     assert "without 'Content-Type'" in said
 
 
-def test_a_packed_body_that_does_not_say_so_is_recognized(api: Gateway) -> None:
+def test_a_compressed_body_without_content_encoding_is_rejected(api: Gateway) -> None:
     """A compressed body without `Content-Encoding` is refused, and the error names the missing header."""
     whole = gzip.compress(json.dumps(GOOD).encode())
     for answer in (sent(api, whole), api.send("POST", "/v1/tasks", raw=whole.decode("utf-8", "replace"))):
         assert "'Content-Encoding: gzip'" in reason(answer, 400, "body_unreadable")
 
 
-def test_text_that_is_not_utf_8_is_said_to_be_what_it_is(api: Gateway) -> None:
+def test_a_body_that_is_not_utf_8_is_rejected_with_the_reason(api: Gateway) -> None:
     """A body with a byte order mark, in UTF-16 or with invalid bytes is refused with the reason."""
     text = json.dumps(GOOD)
     for answer in (api.send("POST", "/v1/tasks", raw="\ufeff" + text), sent(api, b"\xef\xbb\xbf" + text.encode())):
@@ -95,7 +95,7 @@ def test_text_that_is_not_utf_8_is_said_to_be_what_it_is(api: Gateway) -> None:
     assert "is not UTF-8 at byte" in reason(sent(api, b'{"type": "\xe9"}'), 400, "body_unreadable")
 
 
-def test_characters_that_were_lost_on_the_way_are_noticed(api: Gateway) -> None:
+def test_a_body_in_which_bytes_were_replaced_is_rejected(api: Gateway) -> None:
     """A body in which the gateway replaced bytes is refused, because its length differs from `Content-Length`."""
     data = b'{"type": "report", "name": "caf\xe9"}'
     spoilt = data.decode("utf-8", "replace")
@@ -120,7 +120,7 @@ def test_characters_that_were_lost_on_the_way_are_noticed(api: Gateway) -> None:
         ("", "is not a media type"),
     ],
 )
-def test_what_is_wrong_with_a_media_type_is_said(api: Gateway, media_type: str, said: str) -> None:
+def test_an_error_for_an_unsupported_media_type_names_the_type(api: Gateway, media_type: str, said: str) -> None:
     """An error for an unsupported media type names the refused type or parameter, and the accepted type."""
     answer = api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type})
     text = reason(answer, 415, "media_type_unsupported", "Content-Type")
@@ -140,7 +140,7 @@ def test_what_is_wrong_with_a_media_type_is_said(api: Gateway, media_type: str, 
         "application/json;",
     ],
 )
-def test_json_in_utf_8_is_taken_however_it_is_written(api: Gateway, media_type: str) -> None:
+def test_the_json_media_type_is_accepted_in_any_spelling(api: Gateway, media_type: str) -> None:
     """The media type is accepted in any case and with spaces, quotes or `charset=utf-8`."""
     assert api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type}).status == 201
 
@@ -155,7 +155,7 @@ def test_a_change_may_be_a_merge_patch(api: Gateway) -> None:
     assert answer.headers["Accept-Patch"] == "application/json, application/merge-patch+json"
 
 
-def test_a_body_that_nobody_reads_is_refused(api: Gateway) -> None:
+def test_a_delete_with_fields_in_its_body_is_rejected(api: Gateway) -> None:
     """A DELETE with fields in its body is refused, and the error names the fields."""
     path = f"/v1/tasks/{api.create(GOOD)['id']}"
     answer = api.send("DELETE", path, {"reason": "why"})
@@ -164,7 +164,7 @@ def test_a_body_that_nobody_reads_is_refused(api: Gateway) -> None:
     assert api.send("DELETE", path, {}).status == 204
 
 
-def test_a_long_answer_is_packed_for_whoever_accepts_it(api: Gateway) -> None:
+def test_a_long_response_is_compressed_if_the_client_accepts_gzip(api: Gateway) -> None:
     """Responses larger than 1 KB are compressed if the client accepts gzip."""
     plain, packed = api.send("GET", "/v1/openapi.json"), api.send("GET", "/v1/openapi.json", headers=ACCEPTED)
     assert unpacked(packed) == plain.body
@@ -175,7 +175,7 @@ def test_a_long_answer_is_packed_for_whoever_accepts_it(api: Gateway) -> None:
     assert unpacked(api.send("POST", "/v1/tasks", long, ACCEPTED))["payload"] == long["payload"]
 
 
-def test_a_short_answer_is_not_packed(api: Gateway) -> None:
+def test_a_short_response_is_not_compressed(api: Gateway) -> None:
     """A response smaller than 1 KB is not compressed, as compression would cost more than it saves."""
     answer = api.send("GET", "/v1/health", headers=ACCEPTED)
     assert not answer.is_base64
@@ -197,13 +197,13 @@ def test_a_short_answer_is_not_packed(api: Gateway) -> None:
         ("", False),
     ],
 )
-def test_only_who_accepts_gzip_gets_it(api: Gateway, accepted: str, is_packed: bool) -> None:  # noqa: FBT001 - a case
+def test_only_clients_that_accept_gzip_get_compressed_responses(api: Gateway, accepted: str, is_packed: bool) -> None:  # noqa: FBT001 - a case
     """A response is compressed only if `Accept-Encoding` allows gzip with a weight above zero."""
     answer = api.send("GET", "/v1/openapi.json", headers={"Accept-Encoding": accepted})
     assert ("Content-Encoding" in answer.headers) == is_packed == answer.is_base64
 
 
-def test_a_packed_problem_is_a_problem(api: Gateway) -> None:
+def test_a_compressed_problem_keeps_its_media_type(api: Gateway) -> None:
     """A long problem response is compressed, and keeps its media type."""
     answer = api.send("POST", "/v1/tasks", {f"field_{n}": n for n in range(50)}, ACCEPTED)
     assert (answer.status, answer.headers["Content-Type"]) == (422, "application/problem+json")

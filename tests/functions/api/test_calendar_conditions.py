@@ -15,7 +15,7 @@ UK = "/v1/calendars/uk"
 SUNDAYS = {"weekdays": ["sun"]}
 
 
-def test_a_calendar_that_is_new_is_created(api: Gateway) -> None:
+def test_the_first_put_of_a_calendar_returns_201_and_a_replacement_200(api: Gateway) -> None:
     """The first PUT of a calendar returns 201, a replacement returns 200, and each PUT changes the ETag."""
     new = api.send("PUT", UK, SUNDAYS)
     assert (new.status, new.location) == (201, UK)
@@ -24,7 +24,7 @@ def test_a_calendar_that_is_new_is_created(api: Gateway) -> None:
     assert new.headers["ETag"] != again.headers["ETag"] == api.send("GET", UK).headers["ETag"]
 
 
-def test_a_calendar_is_not_read_twice(api: Gateway) -> None:
+def test_a_get_of_a_calendar_with_its_current_etag_returns_304(api: Gateway) -> None:
     """GET returns 304 if the client has the current ETag, and otherwise the calendar."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     unchanged = api.send("GET", UK, headers={"if-none-match": tag})
@@ -34,7 +34,7 @@ def test_a_calendar_is_not_read_twice(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("is_file", [False, True], ids=["json", "icalendar"])
-def test_an_update_of_another_is_not_lost(api: Gateway, *, is_file: bool) -> None:
+def test_a_change_with_an_earlier_etag_returns_412(api: Gateway, *, is_file: bool) -> None:
     """A PUT or DELETE whose `If-Match` has an earlier ETag returns 412, and the calendar does not change."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     newer = api.send("PUT", UK, {"weekdays": ["sat"]}, {"if-match": tag})
@@ -49,7 +49,7 @@ def test_an_update_of_another_is_not_lost(api: Gateway, *, is_file: bool) -> Non
     assert api.send("DELETE", UK, headers={"if-match": newer.headers["ETag"]}).status == 200
 
 
-def test_a_calendar_is_created_only_where_there_is_none(api: Gateway) -> None:
+def test_if_none_match_never_replaces_a_calendar(api: Gateway) -> None:
     """`If-None-Match: *` never replaces a calendar; other values are refused, as they would have no effect."""
     only_new = {"if-none-match": "*"}
     assert api.send("PUT", UK, SUNDAYS, only_new).status == 201
@@ -61,7 +61,7 @@ def test_a_calendar_is_created_only_where_there_is_none(api: Gateway) -> None:
     assert api.send("PUT", UK, SUNDAYS, only_new).status == 201
 
 
-def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
+def test_the_etag_of_a_deleted_calendar_matches_no_later_calendar(api: Gateway) -> None:
     """A calendar that is deleted and created again has a new ETag, and no ETag matches a missing calendar."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     api.send("DELETE", UK)
@@ -70,7 +70,7 @@ def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
     assert api.send("PUT", UK, SUNDAYS, {"if-match": tag}).status == 412
 
 
-def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
+def test_a_calendar_can_be_put_in_the_form_that_get_returns(api: Gateway) -> None:
     """A calendar can be PUT in the form that GET returns, but the name in its body must match the path."""
     shown = api.send("PUT", UK, SUNDAYS).body
     assert api.send("PUT", UK, shown).body == shown
@@ -79,7 +79,7 @@ def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("query", ["mode=includes", "timezone=UTC"])
-def test_parameters_of_a_file_are_refused_with_json(api: Gateway, query: str) -> None:
+def test_parameters_for_calendar_files_are_rejected_with_a_json_body(api: Gateway, query: str) -> None:
     """Parameters for calendar files are refused with a JSON body, and the error names the right body type."""
     answer = api.send("PUT", UK, SUNDAYS, query=query)
     assert (answer.status, "in its body" in answer.faults[query.partition("=")[0]]) == (400, True)

@@ -69,7 +69,7 @@ def done(cancelled: int = 0, stopping: int = 0, running: int = 0, *, has_more: b
     return {"cancelled": cancelled, "stopping": stopping, "running": running, "has_more": has_more}
 
 
-def test_a_task_names_its_parent(api: Gateway) -> None:
+def test_a_task_shows_its_parent(api: Gateway) -> None:
     """A task shows its parent, and the filter `parent_task_id` lists exactly the parent's children."""
     parent, other = (api.create(LATER)["id"] for _ in range(2))
     children = [child_of(api, parent.lower(), delay_seconds=600 + number) for number in range(5)]
@@ -101,7 +101,7 @@ def test_a_parent_has_to_be_a_task_of_the_owner(api: Gateway, path: str) -> None
     assert as_owner("ann").listed(f"parent_task_id={foreign}") == []
 
 
-def test_each_task_of_a_batch_has_its_own_parent(api: Gateway) -> None:
+def test_an_invalid_parent_in_a_batch_does_not_affect_other_tasks(api: Gateway) -> None:
     """In a batch, a task with an invalid parent does not prevent the creation of the other tasks."""
     parent = api.create(LATER)["id"]
     tasks = [{**LATER, "parent_task_id": each} for each in (parent, "01KB8Z4QYJ0000GH3V5TZK7M2P")]
@@ -111,7 +111,7 @@ def test_each_task_of_a_batch_has_its_own_parent(api: Gateway) -> None:
     assert children_of(api, parent) == [results[0]["task"]["id"]]
 
 
-def test_a_repeated_creation_does_not_need_its_parent_any_more(api: Gateway) -> None:
+def test_a_repeated_creation_returns_its_task_even_if_the_parent_was_deleted(api: Gateway) -> None:
     """Repeating a creation returns the same task, even if the parent has been deleted."""
     parent = api.create(LATER)["id"]
     body, key = {**LATER, "parent_task_id": parent}, {"Idempotency-Key": "k"}
@@ -128,7 +128,9 @@ def test_a_repeated_creation_does_not_need_its_parent_any_more(api: Gateway) -> 
         ("/v1/topologies", {"nodes": {"a": {"type": "part"}}}, "nodes.a"),
     ],
 )
-def test_a_template_has_no_parent(api: Gateway, path: str, body: dict[str, Any], field: str) -> None:
+def test_schedule_templates_and_nodes_cannot_have_a_parent(
+    api: Gateway, path: str, body: dict[str, Any], field: str
+) -> None:
     """Schedule templates and nodes cannot have a parent, because the request does not create their tasks itself."""
     parent, place = api.create(LATER)["id"], body
     for part in field.split("."):
@@ -155,7 +157,7 @@ def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
     assert "children" not in api.send("POST", f"/v1/tasks/{parent}/cancel").body
 
 
-def test_running_children_stop_only_by_force(api: Gateway, clock: StandingClock) -> None:
+def test_running_children_are_asked_to_stop_only_with_force(api: Gateway, clock: StandingClock) -> None:
     """Running children are asked to stop only with `force`. The children of an ended task can be cancelled, too."""
     parent = api.create(LATER)["id"]
     child = api.create({"type": "part", "parent_task_id": parent})["id"]
@@ -166,7 +168,7 @@ def test_running_children_stop_only_by_force(api: Gateway, clock: StandingClock)
     assert api.send("GET", f"/v1/tasks/{child}").body["requested_action"] == "cancel"
 
 
-def test_a_running_parent_is_a_conflict_for_its_children_too(api: Gateway, clock: StandingClock) -> None:
+def test_a_running_parent_and_its_children_are_not_cancelled_without_force(api: Gateway, clock: StandingClock) -> None:
     """If the parent is running, a cancellation without `force` cancels neither the parent nor its children."""
     parent = api.create()["id"]
     child = child_of(api, parent)
@@ -176,7 +178,7 @@ def test_a_running_parent_is_a_conflict_for_its_children_too(api: Gateway, clock
     assert cancelled(api, parent, force=True) == done(1)
 
 
-def test_many_children_take_several_requests(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_many_children_takes_several_requests(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cancellation request cancels a limited number of children, and says whether more are left."""
     monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 2)
     monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 3)
@@ -209,7 +211,7 @@ def test_a_worker_creates_tasks_for_the_owner_of_its_lease(api: Gateway) -> None
     assert api.create(LATER, {"Idempotency-Key": "step"})["id"] not in ids
 
 
-def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
+def test_a_worker_with_another_owners_lease_may_only_create_tasks(api: Gateway) -> None:
     """With a lease on another owner's task, a worker may only create tasks; the owner's own worker keeps all rights."""
     worker = as_owner("worker")
     parent, lease = leased(api, worker)
@@ -219,7 +221,7 @@ def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
     assert api.send("GET", f"/v1/tasks/{parent}", headers={LEASE: lease}).status == 200
 
 
-def test_only_a_live_lease_of_a_puller_counts(api: Gateway) -> None:
+def test_an_invalid_lease_or_another_callers_lease_creates_no_tasks(api: Gateway) -> None:
     """An ended or unknown lease, or a lease that another caller uses, creates no tasks."""
     ann = as_owner("ann")
     _, lease = leased(api, ann, "anns")

@@ -52,7 +52,7 @@ def assert_is(found: dict[str, Any], *workloads: Workload) -> None:
         assert line == pytest.approx(same)
 
 
-def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
+def test_a_tasks_estimate_equals_the_clients_estimate(api: Gateway) -> None:
     """The estimate equals the client's for tasks due now or later, with a key, or with a lock, rate and callback."""
     found = estimated(api, "/v1/tasks", TASK)
     assert_is(found, mix(ahead=False))
@@ -65,7 +65,7 @@ def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
     assert_is(dear, mix(ahead=False, extra_writes=3), mix(ahead=False, per_request=0, extra_writes=1))
 
 
-def test_without_the_parameter_nothing_is_estimated_and_nothing_is_kept(api: Gateway, session: FakeSession) -> None:
+def test_an_estimate_is_returned_only_on_request_and_not_stored(api: Gateway, session: FakeSession) -> None:
     """An estimate is returned only on request, costs no AWS call, and is not stored with the task."""
     api.create()
     calls: list[list[str]] = []
@@ -121,7 +121,7 @@ def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
     assert found["left_out"] == ["the nodes of a topology whose graph is in a payload or a definition"]
 
 
-def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: dict[str, str]) -> None:
+def test_the_settings_and_the_region_affect_the_estimate(compose: Callable[[], None], environ: dict[str, str]) -> None:
     """The settings and the region affect the estimate; an unknown region has the default region's prices."""
     environ |= {
         Variable.REGION: "eu-west-1",
@@ -144,7 +144,7 @@ def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: d
 
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/schedules", "/v1/topologies"])
-def test_what_is_no_flag_is_refused(api: Gateway, path: str) -> None:
+def test_an_invalid_value_of_estimate_is_rejected(api: Gateway, path: str) -> None:
     """An invalid value of `estimate` is refused by name, and nothing is created."""
     answer = api.send("POST", path, {}, query="estimate=only")
     assert (answer.status, answer.faults) == (400, {"estimate": "should be 1 (true) or 0 (false)"})

@@ -122,12 +122,14 @@ def refused(api: Gateway, target: dict[str, Any]) -> list[str]:
         ({"body": {"text": "a"}, "queries": ["status"]}, "target.queries"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_by_name(api: Gateway, target: dict[str, Any], field: str) -> None:
+def test_invalid_headers_bodies_and_secrets_are_rejected_at_creation(
+    api: Gateway, target: dict[str, Any], field: str
+) -> None:
     """Invalid headers, bodies and secrets are refused when the task is created, not when it runs."""
     assert refused(api, target) == [field]
 
 
-def test_a_batch_is_shown_with_its_defaults(api: Gateway) -> None:
+def test_a_batch_target_shows_its_defaults(api: Gateway) -> None:
     """A batch target shows its defaults, and accepts headers, parameters, a secret and queries."""
     others = {"headers": {"X-Team": "dba"}, "query": {"day": "1"}, "queries": ["status"]}
     for given in ({}, {"max_size": 7, "max_wait_seconds": 2.5}):
@@ -139,7 +141,7 @@ def test_a_batch_is_shown_with_its_defaults(api: Gateway) -> None:
         assert api.send("GET", f"/v1/tasks/{created.body['id']}").body["target"]["batch"] == shown
 
 
-def test_each_way_of_creation_takes_and_shows_it(api: Gateway) -> None:
+def test_tasks_batches_schedules_and_nodes_show_the_target_as_written(api: Gateway) -> None:
     """Tasks, batches, schedules and nodes show the target as it was written, with the secret's name."""
     task = {"type": "report", "target": FULL}
     one = api.send("POST", "/v1/tasks", {**task, "delay_seconds": 3600})
@@ -162,7 +164,7 @@ def test_each_way_of_creation_takes_and_shows_it(api: Gateway) -> None:
         ("/v1/topologies", {"nodes": {"a": {"type": "report"}}}, "nodes.a.target.auth.secret"),
     ],
 )
-def test_a_secret_is_refused_where_it_is_first_named(api: Gateway, path: str, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
+def test_an_error_for_an_unknown_secret_has_the_full_path(api: Gateway, path: str, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
     """An unknown secret in a schedule's template or in a node is refused with the field's full path."""
     target = {"kind": "http", "url": URL, "auth": {"secret": "unknown", "scheme": "bearer"}}
     (body.get("task") or body["nodes"]["a"])["target"] = target
@@ -170,7 +172,7 @@ def test_a_secret_is_refused_where_it_is_first_named(api: Gateway, path: str, bo
     assert (answer.status, list(answer.faults)) == (422, [field])
 
 
-def test_parts_of_a_request_are_changed_by_themselves(api: Gateway) -> None:
+def test_a_merge_patch_changes_parts_of_a_request_separately(api: Gateway) -> None:
     """A merge patch changes parts of a request separately, and null restores a default."""
     task = api.create({"type": "report", "target": FULL, "delay_seconds": 3600})
     path = f"/v1/tasks/{task['id']}"

@@ -39,7 +39,7 @@ def listed(api: Gateway, query: str = "") -> list[str]:
     return [task["id"] for task in api.send("GET", LETTERS, query=f"state=failed&{query}".rstrip("&")).body["tasks"]]
 
 
-def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingClock) -> None:
+def test_dead_letters_are_the_callers_failed_tasks(api: Gateway, clock: StandingClock) -> None:
     """The list of failed tasks has only the caller's failed tasks, each with its error."""
     boom, lost = gave_up(api, clock), gave_up(api, clock, "WorkerLost", type="mail", tags={"team": "dba"})
     api.create()
@@ -56,7 +56,7 @@ def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingCl
     assert (other.body["tasks"], other.body["next_token"]) == ([], None)
 
 
-def test_the_list_goes_on_by_its_token(api: Gateway, clock: StandingClock) -> None:
+def test_pages_of_failed_tasks_continue_by_token(api: Gateway, clock: StandingClock) -> None:
     """Pages of failed tasks continue by token, and a token from another list is refused."""
     ids = [gave_up(api, clock) for _ in range(3)]
     first = api.send("GET", LETTERS, query="state=failed&limit=2&order=asc").body
@@ -65,14 +65,14 @@ def test_the_list_goes_on_by_its_token(api: Gateway, clock: StandingClock) -> No
     assert api.send("GET", LETTERS, query=f"state=failed&error_type=x&next_token={first['next_token']}").status == 400
 
 
-def test_one_letter_is_redriven_by_a_retry(api: Gateway, clock: StandingClock) -> None:
+def test_a_retried_task_is_no_longer_a_dead_letter(api: Gateway, clock: StandingClock) -> None:
     """A failed task that is retried is no longer in the list of failed tasks."""
     task = gave_up(api, clock)
     assert api.send("POST", f"/v1/tasks/{task}/retry").body["state"] == "scheduled"
     assert listed(api) == []
 
 
-def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) -> None:
+def test_dead_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) -> None:
     """A retry by filter restarts matching failed tasks with their first attempt, and changes no other task."""
     boom, other, mail = gave_up(api, clock), gave_up(api, clock, "Other"), gave_up(api, clock, type="mail")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
@@ -86,7 +86,7 @@ def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) ->
     assert api.send("GET", f"/v1/tasks/{waiting}").body["version"] == 1
 
 
-def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingClock) -> None:
+def test_all_dead_letters_are_redriven_page_by_page(api: Gateway, clock: StandingClock) -> None:
     """With `all`, every failed task is retried page by page; a dry run only counts the tasks."""
     ids = [gave_up(api, clock) for _ in range(5)]
     everything = {"filter": {}, "all": True}
@@ -99,7 +99,7 @@ def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingCl
     assert listed(api) == []
 
 
-def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
+def test_a_redrive_does_not_exceed_its_rate(api: Gateway, clock: StandingClock) -> None:
     """With `per_second` 2, retrying three tasks takes 1.5 s, which continues after the response."""
     for _ in range(3):
         gave_up(api, clock)
@@ -111,7 +111,7 @@ def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
     assert (done["state"], done["affected"], clock.at - began) == ("succeeded", 3, 1_500)
 
 
-def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClock) -> None:
+def test_a_failed_task_with_unfinished_follow_up_is_counted_as_refused(api: Gateway, clock: StandingClock) -> None:
     """A failed task whose follow-up is not done is counted as refused."""
     task = api.create({"type": "report", "retry": {"max_attempts": 1}, "callback_url": "https://example.org/x"})["id"]
     ended = ended_by_a_worker(task, clock, Failed(TaskError("Boom", "")))
@@ -134,7 +134,7 @@ def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClo
         ({"filter": {"type": "report"}, "per_second": 1e400}, ["per_second"]),
     ],
 )
-def test_a_bad_redrive_is_refused_by_name(
+def test_an_error_for_an_invalid_redrive_names_each_faulty_field(
     api: Gateway, clock: StandingClock, body: dict[str, Any], fields: list[str]
 ) -> None:
     """An invalid retry by filter names each faulty field, and no task is retried."""
@@ -180,7 +180,7 @@ def test_without_a_state_every_ended_task_that_matches_is_deleted(api: Gateway, 
         ({"filter": {"type": "report"}, "all": True}, ["all"]),
     ],
 )
-def test_an_unclear_deletion_is_refused_by_name(
+def test_an_error_for_an_ambiguous_deletion_names_each_faulty_field(
     api: Gateway, clock: StandingClock, body: dict[str, Any], fields: list[str]
 ) -> None:
     """An ambiguous deletion by filter names each faulty field, and no task is deleted."""
@@ -191,7 +191,7 @@ def test_an_unclear_deletion_is_refused_by_name(
 
 
 @pytest.mark.parametrize("query", ["state=dead", "ids=x", "error_type=", "limit=0", "order=up", "nonsense=1"])
-def test_a_bad_list_is_refused_by_name(api: Gateway, query: str) -> None:
+def test_an_error_for_an_invalid_dead_letter_list_names_the_parameter(api: Gateway, query: str) -> None:
     """An error for an invalid list request names the parameter."""
     refused = api.send("GET", LETTERS, query=query)
     assert (refused.status, list(refused.faults)) == (400, [query.partition("=")[0]])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GAVE_UP = Failed(TaskError("Secret", "secret message"))
 
 
-def test_a_task_that_runs_is_not_deleted(api: Gateway, clock: StandingClock) -> None:
+def test_a_running_task_is_not_deleted(api: Gateway, clock: StandingClock) -> None:
     """A running task is not deleted, and the error says to cancel it first."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
@@ -31,7 +31,7 @@ def test_a_task_that_runs_is_not_deleted(api: Gateway, clock: StandingClock) -> 
     assert api.send("GET", f"/v1/tasks/{task_id}").body["state"] == "running"
 
 
-def test_a_task_whose_end_is_not_followed_up_is_not_deleted(api: Gateway, clock: StandingClock) -> None:
+def test_an_ended_task_is_not_deleted_before_its_callback_is_created(api: Gateway, clock: StandingClock) -> None:
     """An ended task cannot be deleted until its callback has been created."""
     task_id = api.create({"type": "report", "callback_url": "https://example.org/ended"})["id"]
     ended = ended_by_a_worker(task_id, clock, Succeeded(b"1"))
@@ -41,7 +41,7 @@ def test_a_task_whose_end_is_not_followed_up_is_not_deleted(api: Gateway, clock:
     assert api.send("DELETE", f"/v1/tasks/{task_id}").status == 204
 
 
-def test_a_deletion_is_answered_without_a_body_and_once(api: Gateway) -> None:
+def test_a_deletion_returns_no_body_and_later_requests_return_404(api: Gateway) -> None:
     """A deletion returns no body, later requests for the task return 404, and other owners cannot delete it."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("DELETE", path, headers={"X-Duetime-Owner": "you"}).status == 404
@@ -60,7 +60,7 @@ def test_a_deletion_is_answered_without_a_body_and_once(api: Gateway) -> None:
     assert [each.status for each in repeated] == [404] * len(repeated)
 
 
-def test_an_attempt_that_comes_late_brings_nothing_back(api: Gateway, clock: StandingClock) -> None:
+def test_a_late_outcome_does_not_restore_a_deleted_task(api: Gateway, clock: StandingClock) -> None:
     """The late outcome of an attempt does not restore a deleted task, nor list it as failed."""
     task_id = api.create({"type": "report", "retry": {"max_attempts": 1}})["id"]
     zombie = claimed_by_a_worker(task_id, clock)

@@ -27,7 +27,7 @@ ADA = Caller("ada", frozenset({Role.WRITER}))
 GRACE = Caller("grace", frozenset({Role.OPERATOR}))
 
 
-def test_a_caller_reads_what_the_deployment_allows_it() -> None:
+def test_the_settings_show_a_callers_own_rights() -> None:
     """The settings show the caller's own rights, types, targets and logs, but not other callers' rights."""
     found = _settings(Settings(JWT), ADA, ["ada"], TargetRules(handled={"report", "canary"}))
     assert (found["owner"], found["is_operator"], found["authentication"]) == ("ada", False, "jwt")
@@ -52,7 +52,7 @@ def test_operators_see_the_secrets_of_all_owners() -> None:
     assert (found["roles"], "bob" in str(found)) == (["reader", "writer", "operator"], False)
 
 
-def test_a_caller_reads_for_whom_it_may_act() -> None:
+def test_the_settings_list_the_owners_for_which_a_caller_may_act() -> None:
     """The settings list the owners for which a caller may act: itself and its teams in the settings and the token."""
     with Scenario() as account:
         account.environ |= {Variable.TEAMS: '{"b": ["ann"], "c": ["bob"]}'}
@@ -61,7 +61,7 @@ def test_a_caller_reads_for_whom_it_may_act() -> None:
         assert found["roles"] == ["reader", "writer", "worker", "operator", "admin"]
 
 
-def test_what_is_reserved_for_others_is_not_told() -> None:
+def test_types_and_resources_reserved_for_others_are_not_listed() -> None:
     """Types and resources that are reserved for other owners are not listed, unless the caller may lease the type."""
     rules = TargetRules(
         handled={"report", "billing.invoice"},
@@ -84,7 +84,7 @@ def test_what_is_reserved_for_others_is_not_told() -> None:
     assert (len(operator["aws_targets"]), len(operator["pulled_types"])) == (2, 2)
 
 
-def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
+def test_the_settings_show_no_region_without_a_log_group() -> None:
     """Without a log group, the settings show no region, and without a stack they show no logs."""
     local = {name: value for name, value in JWT.items() if name != Variable.WORKER_LOGS}
     assert _settings(Settings(local), ADA, ["ada"], TargetRules())["logs"] == {
@@ -104,7 +104,7 @@ def test_the_settings_are_read_over_rest() -> None:
         assert account.ask("GET", "/v1/settings", query="all=true").status == 400
 
 
-def test_anyone_is_every_caller() -> None:
+def test_a_type_can_be_pulled_by_the_callers_that_the_settings_name() -> None:
     """A type can be pulled by the callers that the settings name, or by every caller if they name `*`."""
     pullers = Pullers({"mail": OwnerPatterns(("*",)), "render": OwnerPatterns(("ada",))})
     assert pullers.allow("grace", "mail")

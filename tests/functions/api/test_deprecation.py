@@ -29,7 +29,7 @@ def going() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("going")
-def test_a_refusal_says_that_its_operation_goes(api: Gateway) -> None:
+def test_all_responses_of_a_deprecated_operation_have_the_headers(api: Gateway) -> None:
     """Successes, 304s and errors of a deprecated operation have the headers; other operations' responses do not."""
     task = api.create({"type": "report", "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"

@@ -27,7 +27,7 @@ CALLERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     ("authentication", "security"), [("none", []), ("iam", [{"sigv4": []}]), ("jwt", [{"bearer": []}])]
 )
-def test_the_document_says_who_may_call_this_deployment(
+def test_the_document_names_only_this_deployments_authentication(
     environ: dict[str, str], compose: Callable[[], None], authentication: str, security: object
 ) -> None:
     """The document names only this deployment's authentication, and a relative server address."""
@@ -39,7 +39,9 @@ def test_the_document_says_who_may_call_this_deployment(
     assert (document["security"], document["servers"][0]["url"]) == (security, "..")
 
 
-def test_a_deprecated_operation_says_so_in_its_answers(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_responses_of_deprecated_operations_have_the_deprecation_headers(
+    api: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Only responses of deprecated operations have the deprecation headers."""
     going = replace(HEALTH, deprecated=date(2027, 3, 1), sunset=date(2028, 3, 1))
     monkeypatch.setitem(routing._HANDLERS, going, routing._HANDLERS[HEALTH])

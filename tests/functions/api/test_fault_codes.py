@@ -61,7 +61,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "codes"), REFUSED)
-def test_a_fault_says_of_what_kind_it_is(
+def test_each_fault_of_a_refused_request_has_a_code(
     api: Gateway, method: str, path: str, body: dict[str, Any], codes: dict[str, str]
 ) -> None:
     """Each fault of a refused request has a code, so that programs need not parse the reason."""

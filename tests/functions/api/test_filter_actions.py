@@ -59,7 +59,7 @@ def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
     assert {(task["priority"], task["due_at"]) for task in found} == {("low", "2026-12-01T09:00:00.000Z")}
 
 
-def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
+def test_a_request_by_filter_continues_by_its_token(api: Gateway) -> None:
     """A request by filter continues by token until all pages are done, and a token works only for its own request."""
     fill(api, 5)
     first = api.send("POST", CANCEL, {**REPORTS, "limit": 2}).body
@@ -92,7 +92,7 @@ def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock)
     assert api.send("GET", f"/v1/tasks/{running}").body["requested_action"] == "cancel"
 
 
-def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
+def test_an_empty_filter_requires_all(api: Gateway) -> None:
     """An empty filter requires `all`, and `all` cannot be combined with conditions."""
     tasks = fill(api, 2)
     for body, field in (
@@ -124,7 +124,7 @@ def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more:
     assert api.send("POST", path, {"filter": {}, "all": True, **more}).status == 200
 
 
-def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]) -> None:
+def test_a_forged_confirmation_token_is_rejected(api: Gateway, environ: dict[str, str]) -> None:
     """A forged confirmation token is refused if its values are invalid, although anyone can compute its checksum."""
     body = read_filter_action(BulkCancel, request_json.read(json.dumps(REPORTS)))
     for text, status in (("7", 200), ("seven", 422), ("-", 422)):
@@ -133,7 +133,7 @@ def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]
         assert answer.status == status, text
 
 
-def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
+def test_an_action_by_filter_ignores_other_owners_tasks(api: Gateway) -> None:
     """An action by filter neither changes nor counts other owners' tasks."""
     mine = fill(api, 2)
     answer = api.send("POST", CANCEL, {"filter": {}, "all": True}, {"X-Duetime-Owner": "you"})
@@ -141,7 +141,7 @@ def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
     assert {state_of(api, each) for each in mine} == {"scheduled"}
 
 
-def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
+def test_an_error_for_a_change_that_no_task_allows_names_the_field(api: Gateway) -> None:
     """If no task allows a change, the error names the field, even for errors that depend on the current time."""
     fill(api, 2)
     refused = api.send("POST", CHANGE, {**REPORTS, "update": {"due_at": "2037-01-01T00:00:00Z"}})
@@ -201,7 +201,9 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "fields"), BAD)
-def test_a_bad_sweep_is_refused_by_name(api: Gateway, path: str, body: dict[str, Any], fields: list[str]) -> None:
+def test_an_error_for_an_invalid_request_by_filter_names_each_faulty_field(
+    api: Gateway, path: str, body: dict[str, Any], fields: list[str]
+) -> None:
     """Invalid requests by filter name each faulty field, and no task is changed."""
     (task,) = fill(api, 1)
     refused = api.send("POST", path, body)
@@ -209,7 +211,7 @@ def test_a_bad_sweep_is_refused_by_name(api: Gateway, path: str, body: dict[str,
     assert api.send("GET", f"/v1/tasks/{task}").body["version"] == 1
 
 
-def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
+def test_a_payload_in_an_update_by_filter_may_have_the_usual_depth(api: Gateway) -> None:
     """A payload in an update by filter may have the usual depth, and a deeper payload is refused."""
     fill(api, 1)
     for levels, status in ((62, 200), (80, 422)):

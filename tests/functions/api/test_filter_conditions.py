@@ -29,7 +29,7 @@ def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:
     return number
 
 
-def test_the_conditions_of_filters_are_those_of_the_list() -> None:
+def test_actions_by_filter_have_the_conditions_of_the_task_list() -> None:
     """An action by filter has all conditions of the task list, except those that the action itself determines."""
     listed = set(TaskListQuery.model_fields) - PAGES - ALONE - {"tag"} | {"tags"}
     finished = {"finished_after", "finished_before"}
@@ -38,7 +38,7 @@ def test_the_conditions_of_filters_are_those_of_the_list() -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/tasks/cancel", "/v1/tasks/update"])
-def test_open_tasks_are_meant_by_state_schedule_and_creation(api: Gateway, path: str) -> None:
+def test_open_tasks_are_filtered_by_state_schedule_and_creation(api: Gateway, path: str) -> None:
     """Each condition narrows the filter, and several states are alternatives."""
     paused, held = (api.create({"type": kind, "delay_seconds": 600})["id"] for kind in ("a", "b"))
     api.send("POST", f"/v1/tasks/{paused}/pause")
@@ -62,7 +62,7 @@ def test_open_tasks_are_meant_by_state_schedule_and_creation(api: Gateway, path:
         assert counted(api, path, conditions) == number, conditions
 
 
-def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock: StandingClock) -> None:
+def test_failed_tasks_are_filtered_by_error_and_end_time(api: Gateway, clock: StandingClock) -> None:
     """A retry by filter affects the same failed tasks that the list shows for these conditions."""
     task = gave_up(api, clock)
     finished = api.send("GET", f"/v1/tasks/{task}").body
@@ -97,7 +97,9 @@ def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock
         ({"error_contains": "x" * 257}, "filter.error_contains"),
     ],
 )
-def test_a_bad_condition_is_refused_by_name(api: Gateway, conditions: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_condition_names_the_condition(
+    api: Gateway, conditions: dict[str, Any], field: str
+) -> None:
     """A condition without a value, or with an end time for open tasks, is refused by name."""
     refused = api.send("POST", "/v1/tasks/cancel", {"filter": conditions})
     assert (refused.status, list(refused.faults)) == (422, [field])

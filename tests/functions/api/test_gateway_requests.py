@@ -26,7 +26,7 @@ GOOD = {"type": "report", "delay_seconds": 60}
 @pytest.mark.parametrize(
     "path", ["/v1//", "/v1/task", "/v1/tasks//", "/v1/tasks/a/b", "/v2/tasks", "/", "/v1/tasks/ä/ö", "/v1/\x00"]
 )
-def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
+def test_an_unknown_path_returns_a_404_problem(api: Gateway, path: str) -> None:
     """A request to an unknown path returns a 404 problem."""
     answer = api.send("GET", path)
     assert (answer.status, answer.problem["code"]) == (404, "path_not_found")
@@ -34,7 +34,7 @@ def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 @pytest.mark.parametrize("id_", ["\x00", "a\x00b", "\ufffd", "\U0001f600", "\\", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "日本"])
-def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str) -> None:
+def test_an_invalid_task_id_returns_404(api: Gateway, method: str, id_: str) -> None:
     """A request for a task returns 404 for any text that cannot be a task id."""
     answer = api.send(method, f"/v1/tasks/{id_}", {"name": "x"} if method == "PATCH" else None)
     assert (answer.status, answer.problem["status"]) == (404, 404)
@@ -52,7 +52,7 @@ def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str
         ("BREW", "/v1/tasks", "GET, HEAD, POST, OPTIONS"),
     ],
 )
-def test_a_method_that_a_path_does_not_take_names_those_it_does(
+def test_an_unsupported_method_returns_405_with_the_supported_methods(
     api: Gateway, method: str, path: str, allowed: str
 ) -> None:
     """A method that a path does not support returns 405, and `Allow` lists the supported methods."""
@@ -64,7 +64,7 @@ def test_a_method_that_a_path_does_not_take_names_those_it_does(
 @pytest.mark.parametrize(
     "media_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "", "json"]
 )
-def test_only_json_is_read(api: Gateway, media_type: str) -> None:
+def test_a_body_whose_type_is_not_json_in_utf_8_returns_415(api: Gateway, media_type: str) -> None:
     """A body whose declared type is not JSON in UTF-8 returns 415."""
     answer = api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type})
     assert (answer.status, answer.problem["code"]) == (415, "media_type_unsupported")
@@ -74,12 +74,12 @@ def test_only_json_is_read(api: Gateway, media_type: str) -> None:
 @pytest.mark.parametrize(
     "media_type", ["application/json; charset=utf-8", "Application/JSON", 'application/json;charset="UTF-8"']
 )
-def test_json_by_any_of_its_names_is_read(api: Gateway, media_type: str) -> None:
+def test_the_json_media_type_is_accepted_in_any_case_and_with_charset(api: Gateway, media_type: str) -> None:
     """The media type for JSON is accepted in any case and with `charset=utf-8`."""
     assert api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type}).status == 201
 
 
-def test_a_body_in_base64_is_read(api: Gateway) -> None:
+def test_a_base64_body_is_decoded(api: Gateway) -> None:
     """A Base64 body is decoded if the gateway marks it so, and a body that is wrongly marked returns 400."""
     encoded = base64.b64encode(json.dumps({**GOOD, "name": "Zürich"}, ensure_ascii=False).encode()).decode()
     assert api.send("POST", "/v1/tasks", raw=encoded, is_base64=True).body["name"] == "Zürich"
@@ -127,7 +127,7 @@ BAD_BODIES: list[tuple[str | None, int, str]] = [
 
 
 @pytest.mark.parametrize(("raw", "status", "named"), BAD_BODIES, ids=range(len(BAD_BODIES)))
-def test_bad_bodies_are_refused_by_name_and_change_nothing(
+def test_an_error_for_an_invalid_body_names_the_field_and_changes_nothing(
     api: Gateway, raw: str | None, status: int, named: str
 ) -> None:
     """An invalid body returns a 4xx error that names the field, and changes no task."""
@@ -157,7 +157,7 @@ def test_bad_bodies_are_refused_by_name_and_change_nothing(
         ("GET", "&".join(f"p{number}=1" for number in range(1_000)), {}, "query"),
     ],
 )
-def test_hostile_queries_and_headers_are_refused_by_name(
+def test_an_invalid_query_parameter_or_header_is_named_in_the_error(
     api: Gateway, method: str, query: str, headers: dict[str, str], named: str
 ) -> None:
     """An invalid query parameter or header returns a 400 error that names it."""
@@ -167,7 +167,7 @@ def test_hostile_queries_and_headers_are_refused_by_name(
 
 
 @pytest.mark.parametrize(("method", "header"), [("GET", "If-None-Match"), ("PATCH", "If-Match")])
-def test_malformed_preconditions_are_refused_by_name(api: Gateway, method: str, header: str) -> None:
+def test_an_unreadable_precondition_returns_400(api: Gateway, method: str, header: str) -> None:
     """An unreadable precondition returns 400 instead of being treated as met."""
     task = api.create(GOOD)
     for value in ("1", '"1', "\x00", '"1" or "2"', '"' + "1" * 5_000 + '"'):
@@ -177,7 +177,7 @@ def test_malformed_preconditions_are_refused_by_name(api: Gateway, method: str, 
     assert api.send("GET", f"/v1/tasks/{task['id']}").body == task
 
 
-def test_health_is_answered_without_a_store(api: Gateway, environ: dict[str, str]) -> None:
+def test_the_health_check_needs_no_store(api: Gateway, environ: dict[str, str]) -> None:
     """The health check needs neither an owner nor the table."""
     environ.clear()
     answer = api.send("GET", "/v1/health")
@@ -192,7 +192,7 @@ def test_the_document_is_served(api: Gateway) -> None:
     assert "/v1/openapi.json" in answer.body["paths"]
 
 
-def test_an_unforeseen_error_tells_nothing(
+def test_an_unforeseen_error_returns_a_500_problem_without_details(
     api: Gateway, environ: dict[str, str], session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An unforeseen error returns a 500 problem without details, and only the log has the reason."""
@@ -204,7 +204,9 @@ def test_an_unforeseen_error_tells_nothing(
     assert "ResourceNotFoundException" in vars(caplog.records[-1])["error"]
 
 
-def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_store_returns_a_503_problem_with_retry_after(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If the store cannot be reached, the response is a 503 problem with `Retry-After`."""
     unreachable = "http://127.0.0.1:1"
     monkeypatch.setenv("AWS_ENDPOINT_URL", unreachable)
@@ -228,6 +230,6 @@ def test_the_document_is_not_built_when_the_function_starts() -> None:
 
 
 @pytest.mark.usefixtures("api")
-def test_the_event_that_starts_a_process_of_the_local_stack_is_no_failure() -> None:
+def test_the_start_event_of_the_local_stack_returns_204() -> None:
     """The local stack's start event returns 204. Otherwise, `duetime doctor` would report an error."""
     assert handler(json.loads(NOTHING), Context())["statusCode"] == 204  # type: ignore[arg-type] # as in `Gateway`

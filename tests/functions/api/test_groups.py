@@ -23,7 +23,7 @@ def as_owner(name: str) -> Gateway:
     return Gateway(headers={"x-duetime-owner": name})
 
 
-def test_a_task_that_names_a_group_creates_it_open(api: Gateway) -> None:
+def test_the_first_task_of_a_group_creates_the_group(api: Gateway) -> None:
     """The first task of a group creates the group, which counts the task and can filter the task list."""
     task, other = api.create(MEMBER), api.create({"type": "part"})
     assert (task["group"], other["group"]) == ({"id": "import-17"}, None)
@@ -56,7 +56,7 @@ def test_members_are_listed_in_order_and_page_by_page(api: Gateway) -> None:
     assert api.listed("group=import-17&state=failed") == []
 
 
-def test_another_owner_has_a_group_of_its_own(api: Gateway) -> None:
+def test_two_owners_can_use_the_same_group_id(api: Gateway) -> None:
     """Two owners can use the same group id for different groups."""
     api.create(MEMBER)
     ann = as_owner("ann")
@@ -69,7 +69,7 @@ def test_another_owner_has_a_group_of_its_own(api: Gateway) -> None:
     assert api.send("GET", PATH).body["state"] == "open"
 
 
-def test_a_closed_group_takes_no_more_members(api: Gateway) -> None:
+def test_a_closed_group_rejects_new_members(api: Gateway) -> None:
     """A closed group refuses new members, alone or in a batch, but repeating an earlier creation returns its task."""
     first = api.create(MEMBER, {"Idempotency-Key": "one"})
     assert api.send("PUT", PATH, CLOSING).status == 200
@@ -113,7 +113,9 @@ def test_an_empty_group_is_complete_when_it_is_closed(api: Gateway) -> None:
         ({"closed": True}, "closed"),
     ],
 )
-def test_a_closing_that_cannot_be_is_refused_by_name(api: Gateway, body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_closing_request_names_the_field(
+    api: Gateway, body: dict[str, Any], field: str
+) -> None:
     """An error for an invalid closing request names the field, and the group stays open."""
     api.create(MEMBER)
     answer = api.send("PUT", PATH, body)
@@ -122,7 +124,7 @@ def test_a_closing_that_cannot_be_is_refused_by_name(api: Gateway, body: dict[st
     assert api.send("GET", PATH).body["state"] == "open"
 
 
-def test_ids_of_groups_are_checked(api: Gateway) -> None:
+def test_invalid_group_ids_are_rejected(api: Gateway) -> None:
     """Invalid group ids are refused in fields, queries and paths, and an unknown group returns 404."""
     assert "group.id" in api.send("POST", "/v1/tasks", {"type": "part", "group": {"id": "a#b"}}).faults
     assert "group" in api.send("GET", "/v1/tasks", query="group=a%23b").faults
@@ -149,7 +151,7 @@ def test_only_tasks_that_are_created_join_a_group(api: Gateway, path: str, body:
     assert api.listed("group=import-17") == [topology["id"]]
 
 
-def test_a_group_lives_on_while_tasks_join(api: Gateway, clock: StandingClock) -> None:
+def test_each_task_that_joins_a_group_renews_its_expiry(api: Gateway, clock: StandingClock) -> None:
     """Each task that joins renews the group's expiry. After the expiry, the same id is a new group."""
     api.create(MEMBER)
     created = api.send("GET", PATH).body["created_at"]

@@ -48,7 +48,7 @@ def changing(header: str) -> list[Operation]:
     ]
 
 
-def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
+def test_head_returns_the_status_and_headers_of_get_without_a_body(api: Gateway) -> None:
     """HEAD returns the same status and headers as GET, and no body."""
     task = api.create(GOOD)
     for path in ("/v1", "/v1/health", "/v1/openapi.json", "/v1/tasks", f"/v1/tasks/{task['id']}"):
@@ -60,13 +60,13 @@ def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
     assert (missing.status, missing.text) == (404, "")
 
 
-def test_head_is_refused_where_there_is_no_get(api: Gateway) -> None:
+def test_head_returns_405_for_a_path_without_get(api: Gateway) -> None:
     """HEAD returns 405 for a path that supports only POST."""
     answer = api.send("HEAD", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/pause")
     assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")
 
 
-def test_a_wrong_method_is_told_the_right_ones_in_words(api: Gateway) -> None:
+def test_an_error_for_an_unsupported_method_lists_the_supported_methods(api: Gateway) -> None:
     """An error for an unsupported method lists the supported methods in a sentence."""
     answer = api.send("PUT", "/v1/schedules/nightly")
     assert answer.problem["detail"] == "this path takes GET, PATCH and DELETE"
@@ -80,14 +80,14 @@ def test_options_lists_the_methods_of_a_path(api: Gateway) -> None:
     assert api.send("OPTIONS", "/v1/nothing").status == 404
 
 
-def test_the_rate_of_the_gateway_is_told(api: Gateway, environ: dict[str, str]) -> None:
+def test_ratelimit_policy_shows_the_gateways_rate(api: Gateway, environ: dict[str, str]) -> None:
     """If the gateway's rate is known, `RateLimit-Policy` shows the requests per second in the IETF draft's form."""
     assert "RateLimit-Policy" not in api.send("GET", "/v1/tasks").headers
     environ[Variable.REQUESTS_PER_SECOND] = "500"
     assert api.send("GET", "/v1/tasks").headers["RateLimit-Policy"] == '"stage";q=500;w=1'
 
 
-def test_a_trailing_slash_is_taken(api: Gateway) -> None:
+def test_a_path_may_end_with_one_slash(api: Gateway) -> None:
     """A path may end with one slash, but not with two."""
     created = api.send("POST", "/v1/tasks/", GOOD)
     assert created.status == 201
@@ -95,7 +95,7 @@ def test_a_trailing_slash_is_taken(api: Gateway) -> None:
     assert api.send("GET", "/v1/tasks//").status == 404
 
 
-def test_the_version_leads_on(api: Gateway) -> None:
+def test_the_version_path_links_to_the_description_and_the_health_check(api: Gateway) -> None:
     """`GET /v1` links to the API's description and health check."""
     for path in ("/v1", "/v1/"):
         answer = api.send("GET", path)
@@ -105,12 +105,12 @@ def test_the_version_leads_on(api: Gateway) -> None:
         assert answer.body["documentation"].startswith("docs/reference/api.md")
 
 
-def test_an_unknown_path_is_told_where_to_begin(api: Gateway) -> None:
+def test_an_error_for_an_unknown_path_names_the_version_path(api: Gateway) -> None:
     """An error for an unknown path names `GET /v1`."""
     assert "GET /v1" in api.send("GET", "/v1/nothing").problem["detail"]
 
 
-def test_an_id_may_be_written_in_lower_case(api: Gateway) -> None:
+def test_task_ids_in_paths_are_case_insensitive(api: Gateway) -> None:
     """Task ids in paths are case-insensitive."""
     task = api.create(GOOD)
     path = f"/v1/tasks/{task['id'].lower()}"
@@ -119,7 +119,7 @@ def test_an_id_may_be_written_in_lower_case(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("name", ["If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key"])
-def test_a_condition_that_is_not_honored_is_refused(api: Gateway, name: str) -> None:
+def test_a_precondition_that_an_operation_does_not_support_is_rejected(api: Gateway, name: str) -> None:
     """Changing operations refuse preconditions and idempotency keys that they do not support, by name."""
     for operation in changing(name):
         path = operation.path.format(**VALUES)
@@ -128,7 +128,7 @@ def test_a_condition_that_is_not_honored_is_refused(api: Gateway, name: str) -> 
         assert "not" in answer.faults[name]
 
 
-def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
+def test_reads_accept_preconditions_that_have_no_effect(api: Gateway) -> None:
     """Reads, and queries by POST, accept preconditions although these have no effect."""
     ignored = {"If-Match": '"7"', "Idempotency-Key": "k"}
     assert api.send("GET", "/v1/tasks", headers=ignored).status == 200
@@ -138,13 +138,13 @@ def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
     assert (asked.status, asked.problem["code"]) == (409, "query_not_offered")
 
 
-def test_honored_headers_are_declared() -> None:
+def test_each_header_is_supported_by_at_least_one_operation() -> None:
     """At least one operation supports each of these headers, so that the tests for supported headers test something."""
     assert any(IF_MATCH in one.headers for one in OPERATIONS)
     assert any(KEY in one.headers for one in OPERATIONS)
 
 
-def test_a_replayed_creation_says_so(api: Gateway) -> None:
+def test_a_repeated_creation_has_the_header_idempotent_replayed(api: Gateway) -> None:
     """The response to a repeated creation, and no other, has the header `Idempotent-Replayed`."""
     key = {"Idempotency-Key": "order-4711"}
     first, again = api.send("POST", "/v1/tasks", GOOD, key), api.send("POST", "/v1/tasks", GOOD, key)
@@ -153,7 +153,7 @@ def test_a_replayed_creation_says_so(api: Gateway) -> None:
     assert "Idempotent-Replayed" not in api.send("POST", "/v1/tasks", GOOD).headers
 
 
-def test_a_replayed_batch_says_so(api: Gateway) -> None:
+def test_a_batch_is_marked_as_replayed_only_if_all_tasks_existed(api: Gateway) -> None:
     """The response to a batch has `Idempotent-Replayed` only if all tasks of the batch already existed."""
     key = {"Idempotency-Key": "order-4711"}
     sent = [
@@ -163,7 +163,7 @@ def test_a_replayed_batch_says_so(api: Gateway) -> None:
     assert ["Idempotent-Replayed" in answer.headers for answer in sent] == [False, True, False, True, False]
 
 
-def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
+def test_every_operation_with_an_idempotency_key_marks_replayed_responses(api: Gateway) -> None:
     """For each operation with an idempotency key, a repeat returns the first response and `Idempotent-Replayed`."""
     of_none = {"filter": {"type": "none"}}
     by_tag = {"filter": {"tags": {"a": "b"}}}
@@ -199,7 +199,7 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
         assert [answer.headers.get("Idempotent-Replayed") for answer in sent] == [None, "true"], path
 
 
-def test_every_answer_names_its_request(api: Gateway) -> None:
+def test_every_response_has_a_request_id(api: Gateway) -> None:
     """Every response has a `Request-Id`, and a problem's `instance` ends with it."""
     good, bad = api.send("GET", "/v1/health"), api.send("GET", "/v1/nothing")
     assert good.headers["Request-Id"].startswith("request-")
@@ -207,21 +207,21 @@ def test_every_answer_names_its_request(api: Gateway) -> None:
     assert good.headers["Request-Id"] != bad.headers["Request-Id"]
 
 
-def test_a_trace_is_given_back(api: Gateway) -> None:
+def test_a_valid_traceparent_is_returned_in_the_response(api: Gateway) -> None:
     """A valid `traceparent` is returned in the response, and an invalid one is omitted."""
     assert api.send("GET", "/v1/health", headers={"traceparent": TRACE}).headers["traceparent"] == TRACE
     for value in ("", "00-abc", TRACE + "\r\nSet-Cookie: a=b", TRACE.upper()):
         assert "traceparent" not in api.send("GET", "/v1/health", headers={"traceparent": value}).headers
 
 
-def test_an_accepted_request_says_when_to_ask_again(api: Gateway) -> None:
+def test_a_202_response_has_retry_after(api: Gateway) -> None:
     """A 202 response has `Retry-After`."""
     answer = api.send("POST", "/v1/tasks", GOOD, query="wait_seconds=1")
     assert (answer.status, answer.headers["Retry-After"]) == (202, "2")
     assert "Retry-After" not in api.send("POST", "/v1/tasks", GOOD).headers
 
 
-def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingClock) -> None:
+def test_a_read_of_an_open_task_has_retry_after(api: Gateway, clock: StandingClock) -> None:
     """A read of an open task has `Retry-After`, even in a 304.
 
     For several tasks, the header has the earliest time; for ended tasks, the header is omitted.
@@ -241,7 +241,7 @@ def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingCl
     assert "Retry-After" not in api.send("GET", "/v1/tasks").headers
 
 
-def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: StandingClock) -> None:
+def test_caches_must_revalidate_an_ended_task(api: Gateway, clock: StandingClock) -> None:
     """Caches must revalidate an ended task, so that a read after a retry is never stale."""
     task = api.create({"type": "report"})
     closed_by_a_worker(ended_by_a_worker(task["id"], clock, Succeeded(b"1")), clock)
@@ -252,7 +252,7 @@ def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: S
     assert (again.status, again.text, again.headers["Cache-Control"]) == (304, "", "private, no-cache")
 
 
-def test_the_document_is_fetched_once(api: Gateway) -> None:
+def test_a_get_of_the_document_with_its_current_etag_returns_304(api: Gateway) -> None:
     """A GET of the OpenAPI document with its current ETag returns 304."""
     read = api.send("GET", "/v1/openapi.json")
     etag = read.headers["ETag"]
@@ -264,7 +264,7 @@ def test_the_document_is_fetched_once(api: Gateway) -> None:
     assert (malformed.status, list(malformed.faults)) == (400, ["If-None-Match"])
 
 
-def test_problems_have_no_other_form(api: Gateway) -> None:
+def test_each_fault_of_a_problem_has_a_field_reason_and_code(api: Gateway) -> None:
     """Each fault of a problem has a field, a reason and a code."""
     answer = api.send("POST", "/v1/tasks", {"delay_seconds": "5", "color": 1})
     assert json.loads(answer.text)["errors"] == [

@@ -14,7 +14,7 @@ BODY = {"type": "report", "payload": {"a": 1, "b": [2]}, "delay_seconds": 300}
 KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
 
 
-def test_a_repeated_request_answers_the_same_task(api: Gateway, clock: StandingClock) -> None:
+def test_a_repeated_request_returns_the_same_task(api: Gateway, clock: StandingClock) -> None:
     """Repeating a request with the same key and body returns the same task with its first due time."""
     first = api.send("POST", "/v1/tasks", BODY, KEY)
     clock.at += MINUTE
@@ -27,7 +27,7 @@ def test_a_repeated_request_answers_the_same_task(api: Gateway, clock: StandingC
     assert len(api.listed()) == 1
 
 
-def test_only_the_meaning_of_a_body_counts(api: Gateway) -> None:
+def test_bodies_that_differ_only_in_field_order_and_spaces_are_the_same(api: Gateway) -> None:
     """Two bodies are the same if they differ only in field order, spaces and escapes."""
     first = api.create(BODY, KEY)
     raw = '{"delay_seconds":300 , "payload": {"b":[2],"\\u0061":1},\n"type": "report"}'
@@ -58,7 +58,7 @@ def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> N
 
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/topologies"])
-def test_a_key_is_remembered_as_long_as_asked(api: Gateway, clock: StandingClock, path: str) -> None:
+def test_idempotency_key_seconds_sets_how_long_a_key_is_kept(api: Gateway, clock: StandingClock, path: str) -> None:
     """`Idempotency-Key-Seconds` keeps a key for up to a week, for every kind of resource."""
     body = {"/v1/tasks": BODY, "/v1/tasks/batch": {"tasks": [BODY]}}.get(path, {"nodes": {"a": {"type": "report"}}})
     headers = {**KEY, "Idempotency-Key-Seconds": str(7 * DAY // SECOND)}
@@ -71,7 +71,7 @@ def test_a_key_is_remembered_as_long_as_asked(api: Gateway, clock: StandingClock
 
 
 @pytest.mark.parametrize("seconds", ["59", "999999999", "1h", "-60", "1e3", ""])
-def test_a_key_is_remembered_no_longer_than_tasks_are_kept(api: Gateway, seconds: str) -> None:
+def test_a_key_lifetime_beyond_the_retention_is_rejected(api: Gateway, seconds: str) -> None:
     """An invalid key lifetime is refused, and the error names the header and its range, up to the retention."""
     answer = api.send("POST", "/v1/tasks", BODY, {**KEY, "Idempotency-Key-Seconds": seconds})
     assert (answer.status, answer.problem["code"]) == (400, "parameters_invalid")
@@ -79,7 +79,7 @@ def test_a_key_is_remembered_no_longer_than_tasks_are_kept(api: Gateway, seconds
     assert api.listed() == []
 
 
-def test_how_long_a_key_is_remembered_says_nothing_without_one(api: Gateway) -> None:
+def test_a_key_lifetime_without_a_key_is_rejected(api: Gateway) -> None:
     """`Idempotency-Key-Seconds` is refused without a key, and by operations that would ignore it."""
     alone = {"Idempotency-Key-Seconds": "600"}
     assert api.send("POST", "/v1/tasks", BODY, alone).status == 400
@@ -102,7 +102,7 @@ def test_a_refused_request_does_not_use_up_its_key(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "two words", "ключ", "tab\t", "nul\x00"])
-def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
+def test_an_error_for_an_invalid_idempotency_key_names_the_header(api: Gateway, key: str) -> None:
     """A key must be 1 to 255 visible ASCII characters; otherwise, the error names the header."""
     answer = api.send("POST", "/v1/tasks", BODY, {"Idempotency-Key": key})
     assert (answer.status, list(answer.faults)) == (400, ["Idempotency-Key"])
@@ -110,7 +110,7 @@ def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
     api.create(BODY, {"Idempotency-Key": "k" * 255})
 
 
-def test_a_batch_repeated_creates_only_what_is_missing(api: Gateway) -> None:
+def test_a_repeated_batch_creates_only_the_missing_tasks(api: Gateway) -> None:
     """A key applies to each task of a batch, so that a repeat keeps accepted tasks and can correct refused ones."""
     first = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, {"type": 5}]}, KEY).body["results"]
     again = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, BODY]}, KEY).body["results"]

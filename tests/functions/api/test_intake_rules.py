@@ -117,7 +117,7 @@ def test_a_deployment_without_an_intake_has_no_rules(ops: Gateway, environ: dict
         assert "intake_owner" in answer.body["detail"]
 
 
-def test_there_is_a_most_of_rules(ops: Gateway) -> None:
+def test_no_rule_can_be_added_beyond_the_maximum_number(ops: Gateway) -> None:
     """If the maximum number of rules is reached, no rule can be added, but existing rules can be replaced."""
     for index in range(MAX_INTAKE_RULES):
         assert ops.send("PUT", f"{PATH}/rule-{index}", CANCEL).status == 200
@@ -126,7 +126,7 @@ def test_there_is_a_most_of_rules(ops: Gateway) -> None:
     assert ops.send("PUT", f"{PATH}/rule-0", CREATE).status == 200
 
 
-def test_a_name_is_checked(ops: Gateway) -> None:
+def test_a_rules_name_is_validated(ops: Gateway) -> None:
     """A rule's name is validated when the rule is set, and GET returns 404 for an invalid name."""
     assert ops.send("PUT", f"{PATH}/a%20b", CREATE).status == 400
     assert ops.send("GET", f"{PATH}/a%20b").status == 404

@@ -103,7 +103,7 @@ def child(api: Gateway, clock: StandingClock) -> str:
     return str(tasks["pulled"])
 
 
-def test_a_pulled_node_is_given_the_results_that_it_asks_for(api: Gateway, child: str) -> None:
+def test_the_lease_of_a_pulled_node_has_the_inputs_by_parent(api: Gateway, child: str) -> None:
     """A pulled node's lease has the inputs by parent, and the leases of other tasks have null."""
     (lease,) = leased(api)
     assert (lease["task"]["id"], lease["inputs"]) == (child, {"top": {"rows": [3]}})
@@ -120,13 +120,13 @@ def test_a_pulled_node_whose_inputs_are_too_large_fails(
     assert (failed["state"], failed["error"]["type"], failed["attempt"]) == ("failed", "InputsTooLarge", 1)
 
 
-def test_a_leased_task_is_nobody_elses(api: Gateway) -> None:
+def test_a_leased_task_is_not_given_to_another_worker(api: Gateway) -> None:
     """A leased task is not given to another worker during the lease."""
     one_lease(api)
     assert leased(api, max_tasks=10) == []
 
 
-def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> None:
+def test_a_worker_leases_no_more_tasks_than_it_asked_for(api: Gateway) -> None:
     """Of five tasks, a worker leases the three that it asked for, and then the other two."""
     made = {api.create({"type": TYPE})["id"] for _ in range(5)}
     first, second = leased(api, max_tasks=3), leased(api, max_tasks=10)
@@ -134,7 +134,7 @@ def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> Non
     assert {lease["task"]["id"] for lease in (*first, *second)} == made
 
 
-def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
+def test_a_worker_leases_tasks_of_several_types_at_once(api: Gateway) -> None:
     """A worker that asks for two types at once gets tasks of both types."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     made = {api.create({"type": name})["id"] for name in (TYPE, "anns")}
@@ -142,7 +142,7 @@ def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
     assert {lease["task"]["id"] for lease in leases} == made
 
 
-def test_another_target_may_be_named_for_a_pulled_type(api: Gateway) -> None:
+def test_a_task_of_a_pulled_type_may_have_another_target(api: Gateway) -> None:
     """A task of a pulled type with another target is not leased, but its target can be changed to `pull`."""
     task = api.create({"type": TYPE, "target": {"kind": "handler"}})
     assert leased(api) == []
@@ -152,7 +152,7 @@ def test_another_target_may_be_named_for_a_pulled_type(api: Gateway) -> None:
     assert lease["task"]["id"] == task["id"]
 
 
-def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
+def test_a_pull_target_is_rejected_for_a_type_that_is_not_pulled(api: Gateway) -> None:
     """Creations and changes with a pull target for a type that is not pulled are refused with the field."""
     answer = api.send("POST", "/v1/tasks", {"type": "report", "target": {"kind": "pull"}})
     assert (answer.status, "'report'" in answer.faults["target"]) == (422, True)
@@ -173,7 +173,7 @@ def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
     assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
 
-def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, clock: StandingClock) -> None:
+def test_a_heartbeat_renews_the_lease_and_returns_the_requested_action(api: Gateway, clock: StandingClock) -> None:
     """A heartbeat renews the lease and stores progress, and its response has the action that a user requested."""
     lease = one_lease(api)
     clock.at += 20_000
@@ -220,14 +220,14 @@ def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) 
     assert task_of(api, lease["task"]["id"])["error"] == failure["error"]
 
 
-def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
+def test_a_failure_that_is_not_retriable_ends_the_task(api: Gateway) -> None:
     """A failure that is not retriable ends the task without another attempt."""
     lease = one_lease(api)
     failure = {"error": {"type": "Unretriable", "message": "never"}, "retriable": False}
     assert tell(api, lease, "fail", failure).body["state"] == "failed"
 
 
-def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
+def test_retry_in_seconds_replaces_the_wait_of_the_retry_policy(api: Gateway, clock: StandingClock) -> None:
     """`retry_in_seconds` replaces the wait of the retry policy, and the attempt counts."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
     failure = {"error": {"type": "RetryIn", "message": "the bank is closed"}, "retry_in_seconds": 60.5}
@@ -249,7 +249,9 @@ def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock
         ({"retry_in_seconds": 60, "retriable": False}, "conflict"),
     ],
 )
-def test_a_wait_that_cannot_be_kept_is_refused(api: Gateway, fields: dict[str, Any], code: str) -> None:
+def test_an_error_for_an_invalid_retry_in_seconds_names_the_field(
+    api: Gateway, fields: dict[str, Any], code: str
+) -> None:
     """An error for an invalid `retry_in_seconds` names the field, and the lease stays valid."""
     lease = one_lease(api)
     answer = tell(api, lease, "fail", {"error": {"type": "RetryIn", "message": ""}, **fields})
@@ -268,7 +270,7 @@ def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gatew
     assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
 
 
-def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> None:
+def test_the_checkpoint_of_a_paused_attempt_is_given_to_the_next_attempt(api: Gateway) -> None:
     """A worker can pause a task with a checkpoint only if a user requested it; the next attempt gets the checkpoint."""
     lease = one_lease(api)
     task_id = lease["task"]["id"]
@@ -341,13 +343,13 @@ def _put_step(api: Gateway, lease: dict[str, Any], name: str, body: object = Non
     return api.send("PUT", f"{LEASES}/{lease['id']}/steps/{name}", body or {})
 
 
-def test_an_unasked_cancel_by_the_worker_is_refused(api: Gateway) -> None:
+def test_a_worker_cannot_cancel_a_task_unless_a_user_requested_it(api: Gateway) -> None:
     """A worker can end a task as cancelled only after a user has requested it."""
     answer = tell(api, one_lease(api), "cancel")
     assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
 
-def test_completing_twice_is_completing_once(api: Gateway) -> None:
+def test_a_repeated_completion_returns_the_same_response(api: Gateway) -> None:
     """A repeated completion with the same result returns the same response; another outcome is refused."""
     lease = one_lease(api)
     for _ in range(2):
@@ -359,14 +361,14 @@ def test_completing_twice_is_completing_once(api: Gateway) -> None:
     assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
 
 
-def test_a_late_result_counts_until_somebody_else_has_the_task(api: Gateway, clock: StandingClock) -> None:
+def test_a_late_result_counts_unless_another_attempt_has_begun(api: Gateway, clock: StandingClock) -> None:
     """A result that is reported after the lease has ended counts, unless another attempt has begun."""
     late = one_lease(api)
     clock.at += 60_000
     assert tell(api, late, "complete", {"result": 1}).body["state"] == "succeeded"
 
 
-def test_a_zombie_is_refused(api: Gateway, clock: StandingClock) -> None:
+def test_reports_of_a_worker_that_lost_its_task_are_rejected(api: Gateway, clock: StandingClock) -> None:
     """Once another worker has the task, all reports of the first worker are refused."""
     first = one_lease(api)
     assert tell(api, first, "heartbeat", {}).status == 200
@@ -388,7 +390,7 @@ def _token(*fields: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(fields).encode()).rstrip(b"=").decode()
 
 
-def test_a_task_is_not_handed_out_before_its_time(api: Gateway, clock: StandingClock) -> None:
+def test_a_task_is_not_leased_before_its_due_time(api: Gateway, clock: StandingClock) -> None:
     """A message that arrives slightly early is held until the task's due time, and only then leased."""
     due_at = clock.at + 1_050
     api.create({"type": TYPE, "delay_seconds": 1.05})
@@ -419,7 +421,7 @@ BAD_REQUESTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("body", "field"), BAD_REQUESTS.values(), ids=BAD_REQUESTS)
-def test_a_bad_request_for_leases_names_the_field(api: Gateway, body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_lease_request_names_the_field(api: Gateway, body: dict[str, Any], field: str) -> None:
     """An error for an invalid lease request names the field, and no task is leased."""
     api.create({"type": TYPE})
     answer = api.send("POST", LEASES, body)
@@ -447,7 +449,7 @@ def test_another_callers_lease_is_refused(api: Gateway) -> None:
     assert tell(ann, lease, "complete", {"result": 1}).status == 200
 
 
-def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
+def test_a_forged_lease_id_cannot_end_a_task_of_another_type(api: Gateway) -> None:
     """A forged lease id cannot end a task of another type."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     bodies = (
@@ -474,7 +476,7 @@ def test_a_wrong_fence_is_refused(api: Gateway) -> None:
 
 @pytest.mark.parametrize("nonce", ["", "abcdefghijkl"])
 @pytest.mark.parametrize("what", ["heartbeat", "complete", "fail", "release", "cancel", "pause"])
-def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce: str) -> None:
+def test_a_guessed_lease_without_the_nonce_is_not_found(api: Gateway, what: str, nonce: str) -> None:
     """A guessed lease without the nonce is not found, and the real lease is not affected."""
     lease = one_lease(api)
     version, task_id, fence, _nonce, pull_queue, seconds, receipt = _fields(lease["id"])
@@ -486,7 +488,7 @@ def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce:
     assert tell(api, lease["id"], "complete", {"result": 2}).body["state"] == "succeeded"
 
 
-def test_a_lease_whose_receipt_was_altered_does_no_harm(api: Gateway) -> None:
+def test_the_fence_decides_the_outcome_if_a_leases_receipt_was_altered(api: Gateway) -> None:
     """If a lease's receipt was altered, the fence decides the outcome. The message is deleted on its next delivery."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, _receipt = _fields(lease["id"])
@@ -520,7 +522,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("token", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_lease_id_is_no_lease(api: Gateway, token: str) -> None:
+def test_an_invalid_lease_id_returns_404_without_details(api: Gateway, token: str) -> None:
     """An invalid lease id in a path returns 404 without details."""
     for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
         answer = tell(api, token, what, body)
@@ -541,7 +543,9 @@ BAD_REPORTS: dict[str, tuple[str, object, str]] = {
 
 
 @pytest.mark.parametrize(("what", "body", "field"), BAD_REPORTS.values(), ids=BAD_REPORTS)
-def test_a_bad_report_names_the_field(api: Gateway, what: str, body: object, field: str) -> None:
+def test_an_error_for_an_invalid_lease_report_names_the_field(
+    api: Gateway, what: str, body: object, field: str
+) -> None:
     """An error for an invalid report names the field, and the lease does not change."""
     lease = one_lease(api)
     answer = tell(api, lease, what, body)
@@ -549,7 +553,7 @@ def test_a_bad_report_names_the_field(api: Gateway, what: str, body: object, fie
     assert task_of(api, lease["task"]["id"])["state"] == "running"
 
 
-def test_a_deployment_without_pulled_types_refuses_them_all(
+def test_no_task_can_be_leased_if_the_settings_name_no_pulled_types(
     compose: Callable[[], None], environ: dict[str, str]
 ) -> None:
     """If the settings name no pulled types, no task can be leased."""
@@ -559,7 +563,7 @@ def test_a_deployment_without_pulled_types_refuses_them_all(
     assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
 
 
-def test_payloads_that_do_not_fit_into_one_answer_wait_for_the_next(api: Gateway) -> None:
+def test_a_task_that_does_not_fit_into_a_lease_response_is_released(api: Gateway) -> None:
     """A task whose payload does not fit into a lease response is released at once, and uses no attempt."""
     for letter in "ab":
         api.create({"type": TYPE, "payload": letter * 700_000})

@@ -127,7 +127,7 @@ def test_a_link_shows_nothing_but_its_task_and_message() -> None:
 
 
 @pytest.mark.usefixtures("owner")
-def test_no_other_token_is_accepted() -> None:
+def test_a_changed_or_invalid_token_is_not_found() -> None:
     """A changed or invalid token, or a token with another task's parts, is not found and decides nothing."""
     first, second = approval(), approval()
     one, other = (path_of(created(each, ["approve"])).rpartition("/")[2] for each in (first, second))
@@ -160,7 +160,7 @@ def test_a_link_permits_its_own_actions_only() -> None:
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_link_is_no_credential_for_anything_else() -> None:
+def test_the_token_of_a_link_gives_access_to_no_other_path() -> None:
     """A link's token gives access to no other path, neither as a bearer token nor as an id."""
     task_id = approval()
     token = path_of(created(task_id, ["approve"])).rpartition("/")[2]
@@ -191,7 +191,7 @@ def test_a_link_expires(clock: StandingClock) -> None:
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_link_is_kept_for_longer_than_it_is_valid(
+def test_the_item_of_a_link_expires_after_the_link(
     session: FakeSession, environ: dict[str, str], clock: StandingClock
 ) -> None:
     """A link's item expires some days after the link."""
@@ -224,7 +224,7 @@ def test_a_deleted_link_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("owner")
-def test_only_its_owner_makes_links_to_a_task() -> None:
+def test_only_the_owner_of_a_task_can_create_its_links() -> None:
     """Other owners can neither create nor list links, and readers can list but not create them."""
     task_id = approval()
     created(task_id, ["approve"])
@@ -257,7 +257,7 @@ def test_only_its_owner_makes_links_to_a_task() -> None:
         ({"actions": ["approve"], "owner": "bob"}, "owner"),
     ],
 )
-def test_what_no_link_can_be_is_refused_by_name(body: dict[str, Any], field: str) -> None:
+def test_an_error_for_a_new_link_names_unknown_and_contradictory_fields(body: dict[str, Any], field: str) -> None:
     """Unknown and contradictory fields of a new link are refused by name, and no link is created."""
     task_id = approval()
     answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", body)
@@ -267,7 +267,7 @@ def test_what_no_link_can_be_is_refused_by_name(body: dict[str, Any], field: str
 
 
 @pytest.mark.usefixtures("owner")
-def test_links_fit_their_tasks() -> None:
+def test_a_link_can_be_created_only_for_a_task_allowing_its_action() -> None:
     """Links to approve need an open approval, and links to complete need an open task that waits for a notification."""
     plain, waiting = ANN.send("POST", "/v1/tasks", {"type": "echo"}).body["id"], approval()
     for task_id, action in ((plain, "approve"), (plain, "complete"), (waiting, "complete"), (waiting, "fail")):
@@ -280,7 +280,7 @@ def test_links_fit_their_tasks() -> None:
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_payload_needs_a_link_that_takes_one() -> None:
+def test_a_payload_that_a_link_does_not_allow_is_rejected() -> None:
     """A payload that a link does not allow, or that is too large, is refused by name, and the link stays valid."""
     task_id = approval()
     link, takes = created(task_id, ["approve"]), created(task_id, ["approve", "reject"], takes_payload=True)
@@ -291,7 +291,7 @@ def test_a_payload_needs_a_link_that_takes_one() -> None:
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_task_that_does_not_wait_yet_keeps_its_link(clock: StandingClock) -> None:
+def test_a_link_that_is_used_before_the_due_time_stays_valid(clock: StandingClock) -> None:
     """Using a link before its task's due time is a conflict, but the link can be used later."""
     task_id = approval(delay_seconds=3600)
     link = created(task_id, ["approve"])
@@ -303,7 +303,7 @@ def test_a_task_that_does_not_wait_yet_keeps_its_link(clock: StandingClock) -> N
 
 
 @pytest.mark.usefixtures("owner")
-def test_of_two_links_the_first_decides() -> None:
+def test_the_first_of_two_links_decides() -> None:
     """After a task was approved by a link, the use of another link to reject the task is a conflict."""
     task_id = approval()
     yes, no = created(task_id, ["approve"]), created(task_id, ["reject"])
@@ -325,7 +325,7 @@ def test_a_task_has_a_limited_number_of_links() -> None:
 
 
 @pytest.mark.usefixtures("owner")
-def test_links_go_with_their_task(session: FakeSession, environ: dict[str, str]) -> None:
+def test_deleting_a_task_deletes_its_links(session: FakeSession, environ: dict[str, str]) -> None:
     """Deleting a task deletes its links."""
     task_id = str(ANN.send("POST", "/v1/tasks", {"type": "echo", "delay_seconds": 3600}).body["id"])
     link = created(task_id, ["watch"])
@@ -370,7 +370,7 @@ def test_the_page_of_a_link_keeps_its_address_secret() -> None:
 
 @pytest.mark.usefixtures("owner")
 @pytest.mark.parametrize("body", ["a=%ff", "&".join(f"a{n}=1" for n in range(20)), "action=launch", "payload=1", "x=1"])
-def test_a_form_of_another_shape_is_refused(body: str) -> None:
+def test_a_malformed_form_is_rejected(body: str) -> None:
     """A malformed form on a link's page returns a client error, and the task does not change."""
     task_id = approval()
     link = created(task_id, ["approve"])
@@ -378,7 +378,7 @@ def test_a_form_of_another_shape_is_refused(body: str) -> None:
     assert state_of(task_id) not in {"succeeded", "failed"}
 
 
-def test_the_audit_log_names_the_link_and_keeps_no_token(
+def test_the_audit_log_names_the_link_but_not_the_token(
     owner: Gateway, environ: dict[str, str], compose: Callable[[], None], session: FakeSession
 ) -> None:
     """The audit log names the task and the link, but has no token.

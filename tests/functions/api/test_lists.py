@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LATER: dict[str, Any] = {"type": "report", "delay_seconds": 3600}
 
 
-def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
+def test_a_list_shows_its_filters_order_and_page_size(api: Gateway) -> None:
     """A list response shows its filters, its order, its page size and the number of tasks read."""
     for _ in range(3):
         api.create(LATER)
@@ -58,7 +58,7 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
     assert first["applied"]["examined_to"] == first["tasks"][0]["due_at"]
 
 
-def test_a_full_page_is_read_once_and_tells_whether_there_are_more(api: Gateway, session: FakeSession) -> None:
+def test_a_full_page_is_read_once_and_shows_whether_more_tasks_exist(api: Gateway, session: FakeSession) -> None:
     """A full page costs one query for each part of the list and one request for its tasks, even if more tasks exist."""
     order = Order(TaskSpec("report", delay=HOUR))
     composed(TaskServices).batch_creator.create_many(LOCAL_OWNER, [order] * MAX_PAGE)
@@ -75,7 +75,7 @@ def test_a_full_page_is_read_once_and_tells_whether_there_are_more(api: Gateway,
     assert (len(page["tasks"]), len(rest["tasks"]), rest["next_token"]) == (MAX_PAGE, 1, None)
 
 
-def test_a_list_of_ids_says_which(api: Gateway) -> None:
+def test_a_list_by_ids_shows_the_requested_ids(api: Gateway) -> None:
     """A list by ids shows the requested ids, whether they exist or not."""
     task = api.create(LATER)
     answer = api.send("GET", "/v1/tasks", query=f"ids={task['id']}")
@@ -92,7 +92,7 @@ def test_a_list_of_ids_says_which(api: Gateway) -> None:
         ("", set()),
     ],
 )
-def test_a_list_shows_the_contents_that_it_is_asked_for(
+def test_a_list_with_expand_shows_contents_like_a_single_task(
     api: Gateway, clock: StandingClock, expand: str, shown: set[str]
 ) -> None:
     """With `expand`, a list shows contents in the same way as a single task, even if stored outside the record."""
@@ -106,7 +106,7 @@ def test_a_list_shows_the_contents_that_it_is_asked_for(
     assert ("content_expired" in listed) == bool(shown)
 
 
-def test_contents_are_shown_of_few_tasks_at_once(api: Gateway) -> None:
+def test_a_limit_above_the_maximum_is_rejected_with_expand(api: Gateway) -> None:
     """With `expand`, a `limit` above the maximum is refused, and the default page has the maximum size."""
     for _ in range(MAX_EXPANDED_PAGE + 1):
         api.create(LATER)
@@ -137,7 +137,7 @@ def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
     assert {each["payload"][0] for each in found} == set("01234")
 
 
-def test_a_search_for_a_part_of_a_name_examines_so_many_tasks_a_page(
+def test_a_search_for_part_of_a_name_shows_the_examined_task_count(
     api: Gateway, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search for a part of a name shows how many tasks it examined and where it ended.
@@ -161,7 +161,7 @@ def test_a_search_for_a_part_of_a_name_examines_so_many_tasks_a_page(
     assert (bounded["tasks"], bounded["applied"]["examined"], bounded["next_token"]) == ([], 30, None)
 
 
-def test_a_list_says_how_many_tasks_match_if_asked(api: Gateway) -> None:
+def test_a_list_with_count_shows_how_many_tasks_match(api: Gateway) -> None:
     """With `count`, each page shows the number and the cost of all matching tasks, up to a limit."""
     costs = [api.create(LATER)["cost_dollars"] for _ in range(5)]
     api.create({**LATER, "type": "mail"})

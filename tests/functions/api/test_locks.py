@@ -45,7 +45,7 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
     return task_id
 
 
-def test_a_task_answers_with_its_lock(api: Gateway) -> None:
+def test_a_tasks_response_shows_its_lock_with_all_defaults(api: Gateway) -> None:
     """A task's response shows its lock with all defaults."""
     assert api.create(LOCKED)["lock"] == WHOLE
     assert api.create({"type": "report"})["lock"] is None
@@ -64,7 +64,7 @@ def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
     assert (one["lock"], "locks" in one) == (WHOLE, False)
 
 
-def test_lock_and_locks_are_not_given_together(api: Gateway) -> None:
+def test_giving_both_lock_and_locks_is_rejected(api: Gateway) -> None:
     """Giving both `lock` and `locks` is refused in creations, updates and type defaults, and the error has `locks`."""
     both = {"lock": {"key": "a"}, "locks": [{"key": "b"}, {"key": "c"}]}
     refused = api.send("POST", "/v1/tasks", {"type": "report", **both})
@@ -92,7 +92,7 @@ def test_an_update_with_one_form_of_locks_replaces_the_other(api: Gateway) -> No
     assert keys({"locks": None}) == (None, [])
 
 
-def test_a_mode_is_merged_with_its_number_of_holders(api: Gateway) -> None:
+def test_the_mode_of_a_lock_sets_its_default_number_of_holders(api: Gateway) -> None:
     """By default, a shared lock has any number of holders, and an exclusive lock has one holder."""
     path = f"/v1/tasks/{api.create({**LOCKED, 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, {"lock": {"mode": "shared"}}).status == 422
@@ -101,7 +101,7 @@ def test_a_mode_is_merged_with_its_number_of_holders(api: Gateway) -> None:
     assert api.send("PATCH", path, {"lock": {"mode": "exclusive"}}).body["lock"] == WHOLE
 
 
-def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
+def test_the_locks_of_a_type_apply_to_its_tasks(api: Gateway) -> None:
     """A type's locks apply to its tasks, unless a creation gives other locks in either form, or none."""
     assert api.send("PUT", "/v1/types/report", {"locks": [{"key": "b"}, {"key": "a", "mode": "shared"}]}).status == 200
     task = api.create({"type": "report"})
@@ -114,7 +114,7 @@ def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
         assert (free["lock"], "locks" in free) == (None, False)
 
 
-def test_the_task_of_a_schedule_changes_its_locks(api: Gateway) -> None:
+def test_an_update_of_a_schedule_replaces_either_form_of_its_locks(api: Gateway) -> None:
     """In an update of a schedule, one form of its task's locks also replaces the other."""
     timing = {"name": "nightly", "rate": "1 hour", "task": LOCKED}
     assert api.send("POST", "/v1/schedules", timing).status == 201
@@ -140,7 +140,7 @@ def test_holders_and_waiting_tasks_have_a_mode(api: Gateway, clock: StandingCloc
     assert [each["mode"] for each in lock["waiters"]] == ["exclusive"]
 
 
-def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
+def test_a_tasks_lock_can_be_changed_and_removed_before_its_start(api: Gateway) -> None:
     """Before a task starts, its lock can be changed, and removed with null."""
     task = api.create({**LOCKED, "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
@@ -149,7 +149,7 @@ def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
     assert api.send("PATCH", path, {"lock": None}).body["lock"] is None
 
 
-def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingClock) -> None:
+def test_a_lock_shows_its_holder_and_its_waiting_tasks(api: Gateway, clock: StandingClock) -> None:
     """A lock shows its holder with fence and end, and its waiting tasks, which name the lock in turn."""
     holder, waiter = taken(api, clock), waiting(api, clock)
     lock = api.send("GET", "/v1/locks/db-17")
@@ -162,7 +162,7 @@ def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingCl
     assert shown["waiting_for"] == {"reason": "lock", "text": "lock db-17"}
 
 
-def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> None:
+def test_a_released_lock_is_reserved_for_the_first_waiting_task(api: Gateway, clock: StandingClock) -> None:
     """After a forced release, the response shows that the lock is reserved for the first waiting task."""
     taken(api, clock)
     waiter = waiting(api, clock)
@@ -192,7 +192,7 @@ def test_an_unknown_lock_is_not_found(api: Gateway, key: str) -> None:
         assert (answer.status, answer.body["code"] in {"lock_not_found", "path_not_found"}) == (404, True)
 
 
-def test_another_owners_lock_does_not_exist(api: Gateway, clock: StandingClock) -> None:
+def test_another_owners_lock_cannot_be_read_released_or_listed(api: Gateway, clock: StandingClock) -> None:
     """Another owner's lock can be neither read nor released, and is not listed."""
     taken(api, clock)
     other = {"x-duetime-owner": "other"}
@@ -202,7 +202,7 @@ def test_another_owners_lock_does_not_exist(api: Gateway, clock: StandingClock) 
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "next_token=x", "next_token=", "after=a"])
-def test_a_bad_parameter_is_named(api: Gateway, query: str) -> None:
+def test_an_error_for_an_invalid_query_parameter_names_the_parameter(api: Gateway, query: str) -> None:
     """An error for an invalid list parameter returns 400 and names the parameter."""
     answer = api.send("GET", "/v1/locks", query=query)
     assert (answer.status, answer.body["errors"][0]["field"]) == (400, query.partition("=")[0])

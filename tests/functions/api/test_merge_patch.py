@@ -65,7 +65,9 @@ OTHER_TARGET = {"kind": "http", "url": "https://example.org/other", "phases": ["
         ({"name": "n", "due_at": None, "delay_seconds": None}, {"name": "n"}),
     ],
 )
-def test_an_update_merges(api: Gateway, patch: dict[str, Any], after: dict[str, Any]) -> None:
+def test_an_update_merges_objects_and_replaces_other_values(
+    api: Gateway, patch: dict[str, Any], after: dict[str, Any]
+) -> None:
     """An update merges objects, removes fields that are null, and replaces other values and the complete payload."""
     task = api.create(BEFORE)
     updated = api.send("PATCH", f"/v1/tasks/{task['id']}", patch)
@@ -89,7 +91,7 @@ def test_an_update_merges(api: Gateway, patch: dict[str, Any], after: dict[str, 
         ({"due_at": None}, "body"),
     ],
 )
-def test_what_a_merge_leaves_behind_must_be_acceptable(api: Gateway, patch: dict[str, Any], field: str) -> None:
+def test_a_merged_object_is_validated_like_a_new_object(api: Gateway, patch: dict[str, Any], field: str) -> None:
     """A merged object is validated like a new one; an error names the field, and the task does not change."""
     task = api.create(BEFORE)
     path = f"/v1/tasks/{task['id']}"
@@ -98,7 +100,7 @@ def test_what_a_merge_leaves_behind_must_be_acceptable(api: Gateway, patch: dict
     assert api.send("GET", path).body == task
 
 
-def test_a_part_of_what_is_not_there_must_be_whole(api: Gateway) -> None:
+def test_a_lock_that_an_update_adds_must_have_a_key(api: Gateway) -> None:
     """A lock that an update adds must have a key, and has defaults for its other fields."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, {"lock": {"max_holders": 2}}).faults == {"lock.key": "is required"}
@@ -106,7 +108,7 @@ def test_a_part_of_what_is_not_there_must_be_whole(api: Gateway) -> None:
     assert made == {**DEFAULT_LOCK, "key": "db"}
 
 
-def test_tasks_of_a_filter_are_each_merged(api: Gateway) -> None:
+def test_an_update_by_filter_is_merged_into_each_task_separately(api: Gateway) -> None:
     """An update by filter is merged into each task separately."""
     first, second = (api.create({**BEFORE, "tags": {"team": "dba", "n": n}}) for n in ("1", "2"))
     body = {"filter": {"tags": {"team": "dba"}}, "update": {"tags": {"team": None}, "retry": {"max_attempts": 2}}}
@@ -118,7 +120,7 @@ def test_tasks_of_a_filter_are_each_merged(api: Gateway) -> None:
         assert read["retry"] == {**BEFORE["retry"], "max_attempts": 2}
 
 
-def test_nulls_are_taken_for_what_is_left_out(api: Gateway) -> None:
+def test_null_in_a_creation_means_the_default_or_no_value(api: Gateway) -> None:
     """In a creation, null means the default value, or no value."""
     names = ("tags", "retry", "due_at", "delay_seconds", "target", "lock", "callback_url", "name")
     task = api.create({"type": "report", **dict.fromkeys(names)})
@@ -130,7 +132,7 @@ def test_nulls_are_taken_for_what_is_left_out(api: Gateway) -> None:
     assert api.create({"type": "report", "due_at": due, "delay_seconds": None})["due_at"] == due
 
 
-def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: Gateway) -> None:
+def test_an_update_with_a_complete_task_is_rejected_only_for_fixed_fields(api: Gateway) -> None:
     """If an update sends a complete task back, only its read-only fields and those fixed at creation are refused."""
     task = api.create(BEFORE)
     reasons: dict[str, str] = {}
@@ -150,7 +152,7 @@ def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: G
     assert late.body["errors"][0]["code"] == "cannot_change"
 
 
-def test_a_task_that_is_created_as_another_was_read_is_told_what_is_read_only(api: Gateway) -> None:
+def test_a_creation_with_read_only_fields_of_another_task_is_rejected(api: Gateway) -> None:
     """If a creation sends fields of another task that are read-only, the error says so."""
     refused = api.send("POST", "/v1/tasks", {"type": "report", "state": "paused", "version": 3})
     assert [fault["code"] for fault in refused.body["errors"]] == ["read_only", "read_only"]

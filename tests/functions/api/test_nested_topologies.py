@@ -31,7 +31,7 @@ def nested(levels: int) -> dict[str, Any]:
     return LEAF if levels == 1 else within(nested(levels - 1))
 
 
-def test_topologies_are_within_each_other_as_deep_as_is_allowed(api: Gateway) -> None:
+def test_the_deepest_allowed_nesting_of_topologies_is_accepted(api: Gateway) -> None:
     """The deepest allowed nesting is accepted, and the response shows which nodes are topologies."""
     made = api.send("POST", PATH, nested(MAX_TOPOLOGY_LEVELS))
     assert made.status == 201, made.body
@@ -69,7 +69,7 @@ TWO = {"nodes": {f"part{number}": within(MANY)["nodes"]["part"] for number in ra
         ),
     ],
 )
-def test_what_cannot_run_within_a_topology_is_refused_by_name(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
+def test_an_error_for_an_invalid_nested_topology_names_the_field(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
     """An error for an invalid nested topology names the field, and no task is created."""
     refused = api.send("POST", PATH, body)
     assert refused.status == 422
@@ -77,7 +77,7 @@ def test_what_cannot_run_within_a_topology_is_refused_by_name(api: Gateway, body
     assert api.listed() == []
 
 
-def test_a_node_runs_a_definition_with_parameters_of_the_definition_around_it(api: Gateway) -> None:
+def test_a_node_can_run_a_definition_with_parameters_of_the_outer_definition(api: Gateway) -> None:
     """A node can run a definition with parameters of the outer definition.
 
     It uses the latest version at the run's creation.
@@ -114,7 +114,7 @@ def each(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     return {"nodes": {**MAPPED, "each": {**MAPPED["each"], **fields}}}
 
 
-def test_a_map_is_kept_as_it_was_written(api: Gateway) -> None:
+def test_a_map_is_stored_unchanged(api: Gateway) -> None:
     """A map is accepted and stored unchanged in topologies, definitions and nested topologies."""
     made = api.send("POST", PATH, {"nodes": MAPPED})
     assert (made.status, made.body["payload"]) == (201, {"nodes": MAPPED})
@@ -144,14 +144,14 @@ def test_a_map_is_kept_as_it_was_written(api: Gateway) -> None:
         ),
     ],
 )
-def test_a_map_that_cannot_run_is_refused_by_name(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
+def test_an_error_for_an_invalid_map_names_the_field(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
     """An error for an invalid map names the field, and no task is created."""
     refused = api.send("POST", PATH, body)
     assert refused.status == 422
     assert field in refused.faults
 
 
-def test_a_definition_that_names_itself_is_refused_when_it_is_run(api: Gateway) -> None:
+def test_running_a_definition_that_contains_itself_is_rejected(api: Gateway) -> None:
     """Running a definition that contains itself is refused.
 
     The error has the path to the first level that is too deep.
@@ -164,7 +164,7 @@ def test_a_definition_that_names_itself_is_refused_when_it_is_run(api: Gateway) 
     assert "levels" in reason
 
 
-def test_another_graph_may_name_definitions(api: Gateway) -> None:
+def test_the_graph_of_an_updated_task_may_refer_to_definitions(api: Gateway) -> None:
     """The graph of an updated task may refer to definitions, like that of a new task."""
     api.send("PUT", f"{DEFINITIONS}/leaf", LEAF)
     task = api.create({"type": "t", "target": {"kind": "topology"}, "payload": LEAF, "delay_seconds": 60})

@@ -75,7 +75,7 @@ def test_a_live_connection_ends_with_the_token(expires: str | None, ends: int | 
 
 @pytest.mark.parametrize("secured", ["iam"], indirect=True)
 @pytest.mark.usefixtures("secured")
-def test_the_session_of_a_role_is_who_acts() -> None:
+def test_the_history_names_the_session_of_the_role_that_acted() -> None:
     """A role owns its tasks, and the history names the role's session that acted. Users have no sessions."""
     for arn in (f"{ROLE}/anna", "arn:aws:iam::123456789012:user/Reports"):
         caller = iam(arn)
@@ -100,7 +100,7 @@ def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
 
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
-def test_a_caller_acts_for_nobody_else() -> None:
+def test_the_owner_header_may_name_only_the_caller() -> None:
     """The owner header may name the caller itself, but no other owner."""
     caller = Gateway({"iam": {"userArn": f"{ROLE}/one"}, "jwt": {"claims": {"sub": "123456789012:role/Reports"}}})
     refused = caller.send("POST", "/v1/tasks", {"type": "a"}, {"X-Duetime-Owner": "somebody"})
@@ -115,7 +115,7 @@ def test_a_caller_acts_for_nobody_else() -> None:
 
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
-def test_members_of_a_team_act_for_it(environ: dict[str, str], compose: Callable[[], None]) -> None:
+def test_members_of_a_team_share_its_tasks(environ: dict[str, str], compose: Callable[[], None]) -> None:
     """Members of a team share its tasks, and histories name who acted. Other callers are refused."""
     environ[Variable.TEAMS] = '{"billing": ["123456789012:role/Reports", "ann"], "shipping": ["bob"]}'
     compose()
@@ -168,7 +168,7 @@ def test_an_identity_that_cannot_be_stored_is_forbidden(subject: str) -> None:
 
 
 @pytest.mark.parametrize("owner", ["", "o" * 129, "a#b", "a b", "ä"])
-def test_the_local_stacks_header_is_held_to_the_same_rule(api: Gateway, owner: str) -> None:
+def test_without_authentication_the_header_names_the_owner(api: Gateway, owner: str) -> None:
     """Without authentication, the header names the owner, by default `local`, and an invalid name is refused."""
     answer = api.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": owner})
     assert (answer.status, list(answer.faults)) == (400, ["X-Duetime-Owner"])

@@ -55,7 +55,7 @@ def created(api: Gateway, prefix: str) -> Iterator[tuple[str, Answer]]:
 
 
 @pytest.mark.parametrize("prefix", SEEN)
-def test_a_location_leads_to_what_was_created_behind_any_prefix(api: Gateway, prefix: str) -> None:
+def test_a_location_resolves_to_the_new_resource_behind_any_prefix(api: Gateway, prefix: str) -> None:
     """A client that resolves `Location` against its request's URL can read the new resource, behind any prefix."""
     for path, answer in created(api, prefix):
         found = api.send("GET", referred(f"{HOST}{prefix}{path}", answer.headers["Location"], prefix))
@@ -64,7 +64,7 @@ def test_a_location_leads_to_what_was_created_behind_any_prefix(api: Gateway, pr
 
 
 @pytest.mark.parametrize("hidden", ["/_aws/execute-api/duetime-api", "/base", "/v1"])
-def test_a_location_holds_behind_a_prefix_that_was_taken_away(api: Gateway, hidden: str) -> None:
+def test_a_location_keeps_a_prefix_that_a_proxy_removes(api: Gateway, hidden: str) -> None:
     """If a proxy removes the prefix before the function, the resolved `Location` still has the prefix."""
     for path, answer in created(api, ""):
         address = referred(f"{HOST}{hidden}{path}", answer.headers["Location"], hidden)
@@ -73,7 +73,7 @@ def test_a_location_holds_behind_a_prefix_that_was_taken_away(api: Gateway, hidd
 
 @pytest.mark.parametrize("prefix", SEEN)
 @pytest.mark.parametrize("index", ["/v1", "/v1/"])
-def test_the_links_of_the_index_lead_somewhere_behind_any_prefix(api: Gateway, prefix: str, index: str) -> None:
+def test_the_links_of_the_index_resolve_behind_any_prefix(api: Gateway, prefix: str, index: str) -> None:
     """The links of `GET /v1` lead to the OpenAPI document and the health check, behind any prefix."""
     links: dict[str, Any] = api.send("GET", f"{prefix}{index}").body["links"]
     for link in links.values():
@@ -81,7 +81,7 @@ def test_the_links_of_the_index_lead_somewhere_behind_any_prefix(api: Gateway, p
 
 
 @pytest.mark.parametrize("prefix", SEEN)
-def test_the_server_of_the_document_is_the_one_that_serves_it(api: Gateway, prefix: str) -> None:
+def test_the_server_in_the_document_is_the_base_of_all_its_paths(api: Gateway, prefix: str) -> None:
     """The server in the OpenAPI document, resolved against the document's own URL, is the base of all its paths."""
     (server,) = api.send("GET", f"{prefix}/v1/openapi.json").body["servers"]
     assert urljoin(f"{HOST}{prefix}/v1/openapi.json", server["url"]).rstrip("/") == f"{HOST}{prefix}"
@@ -107,7 +107,7 @@ def test_a_reference_is_relative_to_the_request(path: str, request_path: str, re
     assert urljoin(f"{HOST}/p{request_path.removeprefix('/prod')}", reference) == f"{HOST}/p{path}"
 
 
-def test_a_path_that_only_looks_like_the_apis_is_unknown(api: Gateway) -> None:
+def test_a_path_with_an_unknown_or_missing_version_returns_404(api: Gateway) -> None:
     """A path with an unknown version, or without one, returns 404."""
     for path in ("/prod/v1x/tasks", "/prod/v2/tasks", "/v1/v2/tasks", "/prod/tasks"):
         assert api.send("GET", path).problem["code"] == "path_not_found"

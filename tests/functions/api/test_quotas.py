@@ -73,7 +73,7 @@ def test_quotas_are_replaced_as_a_whole(ops: Gateway) -> None:
     assert ops.send("GET", PATH).body["owners"] == []
 
 
-def test_an_owner_sees_its_own_quotas_and_sets_none(ops: Gateway, ann: Gateway) -> None:
+def test_an_owner_can_read_but_not_set_its_quotas(ops: Gateway, ann: Gateway) -> None:
     """An owner sees its own quotas but not those of other owners, and only operators can set quotas."""
     ops.send("PUT", ANN, {"creates_per_second": 20})
     ops.send("PUT", f"{PATH}/bob", {"creates_per_second": 20})
@@ -97,14 +97,14 @@ def test_settings_show_a_caller_its_quotas(ops: Gateway, ann: Gateway) -> None:
 
 
 @pytest.mark.parametrize(("body", "field"), BAD)
-def test_bad_quotas_are_refused_by_name(ops: Gateway, body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_quota_names_the_field(ops: Gateway, body: dict[str, Any], field: str) -> None:
     """An error for an invalid quota names the field, and no quota changes."""
     refused = ops.send("PUT", ANN, body)
     assert (refused.status, refused.problem["errors"][0]["field"]) == (422, field)
     assert ops.send("GET", PATH).body["owners"] == []
 
 
-def test_an_owner_that_cannot_be_is_refused(ops: Gateway) -> None:
+def test_an_error_for_an_invalid_owner_in_a_path_names_the_field(ops: Gateway) -> None:
     """If a path has an invalid owner, the error names `owner`."""
     refused = ops.send("GET", f"{PATH}/a b")
     assert (refused.status, refused.problem["errors"][0]["field"]) == (400, "owner")
@@ -119,7 +119,7 @@ def test_quotas_of_too_many_owners_are_refused(ops: Gateway) -> None:
     assert ops.send("PUT", f"{PATH}/o7", {"schedules": 2}).status == 200
 
 
-def test_open_tasks_are_not_limited_where_they_are_not_counted(
+def test_open_tasks_cannot_be_limited_without_the_summary(
     environ: dict[str, str], compose: Callable[[], None], ops: Gateway
 ) -> None:
     """Without the summary, open tasks cannot be limited, and the error names the missing setting."""
@@ -130,7 +130,7 @@ def test_open_tasks_are_not_limited_where_they_are_not_counted(
     assert "summary_spread" in refused.problem["errors"][0]["reason"]
 
 
-def test_without_the_setting_there_are_no_quotas(
+def test_quotas_can_be_neither_read_nor_set_without_the_setting(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway
 ) -> None:
     """If the deployment has no quotas, even operators can neither see nor set quotas."""
@@ -142,7 +142,7 @@ def test_without_the_setting_there_are_no_quotas(
     assert api.send("GET", "/v1/settings").body["quotas"] is None
 
 
-def test_a_schedule_too_many_is_rejected_until_another_is_deleted(ann: Gateway) -> None:
+def test_a_schedule_beyond_the_quota_is_rejected_until_another_is_deleted(ann: Gateway) -> None:
     """A schedule beyond the quota is refused with the quota's name, and can be created after another is deleted."""
     made = [ann.send("POST", "/v1/schedules", {"name": name, **SCHEDULE}) for name in ("a", "b", "c")]
     assert [each.status for each in made] == [201, 201, 429]

@@ -14,7 +14,7 @@ EARLY, LATE = "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"
 
 @pytest.mark.parametrize("subject", ["due", "created", "finished"])
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/topologies"])
-def test_a_list_is_refused_a_range_that_holds_nothing(api: Gateway, path: str, subject: str) -> None:
+def test_a_task_list_with_an_empty_time_range_is_rejected(api: Gateway, path: str, subject: str) -> None:
     """A task list with an empty time range is refused, and the error names the parameter for the range's end."""
     answer = api.send("GET", path, query=f"{subject}_after={LATE}&{subject}_before={EARLY}")
     assert answer.status == 400
@@ -22,7 +22,7 @@ def test_a_list_is_refused_a_range_that_holds_nothing(api: Gateway, path: str, s
 
 
 @pytest.mark.parametrize("path", ["/v1/schedules/nightly/runs", "/v1/schedules/nightly/occurrences"])
-def test_the_lists_of_a_schedule_are_refused_a_range_that_holds_nothing(api: Gateway, path: str) -> None:
+def test_a_list_of_runs_or_occurrences_with_an_empty_range_is_rejected(api: Gateway, path: str) -> None:
     """A list of a schedule's runs or occurrences with an empty time range is refused, and the error names the end."""
     answer = api.send("GET", path, query=f"scheduled_after={LATE}&scheduled_before={EARLY}")
     assert (answer.status, list(answer.faults)) == (400, ["scheduled_before"])
@@ -36,7 +36,7 @@ def test_the_lists_of_a_schedule_are_refused_a_range_that_holds_nothing(api: Gat
         ("/v1/tasks/retry", {}, "finished", "filter.finished_before"),
     ],
 )
-def test_a_bulk_operation_is_refused_a_range_that_holds_nothing(
+def test_an_action_by_filter_with_an_empty_time_range_is_rejected(
     api: Gateway, path: str, body: dict[str, Any], subject: str, field: str
 ) -> None:
     """An action by filter with an empty time range is refused, also as a dry run, and the error names its end."""
@@ -46,7 +46,7 @@ def test_a_bulk_operation_is_refused_a_range_that_holds_nothing(
         assert (answer.status, answer.faults) == (422, {field: f"should be after {subject}_after"})
 
 
-def test_periods_of_schedules_and_calendars_are_refused_that_hold_nothing(api: Gateway) -> None:
+def test_schedules_backfills_and_calendars_with_an_empty_period_are_rejected(api: Gateway) -> None:
     """Schedules, backfills and calendars with an empty period are refused, and the error names the period's end."""
     schedule = {"name": "nightly", "cron": "30 1 * * *", "task": {"type": "a", "target": {"kind": "handler"}}}
     assert api.send("POST", "/v1/schedules", schedule).status == 201

@@ -52,7 +52,7 @@ def test_a_reader_gets_markers_in_place_of_redacted_values(writer: Gateway) -> N
     assert {each["id"]: each["payload"] for each in listed} == {paid: SHOWN, other: PAYLOAD}
 
 
-def test_an_administrator_reads_for_another_owner_as_a_reader(writer: Gateway) -> None:
+def test_an_administrator_gets_redacted_values_of_other_owners(writer: Gateway) -> None:
     """An administrator who reads another owner's tasks gets redacted values, like a reader."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     shown = scoped(None, "root").send("GET", path, headers={"X-Duetime-Owner": CALLER})
@@ -87,7 +87,7 @@ def test_schedules_graphs_and_their_histories_are_redacted(writer: Gateway) -> N
     assert any(CARD in writer.send("GET", path).text for path in paths)
 
 
-def test_a_cache_does_not_take_what_a_reader_gets_for_the_whole(writer: Gateway) -> None:
+def test_the_redacted_response_of_a_reader_has_another_etag(writer: Gateway) -> None:
     """A reader's redacted response has another ETag than a writer's response."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     whole, part = (caller.send("GET", path).headers["ETag"] for caller in (writer, READER))
@@ -106,7 +106,7 @@ def test_a_cache_does_not_take_what_a_reader_gets_for_the_whole(writer: Gateway)
         ("POST", "/v1/topologies", {"nodes": {"a": body_of(payload=SHOWN)}}, "nodes.a.payload.card"),
     ],
 )
-def test_no_marker_is_written_in_place_of_a_value(
+def test_writing_back_a_redacted_payload_is_rejected(
     writer: Gateway, method: str, path: str, body: Mapping[str, Any], field: str
 ) -> None:
     """Writing back a redacted payload is refused with the field's name, and the stored payload stays unchanged."""
@@ -117,13 +117,13 @@ def test_no_marker_is_written_in_place_of_a_value(
     assert writer.send("GET", f"/v1/tasks/{made}").body["payload"] == PAYLOAD
 
 
-def test_one_marker_refuses_one_task_of_a_batch(writer: Gateway) -> None:
+def test_only_the_task_with_a_marker_is_rejected_in_a_batch(writer: Gateway) -> None:
     """A task with a marker is refused, and the other tasks of its batch are created."""
     ends = writer.send("POST", "/v1/tasks/batch", {"tasks": [body_of(), body_of(payload=SHOWN)]}).body["results"]
     assert [each["status"] for each in ends] == [201, 422]
 
 
-def test_a_text_that_names_the_marker_is_a_text(writer: Gateway) -> None:
+def test_a_text_that_looks_like_a_marker_is_stored(writer: Gateway) -> None:
     """A text that looks like a marker is stored, because only an object with the marker's field is a marker."""
     texts = {"a": "$redacted", "b": json.dumps(GONE)}
     made = writer.send("POST", "/v1/tasks", body_of(payload=texts))

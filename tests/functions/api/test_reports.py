@@ -47,7 +47,7 @@ def tell(api: Gateway, task: dict[str, Any], what: str, body: object) -> Answer:
     return api.send("POST", f"/v1/tasks/{task['id']}/{what}", body)
 
 
-def test_a_deferred_task_shows_until_when_it_may_be_notified(task: dict[str, Any]) -> None:
+def test_a_deferred_task_shows_the_deadline_for_its_notification(task: dict[str, Any]) -> None:
     """A deferred task is shown as running and as waiting for a notification, and its lease ends at the deadline."""
     assert (task["state"], task["awaiting_notification"]) == ("running", True)
     assert task["lease"] == {"worker": "worker", "expires_at": "2026-11-21T02:34:07.250Z"}
@@ -62,7 +62,7 @@ def test_a_notified_success_is_the_outcome(api: Gateway, clock: StandingClock, t
     assert read(api, task) == answer.body
 
 
-def test_a_notified_end_is_counted_in_one_line(
+def test_a_notified_outcome_writes_one_line_of_metrics(
     api: Gateway, task: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A notified outcome is counted in one line of metrics, and a report of progress writes no line."""
@@ -74,13 +74,13 @@ def test_a_notified_end_is_counted_in_one_line(
     assert '"tasks_succeeded":[1.0]' in line.replace(" ", "")
 
 
-def test_a_success_without_a_result_is_null(api: Gateway, task: dict[str, Any]) -> None:
+def test_a_notified_success_without_a_result_has_a_null_result(api: Gateway, task: dict[str, Any]) -> None:
     """A notified success without a result sets the task's result to null."""
     answer = tell(api, task, "notify", {"fence": 1, "outcome": "succeeded"})
     assert (answer.status, answer.body["state"], answer.body["result"]) == (200, "succeeded", None)
 
 
-def test_a_notified_failure_is_retried_unless_that_would_not_help(api: Gateway, task: dict[str, Any]) -> None:
+def test_a_task_waits_for_its_next_attempt_after_a_notified_failure(api: Gateway, task: dict[str, Any]) -> None:
     """After a notified failure, the task waits for its next attempt and shows the reported error."""
     answer = tell(api, task, "notify", FAILURE)
     assert (answer.status, answer.body["state"]) == (200, "waiting")
@@ -94,7 +94,9 @@ def test_an_unretriable_failure_is_the_outcome(api: Gateway, task: dict[str, Any
 
 
 @pytest.mark.parametrize("body", [SUCCESS, FAILURE, {**FAILURE, "retriable": False}])
-def test_an_equal_notification_is_answered_the_same(api: Gateway, task: dict[str, Any], body: dict[str, Any]) -> None:
+def test_a_repeated_notification_returns_200_with_the_current_task(
+    api: Gateway, task: dict[str, Any], body: dict[str, Any]
+) -> None:
     """A repeated notification returns 200 with the current task."""
     first, again = tell(api, task, "notify", body), tell(api, task, "notify", body)
     assert (first.status, again.status, again.body) == (200, 200, first.body)
@@ -113,7 +115,9 @@ def test_a_different_notification_is_a_conflict(api: Gateway, task: dict[str, An
 @pytest.mark.parametrize(
     ("what", "body"), [("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})]
 )
-def test_another_fence_is_a_conflict(api: Gateway, task: dict[str, Any], what: str, body: dict[str, Any]) -> None:
+def test_a_report_with_another_fence_is_a_conflict(
+    api: Gateway, task: dict[str, Any], what: str, body: dict[str, Any]
+) -> None:
     """A report with another fence returns 409, and the task does not change."""
     for fence in (2, 10**37):
         answer = tell(api, task, what, {**body, "fence": fence})
@@ -125,7 +129,7 @@ def test_another_fence_is_a_conflict(api: Gateway, task: dict[str, Any], what: s
 @pytest.mark.parametrize(
     ("what", "body"), [("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})]
 )
-def test_after_the_deadline_nothing_is_heard(
+def test_a_report_after_the_deadline_is_rejected(
     api: Gateway, clock: StandingClock, task: dict[str, Any], what: str, body: dict[str, Any]
 ) -> None:
     """A report one millisecond after the deadline returns 409, even if no other attempt has begun."""
@@ -137,7 +141,7 @@ def test_after_the_deadline_nothing_is_heard(
     assert tell(api, task, what, body).status == 200
 
 
-def test_what_has_not_started_cannot_be_notified(api: Gateway) -> None:
+def test_a_report_on_a_task_that_has_not_started_is_rejected(api: Gateway) -> None:
     """A report on a task that has not started returns 409 with the task's state."""
     waiting = api.create({"type": "report", "delay_seconds": 60})
     for what, body in (("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})):
@@ -146,7 +150,7 @@ def test_what_has_not_started_cannot_be_notified(api: Gateway) -> None:
         assert "scheduled" in answer.problem["detail"]
 
 
-def test_a_heartbeat_moves_the_deadline_and_tells_what_is_asked(
+def test_a_heartbeat_restarts_the_deadline_and_returns_the_requested_action(
     api: Gateway, clock: StandingClock, task: dict[str, Any]
 ) -> None:
     """A heartbeat restarts the deadline, and its response has the action that a user requested."""
@@ -157,7 +161,7 @@ def test_a_heartbeat_moves_the_deadline_and_tells_what_is_asked(
     assert answer.body["lease"]["expires_at"] == "2026-11-21T02:34:47.250Z"
 
 
-def test_progress_is_told(api: Gateway, task: dict[str, Any]) -> None:
+def test_reported_progress_is_kept_until_the_next_report(api: Gateway, task: dict[str, Any]) -> None:
     """Reported progress is kept until the next report of progress, and heartbeats do not remove it."""
     answer = tell(api, task, "progress", {"fence": 1, "percent": 40, "message": "half way"})
     assert (answer.status, answer.body["progress"]) == (200, {"percent": 40, "message": "half way"})
@@ -166,7 +170,7 @@ def test_progress_is_told(api: Gateway, task: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("name", "body", "fields"), [bad for bad in BAD_REPORTS if bad[0] in ROUTES])
-def test_a_bad_report_names_its_fields_and_changes_nothing(
+def test_an_error_for_an_invalid_report_names_its_faulty_fields(
     api: Gateway, task: dict[str, Any], name: str, body: object, fields: list[str]
 ) -> None:
     """An invalid report returns 422 with the names of its faulty fields, and the task does not change."""

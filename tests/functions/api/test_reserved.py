@@ -90,7 +90,7 @@ WAYS: dict[str, tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]
 
 @pytest.mark.parametrize(("task", "field"), RESERVED, ids=[f"{field} of {task['type']}" for task, field in RESERVED])
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_reserved_for_others_is_refused(
+def test_a_reserved_type_or_target_is_rejected_for_other_owners(
     ann: Gateway, bill: Gateway, way: str, task: dict[str, Any], field: str
 ) -> None:
     """A reserved type or target is refused by field name, however a task is created.
@@ -106,14 +106,14 @@ def test_what_is_reserved_for_others_is_refused(
     assert bill.send(method, path, body(task)).status in {200, 201}
 
 
-def test_of_a_batch_only_what_is_reserved_is_refused(ann: Gateway) -> None:
+def test_only_the_task_of_a_reserved_type_is_rejected_in_a_batch(ann: Gateway) -> None:
     """A task of a reserved type is refused, and the other tasks of its batch are created."""
     found = ann.send("POST", "/v1/tasks/batch", {"tasks": [{"type": "any", **LATER}, {"type": TYPE, **LATER}]})
     assert [one["status"] for one in found.body["results"]] == [201, 422]
 
 
 @pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
-def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any], field: str) -> None:
+def test_a_change_to_a_reserved_target_is_rejected(ann: Gateway, change: dict[str, Any], field: str) -> None:
     """Changes of tasks and schedules to a reserved target are refused, like creations."""
     change = {name: value for name, value in change.items() if name != "type"}
     task_id = ann.create({"type": "any", **LATER})["id"]
@@ -126,14 +126,14 @@ def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any]
         assert (refused.status, refused.body["errors"][0]["field"]) == (422, f"{place}{field}"), refused.text
 
 
-def test_a_graph_of_a_topology_is_not_changed_to_what_is_reserved(ann: Gateway) -> None:
+def test_a_change_of_a_graph_to_a_reserved_type_is_rejected(ann: Gateway) -> None:
     """A change of a topology's graph to a reserved type is refused."""
     task_id = ann.create({"type": "any", "target": {"kind": "topology"}, "payload": topology({"type": "any"}), **LATER})
     refused = ann.send("PATCH", f"/v1/tasks/{task_id['id']}", {"payload": topology({"type": TYPE})})
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "payload.nodes.second.type"), refused.text
 
 
-def test_a_task_whose_type_became_reserved_can_still_be_moved(
+def test_a_task_whose_type_became_reserved_can_still_be_rescheduled(
     ann: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
     """If a task's type becomes reserved, its owner can still reschedule the task, but cannot create another."""
@@ -144,7 +144,7 @@ def test_a_task_whose_type_became_reserved_can_still_be_moved(
     assert ann.send("POST", "/v1/tasks", {"type": "old"}).status == 422
 
 
-def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) -> None:
+def test_another_owners_secret_is_rejected_like_an_unknown_secret(ann: Gateway, bill: Gateway) -> None:
     """Another owner's secret is refused with the same error as an unknown secret, so that its name is not revealed."""
     auth = {"scheme": "bearer", "secret": "crm"}
     task = {"type": "any", **LATER, "target": {"kind": "http", "url": "https://crm.example/", "auth": auth}}
@@ -153,7 +153,7 @@ def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) 
     assert bill.send("POST", "/v1/tasks", task).status == 201
 
 
-def test_only_owners_that_match_lease_a_type(ann: Gateway, bill: Gateway) -> None:
+def test_a_worker_that_may_not_lease_a_type_gets_403(ann: Gateway, bill: Gateway) -> None:
     """A worker that may not lease a type gets 403."""
     assert bill.send("POST", "/v1/leases", {"types": [PULLED]}).status == 200
     refused = ann.send("POST", "/v1/leases", {"types": [PULLED]})

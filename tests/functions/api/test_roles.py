@@ -52,7 +52,7 @@ def codes_of(caller: Gateway) -> dict[str, str]:
 
 @pytest.mark.usefixtures("secured")
 @pytest.mark.parametrize("role", Role)
-def test_a_role_allows_what_is_declared_and_nothing_else(role: Role) -> None:
+def test_an_operation_is_refused_unless_the_role_includes_the_declared_role(role: Role) -> None:
     """An operation is refused exactly if the caller's role does not include the role that the operation declares."""
     found = codes_of(scoped(f"openid duetime:{role}"))
     for operation in OPERATIONS:
@@ -62,7 +62,7 @@ def test_a_role_allows_what_is_declared_and_nothing_else(role: Role) -> None:
 
 
 @pytest.mark.usefixtures("secured")
-def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
+def test_a_token_without_duetime_scopes_is_not_limited() -> None:
     """A token without duetime scopes permits everything except operations on all owners.
 
     The settings can permit those, too.
@@ -75,7 +75,7 @@ def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
 
 
 @pytest.mark.usefixtures("secured")
-def test_an_administrator_reads_what_any_owner_has_and_changes_nothing_of_it() -> None:
+def test_an_administrator_can_read_but_not_change_every_owners_resources() -> None:
     """An administrator can read every owner's resources but not change them. An operator can do neither."""
     owner = {"X-Duetime-Owner": "ann"}
     task = scoped(None).send("POST", "/v1/tasks", {"type": "a", "allow_unknown_type": True}).body["id"]
@@ -117,14 +117,14 @@ def test_a_scope_limits_even_an_operator() -> None:
         ("xduetime:admin", "scope", True),
     ],
 )
-def test_a_misspelt_scope_gives_nothing(scope: str, claim: str, allowed: object) -> None:
+def test_a_misspelled_scope_grants_no_role(scope: str, claim: str, allowed: object) -> None:
     """A misspelled duetime scope grants no role, instead of leaving its caller unlimited."""
     assert (scoped(scope, claim=claim).send("GET", "/v1/tasks").status == 200) == allowed
     assert scoped(scope, claim=claim).send("GET", "/v1/dispatch").status == 403
 
 
 @pytest.mark.usefixtures("secured")
-def test_a_worker_may_create_for_what_it_runs_only() -> None:
+def test_a_caller_with_the_worker_role_creates_tasks_only_with_a_lease() -> None:
     """A caller with the role `worker` can create tasks only with a lease."""
     worker = scoped("duetime:worker")
     assert worker.send("POST", "/v1/tasks", {"type": "a"}).problem["code"] == "role_required"

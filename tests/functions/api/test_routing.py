@@ -33,7 +33,7 @@ def test_a_handler_is_found_from_the_path_of_its_operation() -> None:
         assert routing.bound()[operation].__module__ in modules
 
 
-def test_the_start_imports_what_tasks_need_and_no_more() -> None:
+def test_the_start_does_not_import_modules_that_tasks_do_not_need() -> None:
     """At its start, the function does not import modules that only schedules, topologies or bulk operations need."""
     script = """
 import sys
@@ -45,7 +45,7 @@ print([name for name in sys.modules if name.startswith("duetime.contract.") and 
     assert told.stdout.strip() == "[]"
 
 
-def test_a_second_handler_is_refused_when_it_is_bound() -> None:
+def test_the_function_does_not_start_if_an_operation_has_two_handlers() -> None:
     """If an operation has two handlers, the function does not start."""
     with pytest.raises(BindingWrong, match="createTask has two handlers"):
         route(operations.CREATE)(_ok)

@@ -39,7 +39,7 @@ PATH = "/v1/schedules/nightly"
 SAID = {name: value for name, value in FULL.items() if name != "task"}
 
 
-def test_the_example_says_all_there_is_to_say() -> None:
+def test_the_example_has_every_field_of_a_creation() -> None:
     """The example has every field of a creation with one kind of timing, and no default values."""
     assert set(FULL) | set(TIMINGS) == set(ScheduleCreate.model_fields)
     defaults = ScheduleCreate.model_validate({"task": FULL["task"]}).model_dump(mode="json")
@@ -52,7 +52,7 @@ def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
     assert set(ScheduleCreate.model_fields) - {"name"} == set(SchedulePatch.model_fields)
 
 
-def test_a_schedule_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
+def test_a_schedule_is_shown_and_listed_as_it_was_created(api: Gateway) -> None:
     """A schedule is shown and listed with every field as it was created."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     assert api.send("POST", "/v1/schedules", FULL).status == 201

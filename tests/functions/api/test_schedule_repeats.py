@@ -31,7 +31,9 @@ def is_replay(answer: Answer) -> bool:
 
 
 @pytest.mark.parametrize("name", ["nightly", None], ids=["named", "unnamed"])
-def test_a_schedule_is_created_once_by_its_key(api: Gateway, clock: StandingClock, name: str | None) -> None:
+def test_a_repeated_creation_returns_the_schedules_current_state(
+    api: Gateway, clock: StandingClock, name: str | None
+) -> None:
     """Repeating a schedule's creation returns its current state, even if the schedule's name was generated."""
     body = {key: value for key, value in NIGHTLY.items() if key != "name" or name}
     first = api.send("POST", "/v1/schedules", body, KEY)
@@ -45,7 +47,7 @@ def test_a_schedule_is_created_once_by_its_key(api: Gateway, clock: StandingCloc
     assert (other.status, other.problem["code"]) == (422, "idempotency_key_reused")
 
 
-def test_a_key_of_a_name_that_is_taken_stays_a_conflict(api: Gateway) -> None:
+def test_a_name_conflict_does_not_use_up_the_key(api: Gateway) -> None:
     """If a schedule's name is taken, the conflict does not use up the key, which can be used when the name is free."""
     created(api, cron="0 5 * * *")
     for _ in range(2):
@@ -55,13 +57,13 @@ def test_a_key_of_a_name_that_is_taken_stays_a_conflict(api: Gateway) -> None:
     assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 201
 
 
-def test_a_refused_creation_uses_up_no_key(api: Gateway) -> None:
+def test_a_refused_creation_does_not_use_up_its_key(api: Gateway) -> None:
     """A refused creation does not use up its key, so that a corrected request can use the key."""
     assert api.send("POST", "/v1/schedules", {**NIGHTLY, "cron": "0 0 30 2 *"}, KEY).status == 422
     assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 201
 
 
-def test_a_repeated_creation_does_not_bring_back_what_was_deleted(api: Gateway) -> None:
+def test_a_repeated_creation_of_a_deleted_schedule_returns_404(api: Gateway) -> None:
     """Repeating the creation of a schedule that has been deleted returns 404, even if the name was reused meanwhile."""
     api.send("POST", "/v1/schedules", NIGHTLY, KEY)
     api.send("DELETE", PATH)
@@ -74,7 +76,7 @@ def test_a_repeated_creation_does_not_bring_back_what_was_deleted(api: Gateway) 
     assert names(api) == []
 
 
-def test_a_schedule_is_run_once_by_its_key(api: Gateway, clock: StandingClock) -> None:
+def test_a_repeated_run_request_returns_the_same_task(api: Gateway, clock: StandingClock) -> None:
     """Repeating a run request returns the same task, which counts once, and another key runs another task."""
     created(api)
     first = api.send("POST", f"{PATH}/run", None, KEY)
@@ -90,7 +92,7 @@ def test_a_schedule_is_run_once_by_its_key(api: Gateway, clock: StandingClock) -
     assert api.send("POST", "/v1/schedules/other/run", None, KEY).status == 422
 
 
-def test_a_period_is_backfilled_once_by_its_key(api: Gateway, clock: StandingClock) -> None:
+def test_a_repeated_backfill_request_returns_the_same_backfill(api: Gateway, clock: StandingClock) -> None:
     """Repeating a backfill request returns the same backfill, and a different body is refused."""
     created(api)
     first = api.send("POST", f"{PATH}/backfills", PERIOD, KEY)
@@ -104,7 +106,7 @@ def test_a_period_is_backfilled_once_by_its_key(api: Gateway, clock: StandingClo
 
 
 @pytest.mark.parametrize(("action", "body"), ACTIONS, ids=["run", "backfill"])
-def test_a_run_needs_the_version_that_is(api: Gateway, action: str, body: dict[str, Any] | None) -> None:
+def test_a_run_with_an_earlier_version_returns_412(api: Gateway, action: str, body: dict[str, Any] | None) -> None:
     """A run with an earlier version in `If-Match` returns 412.
 
     A repeat with its key returns its task, whatever the version.
@@ -121,7 +123,7 @@ def test_a_run_needs_the_version_that_is(api: Gateway, action: str, body: dict[s
     assert api.send("POST", f"{PATH}/{action}", body, {"if-match": now}).status == 201
 
 
-def test_a_schedule_is_not_read_twice(api: Gateway) -> None:
+def test_a_get_of_a_schedule_with_its_current_etag_returns_304(api: Gateway) -> None:
     """GET with the current ETag returns 304. A run of the schedule changes its ETag, but not its version."""
     created(api)
     read = api.send("GET", PATH)
@@ -134,7 +136,7 @@ def test_a_schedule_is_not_read_twice(api: Gateway) -> None:
     assert api.send("PATCH", PATH, {"overlap": "skip"}, {"if-match": '"2"'}).status == 200
 
 
-def test_a_repeated_pause_and_resume_are_answered_as_they_are(api: Gateway) -> None:
+def test_a_repeated_pause_or_resume_returns_200_and_changes_nothing(api: Gateway) -> None:
     """Repeating a pause or a resume returns 200 and changes no field."""
     created(api)
     paused = [controlled(api, "pause", {"reason": "x"}).body for _ in range(2)]

@@ -49,7 +49,7 @@ def controlled(api: Gateway, action: str, body: object = None) -> Answer:
     return api.send("POST", f"{PATH}/{action}", body)
 
 
-def test_a_schedule_is_created_with_what_was_left_out(api: Gateway) -> None:
+def test_a_schedule_is_created_with_defaults_for_omitted_fields(api: Gateway) -> None:
     """A creation returns 201 with path, ETag and next times, and has defaults for omitted fields."""
     answer = api.send("POST", "/v1/schedules", NIGHTLY)
     assert (answer.status, answer.location, answer.headers["ETag"][:3]) == (201, PATH, '"1-')
@@ -101,7 +101,7 @@ def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
         {"cron": "cron(0 10 * * ? *)", "dialect": "eventbridge"},
     ],
 )
-def test_every_kind_of_timing_is_answered_as_it_was_written(api: Gateway, timing: dict[str, Any]) -> None:
+def test_every_kind_of_timing_is_shown_as_it_was_written(api: Gateway, timing: dict[str, Any]) -> None:
     """Every kind of timing is shown as the client wrote it."""
     body = {"name": "x", "task": {"type": "report"}, **timing}
     assert api.send("POST", "/v1/schedules", body).status == 201
@@ -132,7 +132,7 @@ def test_a_name_that_is_taken_is_a_conflict(api: Gateway) -> None:
         ({"cron": "cron(0 0 1 1 ? 2020)", "dialect": "eventbridge"}, "cron"),
     ],
 )
-def test_a_schedule_that_cannot_be_is_refused_and_nothing_is_created(
+def test_an_invalid_schedule_is_rejected_and_nothing_is_created(
     api: Gateway, fields: dict[str, Any], field: str
 ) -> None:
     """An error for an invalid schedule returns 422 and names the field, and no schedule is created."""
@@ -141,7 +141,7 @@ def test_a_schedule_that_cannot_be_is_refused_and_nothing_is_created(
     assert api.send("GET", "/v1/schedules").body["schedules"] == []
 
 
-def test_a_payload_is_refused_as_in_a_task(api: Gateway) -> None:
+def test_an_invalid_payload_of_a_schedule_is_rejected(api: Gateway) -> None:
     """A schedule's payload with NaN, too many digits, lone surrogates or deep nesting is refused by field name."""
     for text, field in (
         ("NaN", "task.payload"),
@@ -170,7 +170,7 @@ def test_an_unknown_schedule_is_not_found(api: Gateway, name: str) -> None:
     }
 
 
-def test_another_owners_schedule_does_not_exist(api: Gateway) -> None:
+def test_another_owners_schedule_cannot_be_read_changed_run_or_deleted(api: Gateway) -> None:
     """Another owner's schedule cannot be read, changed, run or deleted, and is not listed."""
     created(api)
     other = {"x-duetime-owner": "other"}
@@ -203,7 +203,7 @@ def test_schedules_are_listed_page_by_page(api: Gateway) -> None:
     assert (strange.status, "next_token" in strange.faults) == (400, True)
 
 
-def test_a_change_takes_effect_and_moves_the_revision(api: Gateway) -> None:
+def test_an_update_changes_the_given_fields_and_increases_the_revision(api: Gateway) -> None:
     """An update changes the given fields, keeps other fields, increases the revision, and recomputes the next time."""
     before = created(api)
     answer = api.send("PATCH", PATH, {"cron": "0 5 * * *", "overlap": "allow_all"})
@@ -216,7 +216,7 @@ def test_a_change_takes_effect_and_moves_the_revision(api: Gateway) -> None:
     assert answer.headers["ETag"].startswith(f'"{after["version"]}-')
 
 
-def test_a_new_timing_takes_the_place_of_the_old_one(api: Gateway) -> None:
+def test_a_timing_of_another_kind_replaces_the_previous_timing(api: Gateway) -> None:
     """A timing of another kind replaces the previous timing, and the time zone stays."""
     created(api)
     after = api.send("PATCH", PATH, {"rate": "2 hours"}).body
@@ -226,7 +226,7 @@ def test_a_new_timing_takes_the_place_of_the_old_one(api: Gateway) -> None:
     assert api.send("PATCH", PATH, {"permanent": {}}).body["permanent"] == {"gap_seconds": 60}
 
 
-def test_the_task_of_a_schedule_is_merged(api: Gateway) -> None:
+def test_an_update_merges_the_fields_of_a_schedules_task(api: Gateway) -> None:
     """An update merges the fields of a schedule's task (RFC 7396), removes null fields, and replaces the payload."""
     created(api, task={**NIGHTLY["task"], "retry": {"max_attempts": 9, "max_seconds": 60}, "lock": {"key": "db"}})
     patch = {"retry": {"max_seconds": 50}, "lock": None, "tags": {"team": None, "x": "y"}, "timeout_seconds": 7}
@@ -239,7 +239,7 @@ def test_the_task_of_a_schedule_is_merged(api: Gateway) -> None:
     assert controlled(api, "run").body["payload"] == {"b": None}
 
 
-def test_a_target_is_merged_with_one_of_its_kind_and_replaced_by_another(api: Gateway) -> None:
+def test_an_update_merges_a_target_of_the_same_kind_and_replaces_others(api: Gateway) -> None:
     """An update merges a target of the same kind and replaces a target of another kind."""
     created(api, task={"type": "report", "target": {"kind": "http", "url": "https://e.org/a", "phases": ["prepare"]}})
     merged = api.send("PATCH", PATH, {"task": {"target": {"url": "https://e.org/b"}}}).body["task"]["target"]
@@ -249,7 +249,7 @@ def test_a_target_is_merged_with_one_of_its_kind_and_replaced_by_another(api: Ga
     assert api.send("PATCH", PATH, {"task": {"target": None}}).body["task"]["target"] is None
 
 
-def test_what_is_read_is_refused_by_what_it_is_when_it_is_written_back(api: Gateway) -> None:
+def test_read_only_fields_in_an_update_are_rejected(api: Gateway) -> None:
     """Read-only fields in an update are refused, but the rest of a response, including nulls, can be sent back."""
     shown = created(api, task={"type": "report", "payload": {"a": None}})
     refused = api.send("PATCH", PATH, shown)
@@ -267,14 +267,14 @@ def test_what_is_read_is_refused_by_what_it_is_when_it_is_written_back(api: Gate
     }
 
 
-def test_the_zone_alone_is_changed(api: Gateway) -> None:
+def test_a_new_time_zone_keeps_the_local_times_of_the_schedule(api: Gateway) -> None:
     """If only the time zone changes, the schedule keeps its local times in the new zone."""
     created(api)
     after = api.send("PATCH", PATH, {"timezone": "Asia/Kolkata"}).body
     assert (after["cron"], after["next_at"]) == ("30 1 * * *", "2026-11-21T20:00:00.000Z")
 
 
-def test_a_bound_is_taken_off_by_null(api: Gateway) -> None:
+def test_null_removes_end_at_and_remaining_runs(api: Gateway) -> None:
     """Null removes `end_at` and `remaining_runs`."""
     created(api, end_at="2027-01-01T00:00:00Z", remaining_runs=5)
     after = api.send("PATCH", PATH, {"end_at": None, "remaining_runs": None}).body
@@ -282,7 +282,7 @@ def test_a_bound_is_taken_off_by_null(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE", "pause", "resume"])
-def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -> None:
+def test_a_change_of_a_schedule_with_an_earlier_etag_returns_412(api: Gateway, method: str) -> None:
     """A change with an earlier ETag in `If-Match` returns 412, and the schedule does not change."""
     created(api)
     api.send("PATCH", PATH, {"overlap": "allow_all"})
@@ -300,7 +300,7 @@ def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -
     assert (body["overlap"], body["state"]) == ("allow_all", state)
 
 
-def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:
+def test_a_deletion_returns_the_schedule_as_it_was(api: Gateway) -> None:
     """A deletion returns the schedule as it was, and its name can then be used again."""
     before = created(api)
     assert api.send("DELETE", PATH).body == before
@@ -309,7 +309,7 @@ def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:
     created(api)
 
 
-def test_a_paused_schedule_has_a_reason_and_nothing_to_come(api: Gateway) -> None:
+def test_a_paused_schedule_shows_its_reason_and_no_next_times(api: Gateway) -> None:
     """A paused schedule shows its reason and no next times, and a resumed schedule shows next times and no reason."""
     created(api)
     paused = controlled(api, "pause", {"reason": "no paper"}).body
@@ -325,7 +325,7 @@ def test_a_paused_schedule_has_a_reason_and_nothing_to_come(api: Gateway) -> Non
     assert controlled(api, "pause", {"reason": "x" * 257}).status == 422
 
 
-def test_a_schedule_is_run_once_now(api: Gateway) -> None:
+def test_a_manual_run_creates_a_task_and_does_not_change_the_timing(api: Gateway) -> None:
     """A manual run returns 201 with its task, and the schedule's timing does not change."""
     before = created(api)
     answer = controlled(api, "run")
@@ -344,7 +344,7 @@ def test_a_schedule_is_run_once_now(api: Gateway) -> None:
     assert api.send("GET", PATH).body["next_at"] == before["next_at"]
 
 
-def test_a_task_by_itself_belongs_to_no_schedule(api: Gateway) -> None:
+def test_a_task_without_a_schedule_shows_null_as_its_schedule(api: Gateway) -> None:
     """A task without a schedule shows null as its `schedule`."""
     assert api.create()["schedule"] is None
 
@@ -368,7 +368,7 @@ def test_a_backfill_is_created_read_listed_and_cancelled(api: Gateway) -> None:
         assert (unknown.status, unknown.problem["code"]) == (404, "backfill_not_found")
 
 
-def test_the_end_of_a_period_is_not_part_of_it(api: Gateway) -> None:
+def test_a_period_includes_its_start_but_not_its_end(api: Gateway) -> None:
     """Periods of backfills and lists include an occurrence at `scheduled_after`, but none at `scheduled_before`."""
     created(api, cron="0 * * * *", timezone="UTC")
     hour = NOW // HOUR * HOUR
@@ -380,7 +380,7 @@ def test_the_end_of_a_period_is_not_part_of_it(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("period", [(NOW - HOUR, NOW - 2 * HOUR), (NOW - HOUR, NOW - HOUR), (NOW - HOUR, NOW + HOUR)])
-def test_a_backfill_that_cannot_be_is_refused(api: Gateway, period: tuple[int, int]) -> None:
+def test_a_backfill_of_an_invalid_period_is_rejected(api: Gateway, period: tuple[int, int]) -> None:
     """Backfills for reversed, empty and future periods are refused."""
     created(api)
     body = {"scheduled_after": to_iso(period[0]), "scheduled_before": to_iso(period[1])}
@@ -388,7 +388,7 @@ def test_a_backfill_that_cannot_be_is_refused(api: Gateway, period: tuple[int, i
     assert (answer.status, "scheduled_before" in answer.faults) == (422, True)
 
 
-def test_occurrences_tell_their_tasks(api: Gateway, clock: StandingClock) -> None:
+def test_placed_occurrences_show_their_task_and_skipped_ones_a_reason(api: Gateway, clock: StandingClock) -> None:
     """Placed occurrences have a task id and a state, future ones have neither, and skipped ones have a reason."""
     api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
     created(api, cron="0 * * * *", timezone="UTC", calendars=["uk"])
@@ -439,7 +439,7 @@ def test_a_preview_creates_nothing_and_reads_calendars(api: Gateway) -> None:
     assert api.send("GET", "/v1/schedules").body["schedules"] == []
 
 
-def test_what_is_previewed_is_what_is_shown_of_the_schedule(api: Gateway) -> None:
+def test_a_preview_shows_the_same_times_as_the_schedule(api: Gateway) -> None:
     """A preview and the schedule itself show the same times, even when London's clocks go forward."""
     timing = {"cron": "30 1 * * *", "timezone": "Europe/London", "start_at": "2027-03-27T00:00:00Z"}
     previewed = api.send("POST", "/v1/schedules/preview", {**timing, "count": 5}).body["occurrences"]
@@ -447,7 +447,7 @@ def test_what_is_previewed_is_what_is_shown_of_the_schedule(api: Gateway) -> Non
     assert [each["runs"] for each in previewed] == [True, False, True, True, True]
 
 
-def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
+def test_a_calendar_is_set_read_listed_and_deleted(api: Gateway) -> None:
     """A calendar can be set, read, listed and deleted, and a second PUT replaces it completely."""
     body = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
     put = api.send("PUT", "/v1/calendars/uk", body)
@@ -465,7 +465,7 @@ def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
     assert (gone.status, gone.problem["code"]) == (404, "calendar_not_found")
 
 
-def test_an_icalendar_file_is_put(api: Gateway) -> None:
+def test_all_day_events_of_an_icalendar_file_become_dates(api: Gateway) -> None:
     """All-day events of an iCalendar file become dates, and an invalid file is refused with the field."""
     headers = {"content-type": "text/calendar; charset=utf-8"}
     put = api.send("PUT", "/v1/calendars/uk", raw=ICS, headers=headers, query="timezone=Europe/London")
@@ -479,7 +479,7 @@ def test_an_icalendar_file_is_put(api: Gateway) -> None:
     assert api.send("PUT", "/v1/calendars/uk", raw=ICS, headers={"content-type": "text/plain"}).status == 415
 
 
-def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
+def test_a_calendar_that_a_schedule_uses_cannot_be_deleted(api: Gateway) -> None:
     """Deleting a calendar that a schedule uses returns 409 with the schedule's name, until the schedule is deleted."""
     api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sun"]})
     created(api, calendars=["uk"])
@@ -493,7 +493,7 @@ def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
     assert api.send("DELETE", "/v1/calendars/uk").status == 200
 
 
-def test_another_owners_calendar_does_not_exist(api: Gateway) -> None:
+def test_another_owners_calendar_cannot_be_read_deleted_or_used(api: Gateway) -> None:
     """Another owner's calendar cannot be read, deleted or used in a schedule."""
     api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sun"]})
     other = {"x-duetime-owner": "other"}
@@ -516,13 +516,13 @@ def test_another_owners_calendar_does_not_exist(api: Gateway) -> None:
         (f"{PATH}/occurrences", "scheduled_before=2020-01-01T00:00:00Z"),
     ],
 )
-def test_a_bad_parameter_is_named(api: Gateway, path: str, query: str) -> None:
+def test_an_error_for_an_invalid_query_parameter_names_the_parameter(api: Gateway, path: str, query: str) -> None:
     """An error for an invalid query parameter returns 400 and names the parameter."""
     answer = api.send("GET", path, query=query)
     assert (answer.status, answer.problem["errors"][0]["field"]) == (400, query.partition("=")[0])
 
 
-def test_a_schedule_of_one_second_runs_at_once(api: Gateway) -> None:
+def test_occurrences_of_a_schedule_every_second_are_placed_at_its_creation(api: Gateway) -> None:
     """The first occurrences of a schedule with one per second are placed at its creation, before the next tick."""
     created(api, cron="* * * * * *", task={"type": "report", "tags": {"x": "y"}})
     placed = api.send("GET", "/v1/tasks", query="tag=x:y&order=asc&limit=5").body["tasks"]
@@ -601,20 +601,20 @@ def test_a_page_of_schedules_reads_a_limited_number(api: Gateway, monkeypatch: p
         ("name_prefix=", "name_prefix"),
     ],
 )
-def test_a_filter_of_schedules_that_none_can_match_is_refused(api: Gateway, query: str, parameter: str) -> None:
+def test_an_error_for_an_invalid_schedule_filter_names_the_parameter(api: Gateway, query: str, parameter: str) -> None:
     """An error for an invalid filter names the parameter."""
     answer = api.send("GET", "/v1/schedules", query=query)
     assert (answer.status, set(answer.faults)) == (400, {parameter})
 
 
-def test_a_page_token_belongs_to_its_filter(api: Gateway) -> None:
+def test_a_page_token_is_rejected_with_another_filter(api: Gateway) -> None:
     """A page token is refused with another filter, so that no schedule is missed."""
     some_schedules(api)
     token = api.send("GET", "/v1/schedules", query="type=mail&limit=2").body["next_token"]
     assert api.send("GET", "/v1/schedules", query=f"type=report&limit=2&next_token={token}").status == 400
 
 
-def test_a_run_by_request_has_a_payload_and_a_time_of_its_own(api: Gateway) -> None:
+def test_a_manual_run_can_have_its_own_payload_and_due_time(api: Gateway) -> None:
     """A manual run can have its own payload, even null, and its own due time.
 
     The schedule's payload does not change.
@@ -642,7 +642,7 @@ def test_a_run_by_request_has_a_payload_and_a_time_of_its_own(api: Gateway) -> N
         ({"type": "mail"}, "type"),
     ],
 )
-def test_a_run_that_no_task_can_be_is_refused(api: Gateway, body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_manual_run_names_the_field(api: Gateway, body: dict[str, Any], field: str) -> None:
     """An error for an invalid manual run names the field, and no task is created."""
     created(api)
     before = api.listed()
@@ -651,7 +651,7 @@ def test_a_run_that_no_task_can_be_is_refused(api: Gateway, body: dict[str, Any]
     assert api.listed() == before
 
 
-def test_a_schedule_of_topologies_has_one_graph(api: Gateway) -> None:
+def test_a_manual_run_of_a_topology_cannot_have_its_own_payload(api: Gateway) -> None:
     """A manual run of a topology's schedule can have its own time, but not its own payload."""
     graph = {"nodes": {"a": {"type": "echo"}}}
     task = {"type": "graph", "target": {"kind": "topology"}, "payload": graph}

@@ -40,7 +40,7 @@ def test_an_owner_reads_its_own_secret(api: Gateway) -> None:
     assert found["ann"] != found["bob"]
 
 
-def test_anybody_reads_the_public_keys_of_an_owner(api: Gateway) -> None:
+def test_anyone_reads_the_public_keys_of_an_owner(api: Gateway) -> None:
     """Anyone can read both public keys of an owner and the time of the next rotation, but no secret."""
     now = Stack.faked().clock.now()
     keys = SigningKeys.parse(SECRET).rotated(OTHER, now, days=30)
@@ -60,20 +60,20 @@ def test_anybody_reads_the_public_keys_of_an_owner(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "owner=", "owner=a%20b", "owner=a%23b", f"owner={'a' * 257}", "owner=a&all=1"])
-def test_public_keys_are_those_of_one_owner(api: Gateway, query: str) -> None:
+def test_a_request_for_public_keys_of_an_invalid_owner_is_rejected(api: Gateway, query: str) -> None:
     """A request for the public keys of an invalid owner is refused, and the error names the parameter."""
     refused = api.send("GET", KEYS, query=query)
     assert refused.status == 400
     assert refused.problem["errors"][0]["field"] in {"owner", "all"}
 
 
-def test_without_a_signing_secret_there_are_none(api: Gateway) -> None:
+def test_secrets_and_public_keys_are_empty_without_a_signing_secret(api: Gateway) -> None:
     """If the deployment has no signing secret, the lists of secrets and public keys are empty."""
     assert api.send("GET", PATH).body == {"secrets": [], "rotates_at": None}
     assert api.send("GET", KEYS, query="owner=ann").body == {"owner": "ann", "keys": [], "rotates_at": None}
 
 
-def test_a_secret_that_cannot_be_read_is_a_503(api: Gateway) -> None:
+def test_an_unreadable_signing_secret_returns_503(api: Gateway) -> None:
     """If the signing secret cannot be read, the response is 503, as for every temporary AWS error."""
     Stack.faked({Variable.SIGNING_SECRET: "gone"}, {"signing": SECRET})
     assert api.send("GET", PATH).status == 503

@@ -75,7 +75,7 @@ def test_a_name_may_have_slashes_and_percent_signs(ops: Gateway, name: str) -> N
     assert ops.send("GET", path).body["name"] == name
 
 
-def test_what_was_read_of_a_switch_may_be_sent_back_with_its_key(ops: Gateway) -> None:
+def test_a_switch_can_be_sent_back_with_its_scope_and_name(ops: Gateway) -> None:
     """A switch can be sent back with its scope and name, which must match the path."""
     key = {"scope": "type", "name": "report"}
     assert ops.send("PUT", REPORTS, {**STOP, **key}).status == 200
@@ -103,7 +103,7 @@ def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
     assert replace(ops, headers={}).send("GET", PATH).body["circuits"] == []
 
 
-def test_only_operators_switch_for_all(ops: Gateway) -> None:
+def test_only_operators_set_switches_other_than_their_own(ops: Gateway) -> None:
     """Only operators can set or delete switches, except that each owner can change its own switch."""
     other = replace(ops, headers={"X-Duetime-Owner": "ann"})
     for path in (REPORTS, ALL, f"{PATH}/owner/bob"):
@@ -115,7 +115,7 @@ def test_only_operators_switch_for_all(ops: Gateway) -> None:
     assert other.send("DELETE", ANN).status == 200
 
 
-def test_owners_cannot_take_the_room_of_operators(ops: Gateway) -> None:
+def test_operators_can_set_switches_beyond_the_maximum_for_owners(ops: Gateway) -> None:
     """Operators can set any switch, even if the maximum number of owners have a switch."""
     for number in range(MAX_SWITCHES):
         owner = f"owner-{number}"
@@ -143,7 +143,7 @@ def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> N
     assert ann.send("GET", ANN).status == 404
 
 
-def test_an_operator_lifts_what_an_owner_has_stopped(ops: Gateway) -> None:
+def test_an_operator_can_delete_an_owners_switch(ops: Gateway) -> None:
     """An operator can delete an owner's switch, and the response shows it."""
     assert replace(ops, headers={"X-Duetime-Owner": "ann"}).send("PUT", ANN, STOP).status == 200
     assert ops.send("DELETE", ANN).body["updated_by"] == "ann"
@@ -182,21 +182,21 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "field"), BAD)
-def test_a_bad_switch_is_refused_by_name(ops: Gateway, body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_switch_names_the_field(ops: Gateway, body: dict[str, Any], field: str) -> None:
     """An error for an invalid switch names the field, and no switch is stored."""
     refused = ops.send("PUT", REPORTS, body)
     assert (refused.status, list(refused.faults)) == (422, [field])
     assert ops.send("GET", PATH).body["switches"] == []
 
 
-def test_all_tasks_together_cannot_be_capped(ops: Gateway) -> None:
+def test_the_switch_for_all_tasks_cannot_limit_their_number(ops: Gateway) -> None:
     """The switch for all tasks cannot limit their number, because every task would have to write one item."""
     refused = ops.send("PUT", ALL, CAP)
     assert (refused.status, list(refused.faults)) == (422, ["max_concurrent"])
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "null", '{"scope": "\\ud800"}', '{"scope": NaN}', "{", "[" * 10_000])
-def test_a_body_that_is_no_switch_is_refused(ops: Gateway, raw: str) -> None:
+def test_a_body_that_is_not_a_switch_returns_a_client_error(ops: Gateway, raw: str) -> None:
     """A body that is not a switch returns a client error."""
     assert 400 <= ops.send("PUT", REPORTS, raw=raw).status < 500
 
@@ -215,7 +215,7 @@ def test_a_body_that_is_no_switch_is_refused(ops: Gateway, raw: str) -> None:
         ("all/report", "name"),
     ],
 )
-def test_a_path_that_names_no_switch_is_refused_by_name(ops: Gateway, key: str, field: str) -> None:
+def test_an_error_for_an_invalid_switch_path_names_the_field(ops: Gateway, key: str, field: str) -> None:
     """An error for an invalid switch path names the path's field."""
     for method, body in (("GET", None), ("PUT", STOP), ("DELETE", None)):
         refused = ops.send(method, f"{PATH}/{key}", body)

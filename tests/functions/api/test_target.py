@@ -39,7 +39,7 @@ def asked_of(api: Gateway, url: str, queries: list[str]) -> str:
     return f"/v1/tasks/{task['id']}/query"
 
 
-def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: Receiver) -> None:
+def test_a_query_passes_on_the_endpoints_status_and_json(api: Gateway, receiver: Receiver) -> None:
     """A query sends `GET url?action=status` with the task id, and passes on the response's status and JSON."""
     receiver.answers["GET", "/job?team=dba&action=status"] = (200, b'{"rows": [1, 2.50]}')
     path = asked_of(api, f"{receiver.url}/job?team=dba", ["status", "summary"])
@@ -60,7 +60,7 @@ def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: R
         (200, b"\xff", "\ufffd"),
     ],
 )
-def test_whatever_an_endpoint_answers_is_its_answer(
+def test_errors_redirects_and_other_responses_are_passed_on(
     api: Gateway, receiver: Receiver, status: int, text: bytes, body: object
 ) -> None:
     """Error responses, redirects and responses that are not JSON are passed on, too."""
@@ -69,7 +69,7 @@ def test_whatever_an_endpoint_answers_is_its_answer(
     assert (answer.status, answer.body) == (200, {"status": status, "body": body})
 
 
-def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_queries_have_different_ids(api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two queries have different ids, because a receiver that deduplicates by id would not answer the second one."""
     ids: list[str] = []
 
@@ -87,7 +87,7 @@ def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypa
 @pytest.mark.parametrize(
     "target", [{"kind": "handler"}, {"kind": "http", "url": "https://example.org/", "queries": ["progress"]}]
 )
-def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict[str, object]) -> None:
+def test_a_query_that_the_target_does_not_list_is_a_conflict(api: Gateway, target: dict[str, object]) -> None:
     """A query that a target does not list is a conflict that names the query; handlers have no queries."""
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     answer = api.send("POST", f"/v1/tasks/{task['id']}/query", {"action": "status"})
@@ -98,7 +98,9 @@ def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict
 @pytest.mark.parametrize(
     "body", [{}, {"action": "run"}, {"action": ""}, {"action": None}, {"action": "status", "x": 1}]
 )
-def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, body: dict[str, object]) -> None:
+def test_an_error_for_an_unknown_query_names_the_query(
+    api: Gateway, receiver: Receiver, body: dict[str, object]
+) -> None:
     """An unknown query is refused by name, and the endpoint is not called."""
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), body)
     assert (answer.status, answer.problem["code"]) == (422, "fields_invalid")
@@ -106,7 +108,7 @@ def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, b
     assert receiver.requests == []
 
 
-def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> None:
+def test_a_query_for_another_owners_task_returns_404(api: Gateway, receiver: Receiver) -> None:
     """A query for another owner's task returns 404, and the endpoint is not called."""
     path = asked_of(api, receiver.url, ["status"])
     answer = api.send("POST", path, {"action": "status"}, headers={"X-Duetime-Owner": "mallory"})
@@ -114,20 +116,20 @@ def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> Non
     assert receiver.requests == []
 
 
-def test_an_endpoint_that_is_not_there_is_a_bad_gateway(api: Gateway) -> None:
+def test_a_query_returns_502_if_nothing_listens_at_the_endpoint(api: Gateway) -> None:
     """If nothing listens at the endpoint, a query returns 502 with an error code."""
     answer = api.send("POST", asked_of(api, "http://127.0.0.1:1/", ["status"]), {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
 
 
-def test_an_answer_that_is_too_large_is_a_bad_gateway(api: Gateway, receiver: Receiver) -> None:
+def test_a_query_with_a_response_that_is_too_large_returns_502(api: Gateway, receiver: Receiver) -> None:
     """A query whose response is larger than 64 KB returns 502, and the response is not passed on."""
     receiver.answers["GET", "/?action=summary"] = (200, b"x" * 65_537)
     answer = api.send("POST", asked_of(api, f"{receiver.url}/", ["summary"]), {"action": "summary"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
 
 
-def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
+def test_a_query_to_an_endpoint_that_does_not_answer_returns_504(
     api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A query to an endpoint that does not answer returns 504 with its own code, before the gateway's time limit."""
@@ -137,7 +139,7 @@ def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
     assert (answer.status, answer.problem["code"]) == (504, "target_timeout")
 
 
-def test_a_signing_key_that_cannot_be_read_is_our_own_trouble(
+def test_a_query_returns_503_if_the_signing_secret_cannot_be_read(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway, receiver: Receiver
 ) -> None:
     """If the signing secret cannot be read, a query returns 503, and the endpoint is not called."""

@@ -71,7 +71,7 @@ def test_a_task_is_run_now(api: Gateway) -> None:
         assert api.send("GET", f"/v1/tasks/{task['id']}").body == answer.body
 
 
-def test_a_failed_task_is_tried_again(api: Gateway, clock: StandingClock) -> None:
+def test_a_retried_task_has_all_its_attempts_again(api: Gateway, clock: StandingClock) -> None:
     """A failed task that is retried has all its attempts again and no error, and its fence numbers continue."""
     task = api.create()
     failed = ended_by_a_worker(task["id"], clock, BOOM)
@@ -85,7 +85,7 @@ def test_a_failed_task_is_tried_again(api: Gateway, clock: StandingClock) -> Non
     assert again.body | expected == again.body
 
 
-def test_what_a_lost_answer_told_is_told_again(api: Gateway, clock: StandingClock) -> None:
+def test_a_repeated_action_returns_the_current_task_without_effect(api: Gateway, clock: StandingClock) -> None:
     """A repeated resume, run or retry returns 200 with the current task, and has no effect."""
     resumed, started, failed = api.create(LATER), api.create(LATER), api.create()
     act(api, resumed, "pause")
@@ -102,9 +102,7 @@ def test_what_a_lost_answer_told_is_told_again(api: Gateway, clock: StandingCloc
         assert (again.status, again.body["state"], again.body) == (200, "running", before)
 
 
-def test_a_request_that_is_sent_again_with_its_version_is_answered_as_before(
-    api: Gateway, clock: StandingClock
-) -> None:
+def test_a_repeated_pause_or_cancel_with_the_same_version_succeeds(api: Gateway, clock: StandingClock) -> None:
     """A repeated pause or cancel with the same `If-Match` succeeds, although the first request changed the version."""
     for action, body, requested in (("pause", {}, "pause"), ("cancel", {"force": True}, "cancel")):
         task = api.create()
@@ -127,7 +125,7 @@ def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> Non
     assert (again.status, again.problem["code"]) == (409, "state_conflict")
 
 
-def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClock) -> None:
+def test_a_rollback_that_the_target_does_not_support_is_a_conflict(api: Gateway, clock: StandingClock) -> None:
     """Rolling back a task whose target does not support rollback is a conflict that says so."""
     task = api.create({"type": "report", "target": {"kind": "http", "url": "https://example.org/"}})
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
@@ -144,7 +142,7 @@ def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClo
         *[(action, "running") for action in ("retry", "rollback")],
     ],
 )
-def test_what_the_state_does_not_allow_is_a_conflict_that_names_it(
+def test_an_action_that_the_state_does_not_allow_is_a_conflict(
     api: Gateway, clock: StandingClock, action: str, state: str
 ) -> None:
     """An action that the task's state does not allow returns 409 with the state, and the task does not change."""
@@ -162,7 +160,7 @@ def test_what_the_state_does_not_allow_is_a_conflict_that_names_it(
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_an_action_takes_a_reason_and_nothing_else(api: Gateway, action: str) -> None:
+def test_an_action_accepts_only_a_reason_in_its_body(api: Gateway, action: str) -> None:
     """An action's body may be missing or empty; fields other than `reason` are refused by name."""
     task = api.create(LATER)
     for request, status, field in (
@@ -183,7 +181,7 @@ def test_an_action_takes_a_reason_and_nothing_else(api: Gateway, action: str) ->
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_an_action_is_for_the_version_that_it_names(api: Gateway, clock: StandingClock, action: str) -> None:
+def test_an_action_for_another_version_returns_412(api: Gateway, clock: StandingClock, action: str) -> None:
     """An action for another version returns 412 and changes nothing, and an invalid `If-Match` returns 400."""
     task = api.create({**LATER, "target": UNDOABLE})
     if action == "resume":
@@ -216,7 +214,7 @@ def test_another_owners_task_cannot_be_controlled(api: Gateway, action: str) -> 
 
 
 @pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
-def test_an_action_is_taken_by_post_only(api: Gateway, action: str) -> None:
+def test_an_action_accepts_only_post(api: Gateway, action: str) -> None:
     """An action's path returns 405 for all methods except POST."""
     answer = api.send("GET", f"/v1/tasks/{api.create(LATER)['id']}/{action}")
     assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")

@@ -82,7 +82,7 @@ def _among(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
     return {name: told.get(name) for name in wanted}
 
 
-def test_the_example_says_all_there_is_to_say() -> None:
+def test_the_example_has_every_field_of_a_creation() -> None:
     """The example has every field of a creation except its time, and no default values."""
     assert set(FULL) == set(TaskCreate.model_fields) - WHEN - set(DEBOUNCE) - set(LOCKS) - OF_ANOTHER
     defaults = TaskCreate(type="other").model_dump(mode="json")
@@ -96,7 +96,7 @@ def test_the_forms_of_a_task_have_the_same_options() -> None:
     assert set(TASK_OPTIONS) <= set(TaskChanges.__annotations__)
 
 
-def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
+def test_a_task_is_shown_and_listed_as_it_was_created(api: Gateway) -> None:
     """A task is shown and listed with every field as it was created."""
     created = api.create(FULL)
     assert _among(created, KEPT) == KEPT
@@ -105,14 +105,14 @@ def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
     assert _among(listed, LISTED) == LISTED
 
 
-def test_a_debounced_task_is_answered_as_it_was_created(api: Gateway) -> None:
+def test_a_debounced_task_is_shown_as_it_was_created(api: Gateway) -> None:
     """A debounced task shows `debounce` as it was created."""
     created = api.create({"type": "report", **DEBOUNCE})
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, DEBOUNCE) == DEBOUNCE
     assert created["unique"] is None
 
 
-def test_several_locks_are_answered_and_listed_as_they_were_given(api: Gateway) -> None:
+def test_several_locks_are_shown_and_listed_as_they_were_given(api: Gateway) -> None:
     """Every form of a task shows `locks` as they were given, and tasks with fewer locks omit the field."""
     created = api.create({"type": "report", "delay_seconds": 60, **LOCKS})
     path = f"/v1/tasks/{created['id']}"
@@ -151,7 +151,7 @@ def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -
     assert node.spec == task_spec(request_json.read(json.dumps(PART)))
 
 
-def test_a_task_without_a_name_is_written_back_as_it_was_read(api: Gateway) -> None:
+def test_a_null_name_is_accepted_in_creations_and_updates(api: Gateway) -> None:
     """A name that is null is accepted in creations, and removes the name in updates."""
     task = api.create({"type": "report", "name": None, "lock": None, "callback_url": None, "delay_seconds": 60})
     assert (task["name"], task["lock"], task["callback_url"]) == (None, None, None)

@@ -21,7 +21,7 @@ UNKNOWN = TaskId.of(NOW, 7, 42)
 DUE = "2026-11-21T11:33:07.250+09:00"
 
 
-def test_a_created_task_is_answered_and_found(api: Gateway) -> None:
+def test_a_created_task_is_returned_and_can_be_read(api: Gateway) -> None:
     """A creation returns 201 with id, location and version, and the same task can be read at the location."""
     answer = api.send(
         "POST", "/v1/tasks", {"type": "report", "payload": {"month": "2026-11"}, "due_at": DUE, "name": "Nov"}
@@ -37,7 +37,7 @@ def test_a_created_task_is_answered_and_found(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 3_000, 500_000, 1_048_574])
-def test_a_payload_of_any_size_comes_back(api: Gateway, size: int) -> None:
+def test_a_payload_of_any_size_is_returned_unchanged(api: Gateway, size: int) -> None:
     """A payload of any size is returned unchanged, wherever it is stored."""
     # The text cannot be compressed, so that it is stored outside the record.
     payload = "".join(chr(33 + (index * index // 7) % 900) for index in range(size // 2))
@@ -49,7 +49,7 @@ def test_a_payload_of_any_size_comes_back(api: Gateway, size: int) -> None:
     assert api.send("POST", f"/v1/tasks/{task['id']}/cancel").body["payload"] == payload
 
 
-def test_a_small_payload_needs_no_client_of_s3(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_payload_creates_no_s3_client(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """The S3 client, which takes an eighth of the start time, is created only for payloads in the bucket."""
     made: list[object] = []
     make = Clients.s3
@@ -77,7 +77,7 @@ def test_a_due_time_in_the_past_is_accepted(api: Gateway, at: str) -> None:
 
 
 @pytest.mark.parametrize("due", [{"due_at": "2036-11-22T02:33:07.251Z"}, {"due_at": "9999-12-31T23:59:59.999Z"}])
-def test_a_due_time_beyond_ten_years_is_named(api: Gateway, due: dict[str, str]) -> None:
+def test_a_due_time_more_than_ten_years_ahead_is_rejected(api: Gateway, due: dict[str, str]) -> None:
     """A due time more than ten years ahead is refused, and the error names the field."""
     api.create({"type": "report", "due_at": "2036-11-21T02:33:07.250Z"})
     answer = api.send("POST", "/v1/tasks", {"type": "report", **due})
@@ -85,7 +85,7 @@ def test_a_due_time_beyond_ten_years_is_named(api: Gateway, due: dict[str, str])
     assert len(api.listed()) == 1
 
 
-def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
+def test_another_owners_task_is_not_listed_and_returns_404(api: Gateway) -> None:
     """Another owner's task is not listed, and reading, changing or cancelling it returns 404."""
     task = api.create({"type": "report", "delay_seconds": 60}, {"X-Duetime-Owner": "mine"})
     path = f"/v1/tasks/{task['id']}"
@@ -97,13 +97,13 @@ def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("text", [str(UNKNOWN), "1", str(UNKNOWN).lower(), "%00", "..", "a" * 5_000, "ä", "8" * 26])
-def test_what_is_no_id_is_no_task(api: Gateway, text: str) -> None:
+def test_unknown_and_invalid_task_ids_return_404(api: Gateway, text: str) -> None:
     """An unknown id and an invalid id both return 404."""
     for answer in (api.send("GET", f"/v1/tasks/{text}"), api.send("POST", f"/v1/tasks/{text}/cancel")):
         assert (answer.status, answer.problem["status"]) == (404, 404)
 
 
-def test_a_known_version_is_not_sent_again(api: Gateway) -> None:
+def test_a_get_of_a_task_with_its_current_etag_returns_304(api: Gateway) -> None:
     """`If-None-Match` with the current ETag returns 304."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     same = api.send("GET", path, headers={"If-None-Match": 'W/"1"'})
@@ -112,7 +112,7 @@ def test_a_known_version_is_not_sent_again(api: Gateway) -> None:
     assert api.send("GET", path, headers={"If-None-Match": '"1"'}).status == 200
 
 
-def test_an_outcome_may_be_kept_by_its_reader(api: Gateway) -> None:
+def test_an_ended_task_may_be_cached_privately(api: Gateway) -> None:
     """Caches may store an ended task privately, but must not store an open task."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     api.send("POST", f"{path}/cancel")
@@ -120,7 +120,7 @@ def test_an_outcome_may_be_kept_by_its_reader(api: Gateway) -> None:
         assert api.send("GET", path, headers=headers).headers["Cache-Control"] == "private, no-cache"
 
 
-def test_a_change_is_seen_and_counted(api: Gateway) -> None:
+def test_an_update_can_change_every_field_and_increases_the_version(api: Gateway) -> None:
     """Before a task starts, an update can change every field, keeps omitted fields, and increases the version."""
     task = api.create({"type": "report", "delay_seconds": 60, "name": "old", "tags": {"a": "b"}, "payload": 1})
     path = f"/v1/tasks/{task['id']}"
@@ -164,14 +164,14 @@ def test_a_change_for_another_version_is_refused(api: Gateway) -> None:
     assert api.send("PATCH", path, {"name": "x"}, {"If-Match": "*"}).status == 200
 
 
-def test_a_change_beyond_ten_years_is_named(api: Gateway) -> None:
+def test_an_update_to_a_due_time_beyond_ten_years_is_rejected(api: Gateway) -> None:
     """An update has the same limit of ten years for the due time as a creation."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     answer = api.send("PATCH", path, {"due_at": "2037-01-01T00:00:00Z"})
     assert (answer.status, list(answer.faults)) == (422, ["due_at"])
 
 
-def test_cancelling_answers_the_cancelled_task_every_time(api: Gateway) -> None:
+def test_a_second_cancel_returns_the_cancelled_task_unchanged(api: Gateway) -> None:
     """A second cancel returns the cancelled task unchanged, and an update of a cancelled task is a conflict."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     first, again = api.send("POST", f"{path}/cancel"), api.send("POST", f"{path}/cancel")
@@ -196,7 +196,7 @@ def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, cloc
         assert "running" in answer.problem["detail"]
 
 
-def test_a_running_task_is_asked_to_stop_by_force(api: Gateway, clock: StandingClock) -> None:
+def test_a_running_task_is_asked_to_stop_with_force(api: Gateway, clock: StandingClock) -> None:
     """With `force`, cancelling a running task returns 202 each time, and cancelling an unstarted task returns 200."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
@@ -208,7 +208,7 @@ def test_a_running_task_is_asked_to_stop_by_force(api: Gateway, clock: StandingC
     assert (taken.status, taken.body["state"], taken.body["requested_action"]) == (200, "cancelled", None)
 
 
-def test_force_is_held_to_owner_and_version(api: Gateway, clock: StandingClock) -> None:
+def test_a_cancel_with_force_requires_the_owner_and_the_version(api: Gateway, clock: StandingClock) -> None:
     """A cancel with `force` changes nothing for another owner, for another version, or if `force` is invalid."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
@@ -224,7 +224,7 @@ def test_force_is_held_to_owner_and_version(api: Gateway, clock: StandingClock) 
     assert api.send("GET", path).body["requested_action"] is None
 
 
-def test_a_page_goes_on_where_the_one_before_ended(api: Gateway) -> None:
+def test_pages_show_each_task_once_in_order_of_due_time(api: Gateway) -> None:
     """The pages of a list show each task once, ordered by due time in either direction."""
     ids = [api.create({"type": "report", "delay_seconds": 60 * number})["id"] for number in range(7)]
     for order, expected in (("asc", ids), ("desc", ids[::-1])):
@@ -293,7 +293,7 @@ def test_a_token_of_another_owner_or_list_is_refused(api: Gateway) -> None:
         assert (answer.status, list(answer.faults)) == (400, ["next_token"])
 
 
-def test_a_task_far_ahead_is_kept_whole(api: Gateway, clock: StandingClock) -> None:
+def test_a_task_due_in_years_can_be_read_long_after_its_creation(api: Gateway, clock: StandingClock) -> None:
     """A task that is due in years can be read and listed long after it was created."""
     task = api.create({"type": "report", "delay_seconds": 9 * 365 * 86_400})
     clock.at += 365 * DAY

@@ -67,7 +67,7 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
         ({"nodes": {"a": {"type": "x"}}, "color": "red"}, "color"),
     ],
 )
-def test_what_cannot_be_run_is_refused_by_name(api: Gateway, body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_topology_names_the_field(api: Gateway, body: dict[str, Any], field: str) -> None:
     """An error for an invalid topology names the field, and no task is created."""
     refused = api.send("POST", PATH, body)
     assert refused.status == 422
@@ -75,14 +75,14 @@ def test_what_cannot_be_run_is_refused_by_name(api: Gateway, body: dict[str, Any
     assert api.listed() == []
 
 
-def test_a_task_that_is_no_topology_is_not_found(api: Gateway) -> None:
+def test_a_task_that_is_not_a_topology_returns_404(api: Gateway) -> None:
     """All topology operations return 404 for a task that is not a topology."""
     task_id = api.create({"type": "report"})["id"]
     assert api.send("GET", f"{PATH}/{task_id}").status == 404
     assert {api.send("POST", f"{PATH}/{task_id}/{do}").status for do in ("retry", "cancel", "pause", "resume")} == {404}
 
 
-def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingClock) -> None:
+def test_each_nodes_end_releases_the_next_nodes_until_the_topology_ends(api: Gateway, clock: StandingClock) -> None:
     """After the plan, each node's end releases the next nodes, until the topology has its outcome."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
@@ -117,7 +117,7 @@ def test_the_nodes_of_a_topology_are_listed_by_their_parent(api: Gateway, clock:
     assert (refused.status, refused.faults) == (400, {"parent": "should be a task id"})
 
 
-def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
+def test_a_task_with_a_topology_target_has_the_graph_as_payload(api: Gateway) -> None:
     """A task with a topology target has the graph as its payload, which is validated as a graph."""
     target = {"kind": "topology"}
     made = api.create({"type": "nightly", "target": target, "payload": {"nodes": NODES}})
@@ -130,7 +130,7 @@ def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
     assert api.listed() == [made["id"]]
 
 
-def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) -> None:
+def test_an_attempt_at_a_topology_lasts_as_long_as_its_graph(api: Gateway) -> None:
     """An attempt at a topology lasts as long as its graph may take, because a shorter attempt would be retried."""
     target, bounded = {"kind": "topology"}, {"nodes": NODES, "timeout_seconds": 60}
     free = {"type": "nightly", "target": target, "payload": {"nodes": NODES}}
@@ -151,7 +151,7 @@ def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) 
         ({"payload": {"nodes": {"a": {"type": "x", "depends_on": ["a"]}}}}, "payload.nodes.a.depends_on"),
     ],
 )
-def test_another_graph_is_refused_as_the_first_one_would_be(api: Gateway, change: dict[str, Any], field: str) -> None:
+def test_an_update_with_an_invalid_graph_is_rejected(api: Gateway, change: dict[str, Any], field: str) -> None:
     """An update with an invalid graph is refused, and the payload does not change."""
     target = {"kind": "topology"}
     topology = api.create({"type": "nightly", "target": target, "payload": {"nodes": NODES}})["id"]
@@ -176,7 +176,7 @@ def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, cloc
 
 
 @pytest.mark.parametrize("path", [PATH, "/v1/tasks"])
-def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: StandingClock, path: str) -> None:
+def test_an_action_on_a_topology_affects_its_nodes_at_once(api: Gateway, clock: StandingClock, path: str) -> None:
     """Pausing, resuming or cancelling a topology, by either path, affects its nodes at once."""
 
     def states() -> set[str]:
@@ -198,7 +198,7 @@ def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: Stan
     assert states() == {"stopped"}
 
 
-def test_a_topology_is_controlled_only_at_the_version_that_is_meant(api: Gateway, clock: StandingClock) -> None:
+def test_an_action_on_another_version_of_a_topology_has_no_effect(api: Gateway, clock: StandingClock) -> None:
     """If `If-Match` names another version, an action on a topology has no effect."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
@@ -242,7 +242,7 @@ def test_topologies_are_listed_apart_from_other_tasks(api: Gateway) -> None:
     assert stranger.send("GET", PATH).body["topologies"] == []
 
 
-def test_the_tag_of_a_topology_changes_whenever_the_answer_does(api: Gateway, clock: StandingClock) -> None:
+def test_the_etag_of_a_topology_changes_when_a_node_changes(api: Gateway, clock: StandingClock) -> None:
     """A topology's ETag changes when a node changes, even if the topology's version does not."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
@@ -261,7 +261,7 @@ def test_the_tag_of_a_topology_changes_whenever_the_answer_does(api: Gateway, cl
     assert after.headers["ETag"] != tag
 
 
-def test_the_tag_of_a_topology_is_good_for_requests_that_change_it(api: Gateway, clock: StandingClock) -> None:
+def test_if_match_compares_only_the_version_of_a_topologys_task(api: Gateway, clock: StandingClock) -> None:
     """`If-Match` compares only the version of the topology's task, and not the state of its nodes."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
@@ -275,7 +275,7 @@ def test_the_tag_of_a_topology_is_good_for_requests_that_change_it(api: Gateway,
     assert api.send("POST", f"{path}/resume", headers={"If-Match": f"W/{seen.headers['ETag']}"}).status == 412
 
 
-def test_what_was_asked_of_a_topology_may_be_asked_again(api: Gateway, clock: StandingClock) -> None:
+def test_a_repeated_action_on_a_topology_returns_the_same_status(api: Gateway, clock: StandingClock) -> None:
     """Repeating an action on a topology returns the same status, and changes nothing."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     path = f"{PATH}/{task_id}"
@@ -347,7 +347,9 @@ for _ in range(70):
     ],
     ids=["nodes", "edges", "bytes", "depth", "twice", "cycle", "itself", "name"],
 )
-def test_what_is_too_much_is_refused_by_name(api: Gateway, nodes: dict[str, Any], field: str, said: str) -> None:
+def test_a_graph_above_a_limit_is_rejected_with_the_field(
+    api: Gateway, nodes: dict[str, Any], field: str, said: str
+) -> None:
     """An error for a graph that exceeds a limit has the field and the reason, and no task is created."""
     refused = api.send("POST", PATH, {"nodes": nodes})
     assert refused.status == 422
@@ -377,7 +379,7 @@ def test_nodes_are_listed_in_pages_in_the_order_of_the_graph(api: Gateway, clock
         assert (found[0]["task_id"] is not None) == begun
 
 
-def test_a_page_of_nodes_reads_no_other_node(api: Gateway, clock: StandingClock, session: FakeSession) -> None:
+def test_a_page_of_nodes_reads_only_its_own_nodes(api: Gateway, clock: StandingClock, session: FakeSession) -> None:
     """A page of nodes reads only the topology's task, its progress and the page's own nodes."""
     nodes = {f"n{number}": {"type": "report"} for number in range(120)}
     first, other = (api.send("POST", PATH, {"nodes": nodes}).body["id"] for _ in range(2))

@@ -49,7 +49,7 @@ def conditional(when: str) -> dict[str, Any]:
     return {**NODES, "report": {**NODES["report"], "when": when}}
 
 
-def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> None:
+def test_a_condition_with_an_unknown_parameter_is_rejected(api: Gateway) -> None:
     """A condition with an unknown parameter is refused, and the error names the node."""
     refused = put(api, nodes=conditional("parameters.regions == 'eu'"))
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "nodes.report.when")
@@ -75,7 +75,7 @@ def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> N
     assert put(api, nodes=inline).body["errors"][0]["field"] == "nodes.inner.payload.nodes.report.when"
 
 
-def test_each_change_is_a_version(api: Gateway) -> None:
+def test_each_change_of_a_definition_adds_a_version(api: Gateway) -> None:
     """Each change of a definition adds a version that stays readable, and equal content adds no version."""
     first = put(api)
     assert (first.status, first.location, first.headers["ETag"]) == (201, NIGHTLY, '"1"')
@@ -92,7 +92,7 @@ def test_each_change_is_a_version(api: Gateway) -> None:
     assert api.send("GET", NIGHTLY, query="version=3").status == 404
 
 
-def test_an_update_of_another_is_not_lost(api: Gateway) -> None:
+def test_a_change_with_an_earlier_etag_returns_412(api: Gateway) -> None:
     """A change with an earlier ETag in `If-Match` returns 412, and `If-None-Match: *` replaces no definition."""
     tag = put(api).headers["ETag"]
     put(api, description="Other")
@@ -104,7 +104,7 @@ def test_an_update_of_another_is_not_lost(api: Gateway) -> None:
     assert api.send("GET", NIGHTLY).body["description"] == "Other"
 
 
-def test_a_deleted_definition_leaves_nothing_to_the_next_one(api: Gateway) -> None:
+def test_a_deletion_removes_all_versions_of_a_definition(api: Gateway) -> None:
     """A deletion removes all versions.
 
     A new definition continues the version numbers, and earlier ETags do not match it.
@@ -138,7 +138,7 @@ def test_two_versions_are_compared_field_by_field(api: Gateway) -> None:
     assert api.send("GET", f"{NIGHTLY}/diff").status == 400
 
 
-def test_a_run_is_a_topology_with_the_values_in_its_graph(api: Gateway) -> None:
+def test_a_run_shows_the_definitions_version_and_parameters(api: Gateway) -> None:
     """A run shows the definition's version and its parameters, and lists can filter runs by definition."""
     put(api)
     put(api, nodes={"other": {"type": "report"}})
@@ -157,7 +157,7 @@ def test_a_run_is_a_topology_with_the_values_in_its_graph(api: Gateway) -> None:
     assert {each["id"] for each in listed} == {made.body["id"], latest["id"]}
 
 
-def test_any_task_runs_a_definition_by_its_target(api: Gateway) -> None:
+def test_a_task_with_a_definition_target_is_a_run_of_the_definition(api: Gateway) -> None:
     """A task with a definition as its target is the same as a run of the definition."""
     put(api)
     target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"rows": 3, "region": "us"}}}
@@ -174,7 +174,7 @@ def test_any_task_runs_a_definition_by_its_target(api: Gateway) -> None:
     assert (both.status, [*both.faults]) == (422, ["payload"])
 
 
-def test_a_repeated_run_is_the_first_one_whatever_the_definition_is_now(api: Gateway) -> None:
+def test_a_repeated_run_returns_the_first_run_even_if_the_definition_changed(api: Gateway) -> None:
     """Repeating a run with its key returns the first run, even if the definition was changed or deleted."""
     put(api)
     key = {"idempotency-key": "k"}
@@ -199,7 +199,7 @@ def test_a_repeated_run_is_the_first_one_whatever_the_definition_is_now(api: Gat
         ({"parameters": {"rows": 7}, "payload": 1}, 422, "payload"),
     ],
 )
-def test_a_run_that_does_not_fit_is_refused_by_name(api: Gateway, body: Any, status: int, field: str) -> None:  # noqa: ANN401 - JSON
+def test_an_invalid_definition_run_is_rejected_with_the_field(api: Gateway, body: Any, status: int, field: str) -> None:  # noqa: ANN401 - JSON
     """An error for an invalid run names the field, and no task is created."""
     put(api)
     refused = api.send("POST", f"{NIGHTLY}/runs", body)
@@ -226,7 +226,7 @@ def test_a_run_that_does_not_fit_is_refused_by_name(api: Gateway, body: Any, sta
         ({"name": "weekly"}, "name"),
     ],
 )
-def test_what_no_run_could_be_is_refused_by_name(api: Gateway, changes: dict[str, Any], field: str) -> None:
+def test_a_definition_that_no_run_could_use_is_rejected(api: Gateway, changes: dict[str, Any], field: str) -> None:
     """A definition that no run could use is refused by field name, and no version is created."""
     refused = put(api, **changes)
     assert refused.status == 422
@@ -234,7 +234,7 @@ def test_what_no_run_could_be_is_refused_by_name(api: Gateway, changes: dict[str
     assert api.send("GET", NIGHTLY).status == 404
 
 
-def test_a_definition_that_is_not_there_cannot_be_run(api: Gateway) -> None:
+def test_running_a_missing_definition_returns_404_or_422(api: Gateway) -> None:
     """Running a missing definition returns 404 by its path, and 422 with the field by a task's target."""
     missing = api.send("POST", f"{NIGHTLY}/runs", {})
     assert (missing.status, missing.problem["code"]) == (404, "definition_not_found")
@@ -268,7 +268,7 @@ def test_a_definition_that_a_schedule_runs_is_not_deleted(api: Gateway) -> None:
     assert api.send("DELETE", NIGHTLY).status == 200
 
 
-def test_an_expansion_that_is_overtaken_by_a_new_version_changes_no_graph(api: Gateway) -> None:
+def test_an_occurrence_placed_twice_has_the_graph_of_the_recorded_version(api: Gateway) -> None:
     """If two processes place the same occurrence with different versions, its graph has the version in its record."""
     large = [sha256(bytes([number])).hexdigest() for number in range(40)]
     put(api, parameters={}, nodes={"old": {"type": "report", "payload": large}})
@@ -290,7 +290,7 @@ def test_an_expansion_that_is_overtaken_by_a_new_version_changes_no_graph(api: G
     assert (found["target"]["definition"]["version"], [*found["payload"]["nodes"]]) == (2, ["new"])
 
 
-def test_what_a_late_write_brings_back_of_a_deleted_definition_is_not_shown(api: Gateway) -> None:
+def test_a_version_that_is_written_after_a_deletion_is_not_shown(api: Gateway) -> None:
     """A version that is written late, after a deletion, is not shown, and the next deletion removes it."""
     first = put(api).body["version"]
     definitions = composed(CoreServices).stores.definitions
@@ -305,7 +305,7 @@ def test_what_a_late_write_brings_back_of_a_deleted_definition_is_not_shown(api:
     assert definitions.list_earlier("local", "nightly") == []
 
 
-def test_a_run_replaces_the_one_that_holds_its_unique_key(api: Gateway) -> None:
+def test_a_run_that_replaces_another_by_unique_key_keeps_its_id(api: Gateway) -> None:
     """A run that replaces another run with the same unique key keeps its id, and has the new parameters and graph."""
     put(api)
     unique = {"unique": {"key": "import", "on_conflict": "replace"}, "delay_seconds": 600}

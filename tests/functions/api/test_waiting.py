@@ -38,14 +38,14 @@ def test_a_creation_waits_for_the_outcome(api: Gateway, clock: StandingClock, en
     assert answer.headers["ETag"] == f'"{answer.body["version"]}"'
 
 
-def test_a_creation_waits_no_longer_than_asked(api: Gateway, clock: StandingClock) -> None:
+def test_a_creation_returns_202_if_its_task_does_not_end_in_time(api: Gateway, clock: StandingClock) -> None:
     """If a task does not end within the limit, its creation returns 202 with the current task."""
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=7")
     assert (answer.status, answer.body["state"], clock.at) == (202, "scheduled", NOW + 7_000)
     assert api.send("GET", answer.location).body == answer.body
 
 
-def test_looks_at_the_record_grow_further_apart(api: Gateway, clock: StandingClock) -> None:
+def test_a_waiting_creation_reads_the_record_at_doubling_intervals(api: Gateway, clock: StandingClock) -> None:
     """While a creation waits, it reads the record at intervals of 100 ms that double up to a second."""
     api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=5")
     pauses = [later - earlier for earlier, later in pairwise([NOW, *clock.slept])]
@@ -53,7 +53,7 @@ def test_looks_at_the_record_grow_further_apart(api: Gateway, clock: StandingClo
 
 
 @pytest.mark.parametrize("query", ["", "wait_seconds=0"])
-def test_nobody_waits_who_did_not_ask_to(api: Gateway, clock: StandingClock, query: str) -> None:
+def test_a_creation_without_wait_seconds_returns_immediately(api: Gateway, clock: StandingClock, query: str) -> None:
     """Without `wait_seconds`, or with zero, a creation returns 201 immediately."""
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=query)
     assert (answer.status, answer.body["state"], clock.slept) == (201, "scheduled", [])
@@ -73,14 +73,14 @@ def test_a_repeated_creation_waits_for_the_same_task(api: Gateway, clock: Standi
 
 
 @pytest.mark.parametrize("wait", ["26", "-1", "1.5", "", "x", "1e1", "٣", "9" * 5_000])
-def test_a_wait_that_cannot_be_is_refused(api: Gateway, clock: StandingClock, wait: str) -> None:
+def test_an_invalid_wait_seconds_is_rejected(api: Gateway, clock: StandingClock, wait: str) -> None:
     """`wait_seconds` must be a whole number from 0 to 25."""
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=f"wait_seconds={wait}")
     assert (answer.status, list(answer.faults)) == (400, ["wait_seconds"])
     assert (api.listed(), clock.slept) == ([], [])
 
 
-def test_the_outcome_of_a_task_that_exists_is_waited_for(api: Gateway, clock: StandingClock) -> None:
+def test_a_get_waits_for_the_end_of_a_task(api: Gateway, clock: StandingClock) -> None:
     """A GET waits for the task's end, at most `wait_seconds`, and not at all for an ended task."""
     path = f"/v1/tasks/{api.create()['id']}"
     asked_at = clock.at

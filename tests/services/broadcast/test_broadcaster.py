@@ -19,7 +19,7 @@ BATCH = ChangeBatch((ONE,))
 
 @dataclass
 class Consumer:
-    """Records its batches, or fails."""
+    """A consumer that records its batches, or fails."""
 
     name: str
     error: Exception | None = None
@@ -34,7 +34,7 @@ class Consumer:
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), Unavailable("throttled"), RecursionError()])
 def test_a_consumer_that_fails_keeps_nobody_waiting(error: Exception) -> None:
-    """Other consumers get the batch, and the failure is counted by the consumer's name."""
+    """If a consumer fails, other consumers get the batch, and the failure is counted by the consumer's name."""
     before, broken, after, exact = Consumer("before"), Consumer("push", error), Consumer("after"), Consumer("summary")
     telemetry = FakeTelemetry()
     Broadcaster([exact], [before, broken, after], telemetry).broadcast(BATCH)
@@ -43,7 +43,7 @@ def test_a_consumer_that_fails_keeps_nobody_waiting(error: Exception) -> None:
 
 
 def test_a_figure_that_must_be_right_has_the_batch_delivered_again() -> None:
-    """Other consumers get the batch first, as an exact consumer may fail for hours."""
+    """If an exact consumer fails, maybe for hours, the batch is delivered again, but other consumers get it first."""
     push, broken, exact = Consumer("push"), Consumer("summary", Unavailable("throttled")), Consumer("archive")
     with pytest.raises(BatchNotCounted, match="summary"):
         Broadcaster([broken, exact], [push], FakeTelemetry()).broadcast(BATCH)

@@ -1,4 +1,4 @@
-"""The event publisher: its entries on the bus, and its counts."""
+"""The event publisher puts events on the bus and counts them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Bus:
-    """Accepts all events but the first few."""
+    """An event bus that accepts all events but the first few."""
 
     refused: int = 0
     taken: list[Event] = field(default_factory=list)
@@ -34,7 +34,7 @@ FAILED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, state=State.FAILE
 
 
 def test_what_the_bus_takes_and_what_it_does_not_is_counted() -> None:
-    """Of a failed task's two events, the one that the bus refuses for good is counted as lost."""
+    """If the bus permanently refuses one of a failed task's two events, the refused event is counted as lost."""
     bus, telemetry = Bus(refused=1), FakeTelemetry()
     EventPublisher(bus, telemetry).consume(FAILED)
     assert len(bus.taken) == 1
@@ -42,7 +42,7 @@ def test_what_the_bus_takes_and_what_it_does_not_is_counted() -> None:
 
 
 def test_a_batch_without_events_is_not_sent() -> None:
-    """The bus is not called for a task that just continues."""
+    """If no task in a batch has an event, the bus is not called."""
     bus, telemetry = Bus(), FakeTelemetry()
     EventPublisher(bus, telemetry).consume(ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),)))
     assert bus.taken == []

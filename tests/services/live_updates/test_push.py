@@ -1,4 +1,4 @@
-"""The pusher of changes counts what becomes of its messages."""
+"""The pusher of changes counts the results of its messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Store:
-    """One connection that watches all its owner's tasks; reads may fail."""
+    """A store with one connection that watches all its owner's tasks; reads can fail."""
 
     watching: Connection
     away: bool = False
@@ -49,7 +49,7 @@ class Store:
 
 
 class Executor:
-    """Runs one item after another."""
+    """A mapping that handles items one after another."""
 
     def map(self, do: Any, items: Any) -> list[Any]:  # noqa: ANN401 - whatever it is given
         """Do it to each."""
@@ -64,7 +64,7 @@ def opened(clock: StandingClock, session_ends_at: Millis | None = None) -> Conne
 
 @dataclass
 class Sender:
-    """Answers every message the same."""
+    """A gateway that answers every message in the same way."""
 
     delivery: Delivery
     sent: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ CHANGED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),))
     ],
 )
 def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, counted: str, sent: int) -> None:  # noqa: FBT001 - a case
-    """A message is delivered, gone, refused (followed by `stale`), or lost as watchers could not be read."""
+    """A message counts as delivered, gone, refused (followed by `stale`), or lost if watchers cannot be read."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(delivery)
     store: Any = Store(opened(clock), away=away)
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
@@ -105,7 +105,7 @@ def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, co
 
 
 def test_a_connection_is_closed_when_the_token_of_its_caller_has_expired() -> None:
-    """The first change after the expiry closes the connection, and is not sent."""
+    """The first change after a token's expiry closes the connection, and is not sent."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)
     store: Any = Store(opened(clock, session_ends_at=clock.now() + 10 * SECOND))
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
@@ -120,7 +120,7 @@ def test_a_connection_is_closed_when_the_token_of_its_caller_has_expired() -> No
 
 @pytest.mark.slow
 def test_120_000_changes_a_second_are_240_short_messages_to_one_watcher() -> None:
-    """Each batch of changes is one message to read again, for any number of tasks, and one read."""
+    """However many tasks a batch of changes has, it causes one read and one message that asks to read again."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)
     store: Any = Store(opened(clock))
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called

@@ -36,7 +36,7 @@ MORNING = NOW // SECOND * SECOND
 
 
 def store() -> DynamoSummaryStore:
-    """An empty store over a fake."""
+    """An empty store that uses a fake table."""
     fake: Any = FakeDynamoDB()
     return DynamoSummaryStore(fake, new_table(fake))
 
@@ -52,13 +52,13 @@ def counter(over: Any, spread: int = 2) -> SummaryCounter:  # noqa: ANN401 - any
 
 
 def counter_of(over: Any, generations: Any, spread: int = 2) -> SummaryCounter:  # noqa: ANN401 - any store
-    """A counter over a store, with generations in another store."""
+    """A counter that uses a store, with generations in another store."""
     on = runtime()
     return SummaryCounter(over, on, spread, Generations(generations, on, is_recounting=True), generations)
 
 
 def recounts() -> DynamoSummaryRecounts:
-    """An empty store of generations over a fake."""
+    """An empty store of generations that uses a fake table."""
     fake: Any = FakeDynamoDB()
     return DynamoSummaryRecounts(fake, new_table(fake), StandingClock())
 
@@ -84,7 +84,7 @@ def snapshot(number: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any
 
 
 def life(number: int, rng: random.Random) -> tuple[list[TaskChange], TaskSnapshot | None]:
-    """The changes of a task so far, and the rest of its life."""
+    """The changes of a task up to now, and the rest of its life."""
     task = snapshot(number, owner=rng.choice(["ann", "bob#1"]), type=rng.choice(["a", "b", "c#d"]))
     states = [State.SCHEDULED, State.RUNNING, rng.choice([State.WAITING, State.RUNNING]), State.SUCCEEDED]
     images: list[TaskSnapshot | None] = [None]
@@ -102,7 +102,7 @@ def life(number: int, rng: random.Random) -> tuple[list[TaskChange], TaskSnapsho
 
 
 def deliveries(changes: Sequence[TaskChange], rng: random.Random) -> Iterable[ChangeBatch]:
-    """Batches in any order, many of them twice, whole or in part."""
+    """Batches in any order, many of them delivered twice, as a whole or in part."""
     batches = []
     for _ in range(3):
         rest = list(changes)
@@ -129,10 +129,10 @@ def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(s
 
 
 def test_a_change_that_counts_nothing_costs_nothing() -> None:
-    """A change that keeps the task's state, such as a heartbeat, reads and writes nothing."""
+    """A change that keeps a task's state, such as a heartbeat, causes no reads or writes."""
 
     class Untouchable:
-        """A store of which any use fails."""
+        """A store that fails at any use."""
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - never returns
             raise AssertionError(name)
@@ -144,13 +144,13 @@ def test_a_change_that_counts_nothing_costs_nothing() -> None:
 
 @dataclass
 class Contended:
-    """A store in which another counter counts a step in between, a few times."""
+    """A store in which another counter counts a step in between reads and writes, a few times."""
 
     inner: DynamoSummaryStore
     others: list[TaskChange]
 
     def counted(self, of: StepSet) -> CountedSteps:
-        """Read, and let another counter be faster."""
+        """Read, and then let another counter write first."""
         found = self.inner.counted(of)
         if self.others:
             counter(self.inner).consume(ChangeBatch((self.others.pop(),)))
@@ -162,13 +162,13 @@ class Contended:
 
 
 def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again() -> None:
-    """Steps of a full minute are recorded by ten seconds, then by one; each counts once."""
+    """If a minute's item is full, steps are recorded by ten seconds, then by one second, and each counts once."""
     kept = store()
     made = [Change(f"{n}", MORNING + n % 7 * SECOND, None, snapshot(5 * n)) for n in range(1200)]
     batches = [made[start : start + 200] for start in range(0, 1200, 200)]
     for number, batch in enumerate(batches):
         counter(kept).consume(ChangeBatch(tuple(batch)))
-        # Some of the earlier changes, together with some new ones.
+        # These are some of the earlier changes together with some new ones.
         again = [*batches[0][::3], *(each for some in batches[: number + 2] for each in some[::7])]
         counter(kept).consume(ChangeBatch(tuple(again)))
     for batch in reversed(batches):
@@ -184,7 +184,7 @@ def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again
 
 
 def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
-    """If another counter fills the minute, steps are recorded elsewhere, none of them twice."""
+    """If another counter fills a minute's item, steps are recorded elsewhere, and none of them counts twice."""
     kept = store()
     made = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(300)]
     counter(kept).consume(ChangeBatch(tuple(made[:240])))
@@ -194,7 +194,7 @@ def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
 
 
 def test_two_that_count_at_once_do_not_lose_a_step() -> None:
-    """If another counter writes first, the counter reads again; a step delivered to both counts once."""
+    """If another counter writes first, the counter reads again, and a step delivered to both counts once."""
     kept = store()
     created = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(8)]
     counter(Contended(kept, [*created[:6]])).consume(ChangeBatch(tuple(created)))
@@ -202,10 +202,10 @@ def test_two_that_count_at_once_do_not_lose_a_step() -> None:
 
 
 def test_who_never_succeeds_says_so() -> None:
-    """The counter fails, so the batch is delivered again."""
+    """If others always write first, the counter fails, so that the batch is delivered again."""
 
     class Refusing:
-        """A store in which others always count in between."""
+        """A store in which other counters always write in between."""
 
         def counted(self, of: StepSet) -> CountedSteps:
             """Read."""
@@ -220,7 +220,7 @@ def test_who_never_succeeds_says_so() -> None:
 
 
 def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -> None:
-    """Each type's counts are a separate item, so an owner may have any number of types."""
+    """Each type's counts are a separate item, so that an owner can have any number of types."""
     kept, number = store(), 3 * SUMMARY_TYPES_AT_ONCE + 7
     created = [Change(f"{n}", MORNING, None, snapshot(5 * n, type=f"type-{n}")) for n in range(number)]
     counter(kept).consume(ChangeBatch(tuple(created)))
@@ -228,7 +228,7 @@ def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -
 
 
 def test_a_counted_step_is_remembered_for_longer_than_the_stream() -> None:
-    """Counted steps are kept longer than the day in which the stream may redeliver a write."""
+    """Counted steps are kept for longer than the day in which the stream may deliver a write again."""
     fake: Any = FakeDynamoDB()
     table = new_table(fake)
     counter(DynamoSummaryStore(fake, table)).consume(ChangeBatch((Change("1", MORNING, None, snapshot(1)),)))
@@ -239,7 +239,7 @@ def test_a_counted_step_is_remembered_for_longer_than_the_stream() -> None:
 
 @dataclass
 class Metered:
-    """A store that counts write units; a transaction costs its items' units twice."""
+    """A store that counts write units; a write in a transaction costs twice its units."""
 
     inner: DynamoSummaryStore
     units: int = 0
@@ -249,7 +249,7 @@ class Metered:
         return self.inner.counted(of)
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Write, and count the units of the set's item and of the one item of counts."""
+        """Write, and count the units of the item with the steps and of the item with the counts."""
         is_written = self.inner.count(of, counted, steps, nonce)
         fake: Any = self.inner._client
         key = {"p": {"S": f"n#{of.owner}#{of.part}"}, "s": {"S": f"s#{of.span}#{of.begins_at}"}}
@@ -259,7 +259,7 @@ class Metered:
 
 
 RATES = (
-    # Tasks a second and seconds examined; by window, deliveries and write units of a thousand tasks.
+    # Each row has the tasks per second and the seconds; for each window, deliveries and write units per thousand tasks.
     (1 / 2.6, 300, {1: (2000, 8000), 5: (548, 2365), 30: (96, 557)}),
     (10, 120, {1: (126, 637), 5: (26, 197), 30: (7, 98)}),
     (100, 20, {1: (21, 117), 5: (6, 90), 30: (6, 87)}),
@@ -268,12 +268,12 @@ RATES = (
 
 @pytest.mark.parametrize(("rate", "seconds", "expected"), RATES)
 def test_what_the_summary_writes_at_each_rate(rate: float, seconds: int, expected: dict[int, tuple[int, int]]) -> None:
-    """Deliveries of at most 500 changes of a window, and their write units, for a thousand tasks of one type."""
+    """The number of deliveries, with at most 500 changes each, and of write units is as stated for each rate."""
     assert {window: spent_at(rate, seconds, window) for window in expected} == expected
 
 
 def spent_at(rate: float, seconds: int, window: int) -> tuple[int, int]:
-    """Deliveries and write units for a thousand tasks, created at a steady rate and run half a minute later."""
+    """Deliveries and write units for a thousand tasks that are created at a steady rate and run half a minute later."""
     count = round(rate * seconds)
     changes: list[TaskChange] = []
     for number in range(count):

@@ -1,4 +1,4 @@
-"""A process's rules while switches cannot be read."""
+"""The rules that a process uses while switches cannot be read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class FaultyStore(DynamoSwitchStore):
-    """Switches in a table, which can fail."""
+    """A store of switches that can fail."""
 
     def __init__(self) -> None:
         fake: Any = FakeDynamoDB()
@@ -31,7 +31,7 @@ class FaultyStore(DynamoSwitchStore):
         self.readable = True
 
     def read(self, *, consistent: bool) -> StoredSwitches:
-        """Read all switches, unless the table fails."""
+        """Read all switches, unless the store is failing."""
         if not self.readable:
             raise Unavailable("away")
         return super().read(consistent=consistent)
@@ -44,7 +44,7 @@ def new_gate() -> tuple[FaultyStore, StandingClock, SwitchGate]:
 
 
 def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
-    """An outage of the table neither releases stopped tasks nor stops others."""
+    """In an outage of the table, the last known switches apply, so no task is released and no other is stopped."""
     store, clock, gate = new_gate()
     stop = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="an incident")
     store.save(store.read(consistent=True).operators.with_switch(stop), "n")
@@ -58,7 +58,7 @@ def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
 
 
 def test_before_the_first_reading_nothing_begins() -> None:
-    """Until the switches have been read, tasks wait some seconds."""
+    """Until a process has read the switches, tasks wait for some seconds."""
     store, clock, gate = new_gate()
     store.readable = False
     held = gate.held(task())

@@ -46,7 +46,7 @@ SEEDS = range(12)
 
 @dataclass
 class Account:
-    """An owner's tasks with their lists, over a fake; `changes` are those that the stream has not delivered."""
+    """An owner's tasks with their lists, in a fake table; `changes` has those that the stream has not delivered."""
 
     random: Random
     begin_at: int = 1
@@ -89,7 +89,7 @@ class Account:
         return created
 
     def create_any(self) -> None:
-        """Create a task of any kind."""
+        """Create a random task of any kind."""
         random = self.random
         due = self.clock.at + random.choice([-HOUR, 0, 0, 0, 200, 30 * SECOND, HOUR, 40 * DAY])
         fields: dict[str, Any] = {"due_at": due, "type": random.choice(TYPES), "name": random.choice(NAMES)}
@@ -105,7 +105,7 @@ class Account:
         self.create(**fields)
 
     def change_any(self) -> None:
-        """Change any task in any way."""
+        """Change a random task in a random way."""
         before = self.random.choice(list(self.records.values()))
         kind = self.random.random()
         if kind < 0.03:
@@ -121,12 +121,12 @@ class Account:
             self.move(before, self.random.choice(list(State)))
 
     def move(self, before: Task, state: State) -> None:
-        """Write a task in another state."""
+        """Write a task with another state."""
         finished = self.clock.at if state in TERMINAL and self.random.random() < 0.9 else None
         self.write(before, replace(before, state=state, finished_at=finished))
 
     def deliver(self, size: int = 0) -> None:
-        """Let the stream deliver some of the changes, or all; each batch may come twice."""
+        """Let the stream deliver some or all of the changes; each batch may come twice."""
         size = size or len(self.changes)
         batch, self.changes = self.changes[:size], self.changes[size:]
         for _ in range(2 if self.random.random() < 0.2 else 1):
@@ -137,8 +137,8 @@ class Account:
         self.clock.at += milliseconds
 
     def build(self) -> None:
-        """Have the lists begun and completed."""
-        # The first partition shows that there are enough tasks for lists.
+        """Let the lists begin and be completed."""
+        # The first partition shows that there are enough tasks to use lists.
         first = TaskId.of(self.clock.at, 0, self.random.getrandbits(64))
         self.pass_time(LIST_KNOWN)
         for wait in (0, LIST_BUILD_DELAY + SECOND, SECOND):
@@ -150,7 +150,7 @@ class Account:
         assert head.is_complete
 
     def pages(self, query: ListQuery, wanted: TaskFilter) -> Iterator[Page]:
-        """All pages of a list."""
+        """The tasks on all pages of a list."""
         while True:
             page = self.reader.list(query, wanted)
             yield page
@@ -159,7 +159,7 @@ class Account:
             query = replace(query, after=page.after)
 
     def expected(self, query: ListQuery, wanted: TaskFilter) -> list[TaskId]:
-        """The ids of a list, from every record."""
+        """The ids that a list should have, computed from every record."""
         found = [
             each
             for each in self.records.values()
@@ -173,7 +173,7 @@ class Account:
 
 
 def filters(account: Account) -> Iterator[TaskFilter]:
-    """Filters of every kind, and some combinations."""
+    """Filters of every kind, and some combinations of filters."""
     random, now = account.random, account.clock.at
     for state in State:
         yield TaskFilter(states=(state,))
@@ -206,7 +206,7 @@ def filters(account: Account) -> Iterator[TaskFilter]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_list_has_the_tasks_of_its_filter_in_order(seed: int) -> None:
-    """However changes are delivered, each filter lists its matching tasks once."""
+    """However changes are delivered, each filter lists its matching tasks once and in order."""
     account = Account(Random(seed))  # noqa: S311 - the same history each time
     for _ in range(20):
         account.create_any()
@@ -234,7 +234,7 @@ def test_a_list_has_the_tasks_of_its_filter_in_order(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:3])
 def test_without_lists_a_list_has_the_same_tasks(seed: int) -> None:
-    """For an owner with too few tasks for lists, filters find the same tasks in the same order."""
+    """If an owner has too few tasks for lists, filters find the same tasks in the same order."""
     account = Account(Random(seed), begin_at=1_000)  # noqa: S311 - as above
     for _ in range(60):
         account.create_any()
@@ -249,7 +249,7 @@ def test_without_lists_a_list_has_the_same_tasks(seed: int) -> None:
 
 
 def test_a_short_run_leaves_no_entry() -> None:
-    """A task that starts and ends within a batch is not written to lists of states."""
+    """A task that starts and ends within one batch is not written to the lists of states."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     for _ in range(50):
@@ -262,7 +262,7 @@ def test_a_short_run_leaves_no_entry() -> None:
 
 
 def test_changes_that_may_have_been_lost_begin_the_lists_anew() -> None:
-    """The stream keeps changes for a day: after a change that old, all tasks are added again, and found until then."""
+    """After a change that is a day old, when the stream may have lost others, all tasks are added again."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     lost = account.create(type="mail")
@@ -296,7 +296,7 @@ def test_lists_that_cannot_follow_are_added_anew_and_delay_nobody() -> None:
 
 
 def test_lists_that_cannot_follow_are_begun_anew_whoever_else_stores_progress() -> None:
-    """A change that was not written is not lost if another process stores its progress meanwhile."""
+    """If lists are throttled, an unwritten change is not lost even if another process stores its progress."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
 
@@ -319,7 +319,7 @@ def test_lists_that_cannot_follow_are_begun_anew_whoever_else_stores_progress() 
 
 
 def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:
-    """A page of ten tasks reads ten records and at most three other items."""
+    """A filter's page of ten tasks reads ten records and at most three other items."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     for number in range(600):
@@ -343,9 +343,10 @@ def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:
 
 
 def test_failed_and_due_tasks_are_listed_before_the_stream_delivers_a_change() -> None:
-    """Their indexes follow at once; a task that has left a state is no longer listed in it.
+    """Failed and due tasks are listed at once, because the table's indexes follow at once.
 
-    A task in a new state is listed there when its change is delivered.
+    A task that has left a state is no longer listed in that state, and is listed in its new state when its change is
+    delivered.
     """
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
@@ -366,7 +367,7 @@ def test_failed_and_due_tasks_are_listed_before_the_stream_delivers_a_change() -
 
 
 def test_scheduled_nodes_are_listed_although_their_part_of_the_owners_list_is_not_read() -> None:
-    """A node that is due later is found by its entry, among tasks in the order of due times, until it starts."""
+    """Until it starts, a node that is due later is found by its entry, in the order of due times."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     later = account.clock.at + HOUR
@@ -382,7 +383,7 @@ def test_scheduled_nodes_are_listed_although_their_part_of_the_owners_list_is_no
 
 @pytest.mark.parametrize("late", [0, DAY, 60 * DAY, 150 * DAY])
 def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None:
-    """A task's entries in lists outlive its record."""
+    """A task's entries in lists are kept longer than its record."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     task = account.create(type="mail")
@@ -398,7 +399,7 @@ def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None
 
 
 def test_the_longest_tags_and_names_have_lists() -> None:
-    """Long names that differ only at the end are distinguished."""
+    """Long names that differ only at the end have separate lists."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     letter = "\U0001f4a5"
@@ -412,7 +413,7 @@ def test_the_longest_tags_and_names_have_lists() -> None:
 
 @pytest.mark.parametrize("has_lists", [False, True])
 def test_a_list_ends_at_the_earliest_time_that_is_asked_for(has_lists: bool) -> None:  # noqa: FBT001 - a parameter
-    """A descending list with a start reads no earlier task, as a schedule's history needs."""
+    """A descending list with a start time reads no earlier task, as required for a schedule's history."""
     account = Account(Random(0), begin_at=1 if has_lists else 1_000)  # noqa: S311 - as above
     if has_lists:
         account.build()

@@ -1,4 +1,4 @@
-"""Minutes with more tasks than a tick can send: all are sent, and nothing else waits for them."""
+"""If a minute has more tasks than a tick can send, all of them are sent, and no other task waits for them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 SHARDS = 16
 LOOK_AHEAD = 180 * SECOND
 LARGE = minute_of(NOW) + 10
-"""The minute with the many tasks."""
+"""The minute with many tasks."""
 SMALL = 10
-"""Tasks of each shard in each minute after it."""
+"""The number of tasks in each shard for each minute after the large minute."""
 
 
 class Unmonitored:
@@ -48,9 +48,9 @@ class Deployment:
     """The trigger over a table whose pages are created when they are read, and over slow queues.
 
     Attributes:
-        per_shard: tasks of each shard in the large minute; all but the last have normal priority.
-        pace: milliseconds that a batch of ten messages takes.
-        sent: the time of each message of a minute.
+        per_shard: the number of tasks in each shard of the large minute; all tasks but the last have normal priority.
+        pace: the time for sending a batch of ten messages, in milliseconds.
+        sent: the sending time of each message, by minute.
         seen: how often each task was sent, by minute, shard and place.
         refused: the sends that fail.
     """
@@ -79,7 +79,7 @@ class Deployment:
         return Dispatcher(stores, ports, ports, runtime, shards, LOOK_AHEAD, due_messages, early, Unmonitored())
 
     def now(self) -> Millis:
-        """The time, which passes while messages are sent."""
+        """The virtual time, which passes while messages are sent."""
         return self.time
 
     def sleep_until(self, at: Millis) -> None:
@@ -87,7 +87,7 @@ class Deployment:
         self.time = max(self.time, at)
 
     def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """Do the work for one item after another."""
+        """Do the work for the items one after another."""
         return [work(item) for item in items]
 
     def depth(self, _priority: Priority, _lane: str = "") -> QueueDepth:
@@ -95,7 +95,7 @@ class Deployment:
         return QueueDepth(0, 0, 0)
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """Make the next page; sent tasks are claimed at once, so that scans find nothing."""
+        """Make the next page; sent tasks are claimed at once, so that scans find no tasks."""
         count = 0
         if consistent and minute >= LARGE:
             count = self.per_shard if minute == LARGE else SMALL
@@ -110,7 +110,7 @@ class Deployment:
         return Entry(key, "me", State.SCHEDULED, priority, 0, start_of(minute), False, None, False)  # noqa: FBT003
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
-        """Acknowledge everything, and take the time it takes."""
+        """Acknowledge every message, and let the time for sending pass."""
         self.time += self.pace * -(-len(outgoing) // 10)
         self.sends += 1
         if self.sends in self.refused:
@@ -133,7 +133,7 @@ class Deployment:
             self.time = max(self.time, (before // MINUTE + 1) * MINUTE)
 
     def dispatched(self) -> int:
-        """The number of sent messages of the large minute."""
+        """The number of sent messages for the large minute."""
         return sum(len(self.sent[LARGE, priority]) for priority in Priority)
 
 
@@ -148,7 +148,7 @@ class Deployment:
     ],
 )
 def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> None:
-    """Each task is sent once, and only tasks of the same queue wait for it."""
+    """Each task is sent once, and only tasks in the same queue wait for the large minute."""
     deployment = Deployment(number, pace)
     deployment.run(lambda: deployment.dispatched() >= number)
     assert [counts.count(1) for (minute, _), counts in sorted(deployment.seen.items()) if minute == LARGE] == [
@@ -156,7 +156,7 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
     ] * SHARDS
     assert not any(count > 1 for counts in deployment.seen.values() for count in set(counts))
     ended = max(deployment.sent[LARGE, Priority.NORMAL])
-    # An urgent one waits for a few slices at most, in this minute and in later ones.
+    # An urgent task waits for a few slices at most, in this minute and in later minutes.
     slices = 25 * 50 * pace + 2 * MINUTE
     assert max(deployment.sent[LARGE, Priority.HIGH]) < start_of(LARGE) - LOOK_AHEAD + slices
     later = [minute for minute in range(LARGE + 1, minute_of(ended) - 1) if (minute, Priority.HIGH) in deployment.sent]
@@ -165,7 +165,7 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
 
 
 def test_only_what_was_refused_is_sent_again() -> None:
-    """A queue that refuses messages continues where it stopped, separately, until it has caught up."""
+    """A queue that refuses messages later continues separately from the same place, until it has caught up."""
     deployment = Deployment(20_000, 5)
     deployment.refused = frozenset(range(3, 60, 7))
     deployment.run(lambda: deployment.dispatched() >= 20_000)

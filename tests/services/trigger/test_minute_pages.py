@@ -16,7 +16,7 @@ PAGE = 4
 
 
 class Table:
-    """Shards with numbered items; those in `broken` cannot be read."""
+    """Shards with numbered items; the shards in `broken` cannot be read."""
 
     def __init__(self, sizes: Mapping[int, int]) -> None:
         self.sizes = sizes
@@ -24,7 +24,7 @@ class Table:
         self.read = 0
 
     def page(self, shard: int, after: str) -> MinutePage:
-        """The next items of a shard; the last page is empty if the one before was full."""
+        """The next items of a shard; if a page was full, an empty page may follow as the last one."""
         if shard in self.broken:
             raise Unavailable("throttled")
         first = int(after) + 1 if after else 0
@@ -40,7 +40,7 @@ def _pages(table: Table, positions: Mapping[int, str]) -> MinutePages:
 
 @pytest.mark.parametrize("most", [1, 3, 5, 100])
 def test_every_item_is_handed_on_once(most: int) -> None:
-    """With slices of any size, a shard ends with the slice that has its last item."""
+    """With slices of any size, a shard ends with the slice that contains its last item."""
     table = Table({0: 9, 1: 0, 2: 4})
     pages = _pages(table, {0: "", 1: "", 2: ""})
     found: list[Any] = []
@@ -67,7 +67,7 @@ def test_reading_goes_on_from_the_positions_of_any_slice() -> None:
 
 
 def test_no_more_than_a_page_of_each_shard_is_held() -> None:
-    """The next page of a shard is read only after the items read before were passed on."""
+    """The next page of a shard is read only after the items of the previous page were passed on."""
     table = Table({0: 100, 1: 100})
     pages, handed_on = _pages(table, {0: "", 1: ""}), 0
     for _ in range(30):
@@ -76,7 +76,7 @@ def test_no_more_than_a_page_of_each_shard_is_held() -> None:
 
 
 def test_a_shard_that_cannot_be_read_holds_up_no_other() -> None:
-    """Other shards are read to their ends, and this one keeps its position."""
+    """If a shard cannot be read, the other shards are read to their ends, and that shard keeps its position."""
     table = Table({0: 5, 1: 5})
     table.broken.add(1)
     pages = _pages(table, {0: "", 1: "002"})

@@ -1,4 +1,4 @@
-"""Sending at the best moment: the trigger waits for it, and messages that are sent late arrive no later."""
+"""The trigger waits for the best time to send, and messages that are sent late do not arrive later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ports:
-    """A clock that oversleeps by this much, and a queue that records how early messages arrive."""
+    """A clock that oversleeps by a given time, and a queue that records how early messages arrive."""
 
     oversleeps: Millis
     time: Millis = NOW
@@ -35,19 +35,19 @@ class Ports:
         return self.time
 
     def sleep_until(self, at: Millis) -> None:
-        """Wake too late, if there is anything to sleep for."""
+        """Wake too late, unless the sleep takes no time."""
         if at > self.time:
             self.time = at + self.oversleeps
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
-        """Note how early each message arrives, in milliseconds."""
+        """Record how early each message arrives, in milliseconds."""
         self.early += [each.message.due - self.time - 1_000 * each.delay_seconds for each in outgoing]
         return []
 
 
 @pytest.mark.parametrize(("oversleeps", "early"), [(0, 90), (45, 45), (200, 890)])
 def test_messages_are_sent_at_their_moment(oversleeps: Millis, early: Millis) -> None:
-    """0.06 s early and less than a step; a little late they arrive a little later, very late they are held longer."""
+    """If messages are sent a little late, they arrive a little later; if sent very late, they are held longer."""
     ports: Any = Ports(oversleeps)
     due_messages = DueMessages(
         ports, ports, ports, ports, Runtime(ports, ports, ports, FakeTelemetry()), 180_000, Precision.NORMAL, None

@@ -19,7 +19,7 @@ from tests.clocks import NOW, StandingClock
 
 
 def test_a_process_forgets_owners_that_had_no_place_a_moment_ago() -> None:
-    """A worker remembers only owners whose quota is used up now."""
+    """A worker remembers only owners whose quota is currently used up."""
     clock = StandingClock()
     database: Any = FakeDynamoDB()
     table = new_table(database)

@@ -1,4 +1,4 @@
-"""Circuit breakers pause calls to a failing host, apart from probes, and cost a healthy host nothing."""
+"""Circuit breakers pause calls to a failing host, except for probes, and cost a healthy host nothing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ HOST = "example.org"
 URL = f"https://{HOST}/report"
 DOWN = failure("Http503", "out of order")
 CHANCE = SeededRandom()
-"""One for all processes: no nonce is drawn twice."""
+"""All processes share one source, so that no nonce is drawn twice."""
 
 
 class CountingStore(DynamoCircuitStore):
-    """Circuits in a table, which can fail; counts reads and writes."""
+    """A store of circuits that can fail, and that counts reads and writes."""
 
     def __init__(self) -> None:
         fake: Any = FakeDynamoDB()
@@ -47,14 +47,14 @@ class CountingStore(DynamoCircuitStore):
         self.readings = self.savings = 0
 
     def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
-        """Read a circuit, unless that is not possible just now."""
+        """Read a circuit, unless the store is failing."""
         self.readings += 1
         if not self.available:
             raise Unavailable("away")
         return super().read(owner, host, consistent=consistent)
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
-        """Store a circuit, unless that is not possible just now."""
+        """Store a circuit, unless the store is failing."""
         self.savings += 1
         if not self.available:
             raise Unavailable("away")
@@ -97,13 +97,13 @@ class Process:
         owner: str = OWNER,
         seconds: int = 60,
     ) -> TargetEnding:
-        """Call the endpoint, which ends like this."""
+        """Call the endpoint, with the given end."""
         self.endpoint.ending = ending or self.endpoint.ending
         wanted = work(url=url, phase=phase, seconds=seconds)
         return self.circuit_breakers.run(replace(wanted, task=replace(wanted.task, owner=owner)))
 
     def fail(self, times: int = CIRCUIT_THRESHOLD) -> None:
-        """Fail this many times in a row."""
+        """Fail this many times in succession."""
         for _ in range(times):
             assert self.call(DOWN) == DOWN
 
@@ -132,7 +132,7 @@ def another(process: Process, circuits: CountingStore) -> Process:
 
 
 def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: CountingStore) -> None:
-    """The sixth call is not made: its task waits, with the reason, until the circuit may close."""
+    """After five failures in succession, the sixth task waits, with the reason, until the circuit may close."""
     process.fail()
     held = process.call(Succeeded(b"1"))
     now = process.clock.now()
@@ -145,7 +145,7 @@ def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: Cou
 
 
 def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circuits: CountingStore) -> None:
-    """A host that fails for one owner is still called for others."""
+    """If a host fails for one owner, it is still called for other owners."""
     process.fail()
     assert isinstance(process.call(), Postponed)
     for each in (process, another(process, circuits)):
@@ -164,7 +164,7 @@ def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process)
 
 
 def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
-    """For a host that takes half a minute, timeouts after 50 s do not count, and timeouts after 60 s do."""
+    """For a host that usually takes half a minute, timeouts after 50 s do not count, but timeouts after 60 s do."""
 
     class Slow(Endpoint):
         def run(self, work_: Work) -> TargetEnding:
@@ -181,7 +181,7 @@ def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
 
 
 def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
-    """A success, or any response that is not a 5xx, restarts the count."""
+    """A success or any response that is not a 5xx restarts the count of failures."""
     for sign_of_life in (Succeeded(b"1"), failure("Http404", "", retriable=False)):
         process.fail(CIRCUIT_THRESHOLD - 1)
         process.call(sign_of_life)
@@ -192,7 +192,7 @@ def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
 def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
     process: Process, circuits: CountingStore
 ) -> None:
-    """A hundred calls in a moment read once; a call a second reads once in five; single failures write nothing."""
+    """A healthy host costs one read in five seconds, and single failures cause no write."""
     for number in range(100):
         process.call(DOWN if number % CIRCUIT_THRESHOLD else Succeeded(b"1"))
     assert (circuits.readings, circuits.savings) == (1, 0)
@@ -203,7 +203,7 @@ def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
 
 
 def test_another_process_learns_of_it_within_seconds(process: Process, circuits: CountingStore) -> None:
-    """Other processes learn of the open circuit without failures of their own."""
+    """Other processes learn of an open circuit within seconds, without failures of their own."""
     other = another(process, circuits)
     other.call(Succeeded(b"1"))
     process.fail()
@@ -214,7 +214,7 @@ def test_another_process_learns_of_it_within_seconds(process: Process, circuits:
 
 
 def test_of_all_processes_one_makes_the_probe(process: Process, circuits: CountingStore) -> None:
-    """During the probe all other calls wait, in every process; if it succeeds, the circuit closes."""
+    """During a probe, all other calls wait in every process; if the probe succeeds, the circuit closes."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     other = another(process, circuits)
@@ -235,7 +235,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Counti
 
 
 def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process, circuits: CountingStore) -> None:
-    """A single failed probe is enough; after an inconclusive one, the next probe decides."""
+    """A single failed probe opens the circuit again; after an inconclusive probe, the next one decides."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     assert process.call(failure("EgressFailed", "")) == failure("EgressFailed", "")
@@ -246,7 +246,7 @@ def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process
 
 
 def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, circuits: CountingStore) -> None:
-    """If the probe's process died, another probe is made after the deadline."""
+    """If a probe's process dies, another probe is made after the deadline."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     circuit = circuits.read(OWNER, HOST, consistent=True)
@@ -266,7 +266,7 @@ def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
 
 
 def test_without_its_store_a_circuit_lets_calls_through(process: Process, circuits: CountingStore) -> None:
-    """An outage of the store neither stops calls nor raises."""
+    """An outage of the store of circuits neither stops calls nor raises an error."""
     circuits.available = False
     process.fail(3 * CIRCUIT_THRESHOLD)
     assert process.call(Succeeded(b"1")) == Succeeded(b"1")
@@ -274,14 +274,14 @@ def test_without_its_store_a_circuit_lets_calls_through(process: Process, circui
 
 
 def test_a_process_keeps_no_more_hosts_in_mind_than_it_may(process: Process) -> None:
-    """Owners may use any number of hosts, but a process remembers a limited number."""
+    """An owner can use any number of hosts, but a process remembers only a limited number."""
     for number in range(MAX_CIRCUITS_KNOWN + 5):
         process.call(url=f"https://h{number}.example.org/")
     assert len(process.circuit_breakers._known) <= MAX_CIRCUITS_KNOWN
 
 
 def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, circuits: CountingStore) -> None:
-    """If an eventually consistent read is older than the opening, the circuit stays open."""
+    """If an eventually consistent read is from before the circuit opened, the circuit stays open."""
     process.fail()
     process.clock.at += 6 * SECOND
     circuits.read = lambda owner, host, **_: Circuit(owner, host)  # type: ignore[method-assign] # a replica that lags behind
