@@ -1,7 +1,9 @@
 """Compares how long recorded workflows take on the local stack (their makespans) with their critical paths.
 
-python -m bench.recorded_workflows FOLDER (`make workflows`) python -m bench.recorded_workflows --made 1000 runs a
-synthetic graph with this many nodes, in levels of fifty
+python -m bench.recorded_workflows FOLDER (`make workflows`)
+python -m bench.recorded_workflows --made 1000
+
+With `--made`, a synthetic graph with this many nodes, in levels of fifty, is run instead.
 
 The `duetime` command runs the graphs one after another, with node times scaled so that all critical paths are equally
 long. The measurement fails if a node ran more than once or started before a parent had ended.
