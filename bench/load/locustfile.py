@@ -80,7 +80,7 @@ class Poller(_Caller):
 
 
 def _options(parser: ArgumentParser) -> None:
-    parser.add_argument("--pace", type=float, default=1.0, help="requests of each user in a second")
+    parser.add_argument("--pace", type=float, default=1.0, help="requests per second from each user")
     parser.add_argument("--delay", type=float, default=3600.0, help="seconds after which created tasks are due")
     parser.add_argument("--ids", default="", help="file with the ids to read")
     parser.add_argument("--report", default="", help="file to write the results to")

@@ -160,8 +160,7 @@ def _environment(folder: Path) -> dict[str, str]:
         # The validation only prints warnings but takes longer than the rest of the synthesis.
         "CDK_VALIDATION": "false",
         "JSII_RUNTIME_PACKAGE_CACHE": "enabled",
-        # This cache is outside the temporary folder and survives, because unpacking the construct library takes ten
-        # seconds.
+        # This cache is kept outside the temporary folder, because unpacking the construct library takes ten seconds.
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(project_folder() / "build" / "jsii"),
         "NODE_NO_WARNINGS": "1",
     }

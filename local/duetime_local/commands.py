@@ -57,7 +57,7 @@ EXPECTED = (
     TasksRejected,
     ClientError,
 )
-"""Errors of which only the message is shown, without a traceback."""
+"""Errors for which only the message is shown, without a traceback."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
 DataDir = Annotated[

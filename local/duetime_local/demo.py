@@ -1,4 +1,4 @@
-"""Runs the demo: creates tasks for up to 300 real CI jobs, and counts their executions with a receiver."""
+"""Runs the demo, which creates tasks for up to 300 real CI jobs and counts their executions with a receiver."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAD_MS = 4000
 ONE_IS_SINGLE_OF = 15
 """One in this many tasks is created with a separate request; all other tasks are created in batches."""
 PATIENCE_SECONDS = 600.0
-"""How many seconds after the last due time a task counts as lost, which is long enough even for a busy machine."""
+"""The number of seconds after the last due time at which a task counts as lost; even a busy machine needs less."""
 LOOK_SECONDS = 0.1
 
 

@@ -1,4 +1,4 @@
-"""Converts a real CI system's periodic jobs to the demo's tasks, whose due times are spread over seconds."""
+"""Converts a real CI system's periodic jobs to the demo's tasks, which are due within seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the demo's workflow (a recorded, real one) as a topology, and checks the executions against its dependencies."""
+"""Runs a recorded real workflow as a topology, and checks the executions against the workflow's dependencies."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PATIENCE_SECONDS = 600.0
 LOOK_SECONDS = 0.5
 ONE_IS_HTTP_OF = 3
 LONGEST_OVER_HTTP = 1.0
-"""The longest duration, in seconds, of a node that calls an endpoint, because calls in a batch end with the longest
-call."""
+"""The maximum duration, in seconds, of a node that calls an endpoint; a longer call would hold up the other calls in
+its batch."""
 SECOND_MS = 1000
 
 

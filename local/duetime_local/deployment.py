@@ -32,7 +32,7 @@ BOOTSTRAP_VERSION = "30"
 """A bootstrap version that the template accepts (6 or later)."""
 TEMPLATE = "template.json"
 HANDLERS, TYPES = "Handlers", "Types"
-"""The names, in the stack, of the layers with the user's package and its task types."""
+"""In the stack, the names of the layers with the user's package and its task types."""
 POLL_SECONDS = 0.05
 
 
@@ -105,7 +105,7 @@ def layer_resource(template: Mapping[str, Any], part: str) -> str | None:
 
 
 def _request(emulator: Emulator, template_url: str) -> None:
-    """Request that the stack is created or, if the data folder already contains the stack, updated."""
+    """Request the creation of the stack, or an update if the data folder already contains the stack."""
     cloudformation = emulator.client("cloudformation")
     arguments: dict[str, Any] = {
         "StackName": STACK,

@@ -66,25 +66,25 @@ def signature(*folders: Path) -> Signature:
 
 
 class Versions(Protocol):
-    """The versions of the handlers' layers that the functions of a stack use."""
+    """The versions of the layers with handlers that a stack's functions use."""
 
     def publish(self, layers: Mapping[str, Layer], /) -> None:
-        """Switch the functions to these layers; running attempts continue, and new attempts use them."""
+        """Switch the functions to these layers; running attempts continue, and new attempts use the new layers."""
 
     def start_worker(self) -> None:
-        """Start a process of the current version, so that the next attempt does not wait for it."""
+        """Start a process with the current version, so that the next attempt need not wait for the start."""
 
 
 @dataclass(slots=True)
 class HandlerVersions:
-    """The versions of the handlers' layers that the functions of a stack use."""
+    """The versions of the layers with handlers that a stack's functions use."""
 
     emulator: Emulator
     deployed: Deployment
     used: Mapping[str, Layer]
 
     def publish(self, layers: Mapping[str, Layer]) -> None:
-        """Switch the functions to these layers; running attempts continue, and new attempts use them."""
+        """Switch the functions to these layers; running attempts continue, and new attempts use the new layers."""
         functions = self.emulator.client("lambda")
         replacements: dict[str, str] = {}
         for part, layer in layers.items():
@@ -109,7 +109,7 @@ class HandlerVersions:
         self.used = layers
 
     def start_worker(self) -> None:
-        """Start a process of the current version, so that the next attempt does not wait for it."""
+        """Start a process with the current version, so that the next attempt need not wait for the start."""
         start_one(self.emulator, self.deployed.outputs["WorkerFunctionName"])
 
 

@@ -50,7 +50,7 @@ def main(folder: str, grace_seconds: float, command: list[str]) -> int:
     _end(child, grace_seconds)
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
-    # The exit code of a process that was ended by a signal is set as in shells.
+    # After a signal, the exit code follows the convention of shells.
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 

@@ -126,7 +126,7 @@ class VirtualAccount(Account):
         ]
 
     def is_busy(self) -> bool:
-        """Whether a function is processing tasks."""
+        """Whether any function except the API function is running."""
         return any(each.strand is not None and each.function != "api" for each in self.machines)
 
     def _written(self, old: Item | None, new: Item | None) -> None:
@@ -172,7 +172,7 @@ class VirtualAccount(Account):
         return None
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Respond as configured by the test."""
+        """Return the response that the test has configured."""
         return self.http.receive(call, self.time.now())
 
     def target_rules(self, rules: TargetRules) -> TargetRules:
@@ -191,12 +191,12 @@ class VirtualAccount(Account):
         return [*ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))]
 
     def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
-        """The descriptions of the handlers that are registered at the time of reading."""
+        """A mapping with the descriptions of all handlers that are registered when the mapping is read."""
         del known
         return _Descriptions(self)
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
-        """The targets of a process; the test's own handlers take precedence."""
+        """A process's targets; the test's own handlers take precedence."""
         handlers = replace(
             targets.handlers, registry=_TestedHandlers(self), new_event_loop=lambda: VirtualEventLoop(self.time)
         )
@@ -236,7 +236,7 @@ class _Descriptions(Mapping[str, HandlerDescription]):
         self._account = account
 
     def __getitem__(self, task_type: str) -> HandlerDescription:
-        """The description of a handler."""
+        """The description of a type's handler."""
         self._account.handled_types()
         return HandlerDescription(**description(ChainMap(self._account.handlers, REGISTRY)[task_type]))
 
@@ -258,7 +258,7 @@ class _TestedHandlers(ChainMap[str, Registered]):
         self._account = account
 
     def __getitem__(self, task_type: str) -> Registered:
-        """The handler of a type."""
+        """The handler for a type."""
         registered = super().__getitem__(task_type)
         given = {each.name: getattr(registered, each.name) for each in fields(Registered)}
         return _TestedHandler(**given, account=self._account)
@@ -271,7 +271,7 @@ class _TestedHandler(Registered):
     account: VirtualAccount | None = None
 
     def call(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of `Registered`
-        """Call a phase, and record an exception that ends the test."""
+        """Call the handler for a phase, and record an exception that ends the test."""
         try:
             return Registered.call(self, *arguments, **options)
         except _OUTCOMES as outcome:

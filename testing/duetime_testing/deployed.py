@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 LONGEST_ADVANCE = timedelta(minutes=5)
-"""The longest `advance`; a test that advances further is skipped, because the wait takes real time."""
+"""The longest time by which a test can advance; for more, the test is skipped, because the wait takes real time."""
 _LONGEST_WAIT = timedelta(minutes=15)
 _POLL_SECONDS = 1.0
 
@@ -72,7 +72,7 @@ class DeployedDuetime(Assertions):
         self.advance(seconds=seconds)
 
     def run_until_idle(self) -> None:
-        """Wait until every task of the test that is due has ended.
+        """Wait until all of the test's due tasks have ended.
 
         Raises:
             NotIdle: a task has not ended after 15 minutes.

@@ -61,7 +61,7 @@ class Mode(StrEnum):
 
 
 class Duetime(Assertions):
-    """A duetime for one test, which runs the unmodified functions in virtual time over fakes of AWS services.
+    """A simulated deployment for one test, which runs the unmodified functions in virtual time over fakes of AWS.
 
     Time passes only during calls to `advance`, `run_until_idle`, `at` and `sleep`, and while a request waits for its
     response. Use an instance only in the thread that created it, and close it after use.
@@ -215,7 +215,7 @@ class Duetime(Assertions):
         self._begin().time.run_until(at)
 
     def _begin(self) -> VirtualAccount:
-        """Return the account; from now on, the start time can no longer change."""
+        """Return the account; afterwards, the start time can no longer be changed."""
         self._check_thread()
         self._is_fresh = False
         return self._account

@@ -97,7 +97,7 @@ class ObservedTargets(MortalTargets):
     account: VirtualAccount
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of a target to its end."""
+        """Run one phase of a target, and return its outcome."""
         account = self.account
         execution = account.executions.begin(work, account.time.now())
         account.injected.before_phase(work)

@@ -1,4 +1,4 @@
-"""Faults that a test injects to check that the user's code tolerates them."""
+"""Injects faults into a test, to check that the user's code tolerates the faults."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class HandlerCall:
         )
 
     def run(self, registered: Registered, payload: Any, phase: str = "run") -> Any:  # noqa: ANN401 - any JSON
-        """Call the handler as a worker would, with payload and result converted through JSON.
+        """Call the handler as a worker would, converting the payload and the result to JSON and back.
 
         Raises:
             NotJson: the payload or the result changes when it is converted to JSON and back.

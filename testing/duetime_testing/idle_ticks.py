@@ -33,7 +33,8 @@ class IdleTicks:
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
-        position: the last minute of each scan while ticks are skipped; `None` if the stored cursors are current.
+        position: the last minute that each scan has reached while ticks are skipped; `None` if the stored cursors are
+            current.
         minutes: the minutes that have or had items, in order.
     """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.account import Invocation
 
 LONGEST_ANSWER: Millis = 60_000
-"""The longest time to wait for a response, in milliseconds; longer than API Gateway's timeout."""
+"""The longest time to wait for a response, in milliseconds, which is longer than API Gateway's timeout."""
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):

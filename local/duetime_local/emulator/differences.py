@@ -1,18 +1,19 @@
 """Handles the differences between MiniStack 1.5.33 and AWS, which are listed here.
 
-Before the deployment (`with_fixed_addresses`), because MiniStack generates random API ids:
+Handled before the deployment (`with_fixed_addresses`), because MiniStack generates random API ids:
 
 * A MiniStack tag sets each API's id, so that the API's address is the same after every start.
 
-After the deployment (`complete_deployment`), because MiniStack's CloudFormation accepts these properties but ignores
-them:
+Handled after the deployment (`complete_deployment`), because MiniStack's CloudFormation accepts these properties but
+ignores them:
 
 * time to live and point-in-time recovery of a table;
 * `ReservedConcurrentExecutions` and `RecursiveLoop` of a function;
 * the CORS settings of an HTTP API, which MiniStack stores under names that it does not read;
 * the URL of the WebSocket API in the functions' environment, whose host exists only in AWS.
 
-After the deployment, because every concurrent invocation is a separate process with 110 MB and a second of CPU time:
+Handled after the deployment, because every concurrent invocation is a separate process with 110 MB and a second of CPU
+time:
 
 * The concurrency of a state machine's maps is limited to `GENTLE_WAITS`. Nodes run independently of the states that
   wait for them, so no node is delayed, but a topology with 200 nodes ends one to three seconds later. The limit also
@@ -20,16 +21,16 @@ After the deployment, because every concurrent invocation is a separate process 
   notify the state, which then waits until its timeout. Without the limit, a topology with more nodes than the account's
   concurrency would never end.
 
-In the server, because MiniStack stores the setting but does not apply it (`http_throttle.py`):
+Handled in the server, because MiniStack stores the setting but does not apply it (`http_throttle.py`):
 
 * the throttle of an HTTP API's stage. MiniStack also responds with 429 when a function is at its concurrency limit.
 
-In the server, because every concurrent request needs a separate process (`http_throttle.py`):
+Handled in the server, because every concurrent request needs a separate process (`http_throttle.py`):
 
 * Only a few requests to HTTP APIs are executed at a time; other requests are queued, and get 503 if they wait too long.
   In AWS, requests run concurrently, up to the account's concurrency.
 
-With settings of the `local` environment (`infra/`), because there is no alternative:
+Handled with settings of the `local` environment (`infra/`), because there is no alternative:
 
 * Functions run as warm subprocesses of the emulator's own Python, whatever runtime is declared, so layers contain boto3
   and wheels for this machine.
@@ -38,31 +39,32 @@ With settings of the `local` environment (`infra/`), because there is no alterna
   second before their tasks are due.
 * MiniStack's authorizers check JWTs but not IAM signatures, so locally the API has one default owner.
 
-In the server, because each process would unpack all of its layers (`shared_layers.py`):
+Handled in the server, because each process would unpack all of its layers (`shared_layers.py`):
 
 * A layer version is unpacked only once, for all processes together.
 * When a function's configuration changes, a process finishes its invocation before it ends.
 
-In the server, because a waiting function would block other functions (`stream_poller.py`, `function_logs.py`):
+Handled in the server, because a waiting function would block other functions (`stream_poller.py`, `function_logs.py`):
 
 * A separate thread polls streams. MiniStack's own poller does not deliver queue messages while a function processes a
   stream batch.
 * An invocation ends as soon as its log is read. MiniStack waits 50 ms for an invocation that logs nothing.
 
-In the server, because MiniStack's batch insertions create no stream records and cost one unit each
+Handled in the server, because MiniStack's batch insertions create no stream records and cost one unit each
 (`batch_inserts.py`):
 
 * Insertions with `BatchExecuteStatement` are executed as conditional writes.
 
-In the server, because splitting expressions and copying items take a third of a write's time (`table_speed.py`):
+Handled in the server, because splitting expressions and copying items take a third of a write's time
+(`table_speed.py`):
 
 * An expression is split into tokens once, and items are copied without `copy.deepcopy`.
 
-In the log reader (`duetime_local.logs`), because a truncated response looks complete:
+Handled in the log reader (`duetime_local.logs`), because a truncated response looks complete:
 
 * `FilterLogEvents` ignores JSON patterns, and returns the oldest 10 000 events of a log group without a token.
 
-By starting function processes before they are needed (`lambda_warm_up.warm_up`):
+Handled by starting function processes before they are needed (`lambda_warm_up.warm_up`):
 
 * A cold start takes a second of CPU time, so many concurrent cold starts slow down all other processes.
 

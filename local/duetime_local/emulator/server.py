@@ -90,8 +90,8 @@ class Emulator:
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
-            # A proxy cannot reach this machine's loopback interface. Some programs read one of these two names, some
-            # the other.
+            # A proxy cannot reach this machine's loopback interface. Programs differ in which of these two names they
+            # read.
             "NO_PROXY": LOOPBACK,
             "no_proxy": LOOPBACK,
         }

@@ -80,7 +80,7 @@ def joined(one: Value, other: Value) -> Value:
 
 
 def order(one: Value, other: Value) -> int | None:
-    """-1, 0 or 1 if the first value is less than, equal to or greater than the second; `None` if incomparable."""
+    """Return -1, 0 or 1 if `one` is less than, equal to or greater than `other`; `None` if they are incomparable."""
     kind = kind_of(one)
     if kind not in _ORDERED or kind != kind_of(other):
         return None

@@ -485,7 +485,7 @@ def _keys_in(table: Table, item: Item) -> Item:
 def _bounds(
     parsed: Condition, names: Mapping[str, str], values: Mapping[str, Value], sort_name: str
 ) -> tuple[str, str | None]:
-    """The range of sort keys that can meet a key condition: inclusive start, and exclusive end or `None`."""
+    """The inclusive start, and the exclusive end or `None`, of the sort keys that can meet a key condition."""
     low, high = "", None
     for each in parsed.comparisons or ():
         if (name_of(each.name, names) if each.name[0] == "#" else each.name) != sort_name:

@@ -13,7 +13,7 @@ class FakeEvents:
     Attributes:
         taken: the accepted entries, in order.
         requests: the entries of each request.
-        refuses: number of entries to reject before all entries are accepted.
+        refuses: number of entries that are rejected before entries are accepted.
         error: exception raised by the first request.
     """
 

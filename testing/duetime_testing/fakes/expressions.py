@@ -49,7 +49,7 @@ class Condition:
     Attributes:
         names: the placeholders of the names.
         values: the placeholders of the values.
-        comparisons: the clauses, if the condition is a conjunction of comparisons between names and values.
+        comparisons: the comparisons, if the condition only combines comparisons of names with values by AND.
     """
 
     test: Test

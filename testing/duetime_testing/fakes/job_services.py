@@ -17,7 +17,7 @@ _PLACE = "us-east-1:123456789012"
 
 
 class FakeJobs:
-    """Base class of the job services.
+    """The base class of fake services that run jobs.
 
     Attributes:
         begin: called when a job begins.
@@ -89,7 +89,7 @@ class FakeBatch(FakeJobs):
         return self.jobs[job]["status"] not in {"SUCCEEDED", "FAILED"}
 
     def end(self, job: str, *, well: bool) -> None:
-        """End a job as if its container exited."""
+        """End a job as if its container had exited."""
         self.jobs[job] |= {
             "status": "SUCCEEDED" if well else "FAILED",
             "statusReason": "Essential container in task exited",
@@ -142,7 +142,7 @@ class FakeCodeBuild(FakeJobs):
     state_field = "buildStatus"
 
     def event(self, job: str) -> str | list[str]:
-        """The project and the ARN of a build."""
+        """The service, Region, project and ARN, which identify a build in the message."""
         return ["codebuild", "us-east-1", self.jobs[job]["projectName"], self.jobs[job]["arn"]]
 
     def is_running(self, job: str) -> bool:
@@ -205,7 +205,7 @@ class FakeGlue(FakeJobs):
     state_field = "JobRunState"
 
     def event(self, job: str) -> str | list[str]:
-        """The job and the id of a run."""
+        """The service, Region, job name and id, which identify a run in the message."""
         return ["glue", "us-east-1", self.jobs[job]["JobName"], job]
 
     def is_running(self, job: str) -> bool:

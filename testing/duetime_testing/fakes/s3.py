@@ -18,7 +18,7 @@ class FakeS3:
     """An S3 client with in-memory buckets.
 
     Attributes:
-        objects: bytes by bucket and key.
+        objects: the objects' bytes by bucket and key.
         tags: the tags of each object, as a query string.
         content_types: the content types of objects, if set.
     """
@@ -64,7 +64,7 @@ class FakeS3:
     def generate_presigned_url(
         self, *, ClientMethod: str, Params: dict[str, Any], ExpiresIn: int, HttpMethod: str = "GET"
     ) -> str:
-        """Create a presigned URL, for `send_signed`."""
+        """Create a presigned URL that `send_signed` accepts."""
         self._signed.append((HttpMethod, {**Params, "operation": ClientMethod, "seconds": ExpiresIn}))
         return f"{_SIGNED_URL}{len(self._signed) - 1}"
 

@@ -1,4 +1,4 @@
-"""A fake of SQS: standard queues with delays, visibility timeouts and dead-letter queues."""
+"""A fake of SQS, which has standard queues with delays, visibility timeouts and dead-letter queues."""
 
 from __future__ import annotations
 

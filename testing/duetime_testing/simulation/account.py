@@ -92,7 +92,7 @@ class Invocation:
 
     Attributes:
         answer: the function's return value; `None` if it did not return.
-        failed: the function raised, its machine died, or it timed out.
+        failed: whether the function raised an exception, timed out, or ran on a machine that died.
         version: the function version that was invoked.
     """
 

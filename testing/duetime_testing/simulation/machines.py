@@ -199,7 +199,10 @@ class Clients:
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda")
 
     def calling_lambdas(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A Lambda client that waits for responses; `None` for a Region, as Lambda targets are not simulated."""
+        """A Lambda client that waits for responses.
+
+        `None` if a Region is given, because Lambda targets are not simulated.
+        """
         if region is not None:
             return None
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda", once=True)
@@ -229,7 +232,7 @@ class Clients:
         return FaultyClient(self.machine, client, service, once=True)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return `None` as the client of any other service, because simulations do not call other services."""
+        """Return `None` as the client for any other service, because simulations do not call other services."""
         return lambda *_arguments: None
 
 
@@ -272,7 +275,7 @@ class Machine:
 
     @cached_property
     def composition(self) -> Composition:
-        """The use cases of the machine's process."""
+        """The composition of the machine's process, which provides its use cases."""
         return Composition(
             Platform(
                 environ=self.environ,

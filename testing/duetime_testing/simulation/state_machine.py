@@ -46,7 +46,7 @@ class StateFailed(Exception):
 
 @dataclass
 class StateMachine:
-    """Interprets the definition of a state machine.
+    """Interprets a state machine's definition.
 
     Attributes:
         invoke: invokes a state's function with a payload, and returns the response or raises `StateFailed`.

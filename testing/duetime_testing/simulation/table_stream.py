@@ -35,7 +35,7 @@ class StreamShard:
 
 
 class SimulatedTableStream:
-    """Invokes a function, by default `broadcast`, with the subsequent writes to the table.
+    """Invokes a function, by default `broadcast`, with all future writes to the table.
 
     Attributes:
         repeats: the probability that a successfully processed batch is redelivered, completely or in part.

@@ -33,7 +33,7 @@ class Strand:
         home: the strand's machine, if the world has machines.
         on_behalf_of: the process that sent, and may have abandoned, the call that this strand makes.
         began: time when the strand was started.
-        rank: order among events at the same time, lowest first; inherited by strands that this strand starts.
+        rank: order among events at the same time, lowest first; strands that this strand starts inherit the rank.
     """
 
     run: Callable[[], None]
@@ -51,7 +51,7 @@ class Strand:
     def end(self) -> None:
         """Mark the strand as ended, and free its greenlet at once.
 
-        Before, garbage collection of the greenlets took a fifth of a test's time.
+        Leaving greenlets to garbage collection took a fifth of a test's time.
         """
         self.done = True
         self.run, self.green = _nothing, None
@@ -91,7 +91,7 @@ def _always() -> bool:
 
 
 class VirtualTime:
-    """The clock and executor of a virtual world. All strands must wait through this object."""
+    """The clock and executor for strands, which must wait only through this object."""
 
     def __init__(self, start: Millis) -> None:
         self._now = start
