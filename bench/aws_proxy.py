@@ -38,7 +38,7 @@ S = TypeVar("S", bound=ProxyServer)
 
 @contextmanager
 def proxied(kind: type[S], port: int) -> Iterator[S]:
-    """Run a proxy in front of the embedded AWS that listens at `port`."""
+    """Run a proxy in front of the embedded AWS, whose port is `port`."""
     server = kind(("127.0.0.1", 0), _Handler)
     server.port = port
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

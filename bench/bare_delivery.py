@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 EMPTY, WRITING = "bench-empty", "bench-writing"
-"""Names of the function that does nothing and the function that writes, and of their queues and table."""
+"""Names for the function that does nothing and the function that writes, and for their queues and the table."""
 _STARTS = "STARTS"
 _CODE = {
     EMPTY: f"""

@@ -1,9 +1,9 @@
 """Fills a table with many tasks, which are copies of a few real tasks with other ids and times.
 
 The functions create and run one task of each kind, whose record is then read. Each stored task is a copy of one of
-these records with its own id and times. The product's codec encodes it, so that keys and index attributes are real, and
-it is written in a batch. Other data that tasks leave is not stored: attempts outside records, idempotency keys, and
-queue messages.
+these records with its own id and times. The product's codec encodes the copies, so that keys and index attributes are
+real, and the copies are written in batches. Other data that tasks leave is not stored: attempts outside records,
+idempotency keys, and queue messages.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RARE = ("batch", "rare")
 """A tag that only `RARE_TASKS` tasks have."""
 FAILED_TASKS, RARE_TASKS = 20, 10
 """Numbers of failed and of rare tasks, which do not depend on the total, so that queries for these tasks always return
-as many results."""
+the same number of results."""
 _PAYLOAD = b'{"table":"public.orders","action":"vacuum","threshold":0.2}'
 _BATCH = 25
 """Maximum size of a BatchWriteItem (Source: DynamoDB API Reference)."""

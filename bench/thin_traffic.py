@@ -134,8 +134,8 @@ def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str
 
     Args:
         used: usage of one task.
-        writes: write units of a task, indexes included.
-        reads: read units of a task, indexes included.
+        writes: a task's write units, including those for indexes.
+        reads: a task's read units, including those for indexes.
         region: a Region in the price table.
     """
     prices = PRICES[region]

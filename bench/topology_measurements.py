@@ -36,7 +36,7 @@ _OWN = frozenset({"api", "topology", "worker"})
 _JOIN_ITEMS = ("c", "r")
 """Sort key prefixes of the items that count the edges into nodes with several parents."""
 _GROWTH = 10
-"""By how many nodes two graphs differ whose write units are compared."""
+"""The difference in size, in nodes, between the two graphs whose write units are compared."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Generates one load step: a request rate for a duration, sent by locust in a separate process."""
+"""Generates a load step, in which locust, in a separate process, sends requests at a given rate for some time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Offer:
     """The load to generate.
 
     Attributes:
-        kind: what the users do: create tasks, or poll tasks.
+        kind: whether the users create tasks or poll tasks.
         per_second: total request rate of all users.
         users: maximum number of concurrent users.
         delay_seconds: delay from the creation of a task to its due time.

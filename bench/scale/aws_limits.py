@@ -22,10 +22,10 @@ MAPPING_GROWTH: Final = 300 / 60
 MAPPING_MOST: Final = 1_250
 """Maximum number of concurrent batches of a mapping (same source)."""
 PROVISIONED_GROWTH: Final = 1_000 / 60
-"""Number of concurrent batches added per second in provisioned mode: 1 000 a minute, about three times as many (same
-source)."""
+"""Number of concurrent batches that a mapping adds per second in provisioned mode, about three times as many as usual
+(same source)."""
 PROVISIONED_MOST: Final = 20_000
-"""Maximum number of concurrent batches in provisioned mode, sixteen times as many (same source)."""
+"""Maximum number of concurrent batches in provisioned mode, sixteen times as many as usual (same source)."""
 FUNCTION_GROWTH: Final = 1_000 / 10
 """Execution environments that a function gains each second (Source: AWS Lambda Developer Guide, "Lambda scaling
 behavior")."""

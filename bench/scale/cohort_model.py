@@ -41,8 +41,8 @@ class Deployment:
         shards: number of shards per minute, each of which is a partition.
         table_writes: initial write units a second, which are twice the previous peak or the warm throughput.
         table_quota: the table's maximum write units a second.
-        mapping_start, mapping_growth, mapping_most: concurrent batches of the event source mapping: the initial number,
-        the growth a second, and the maximum.
+        mapping_start, mapping_growth, mapping_most: the event source mapping's initial concurrent batches, their growth
+            a second, and their maximum.
         warm: number of workers that exist at the start.
         concurrency: maximum concurrent workers, as limited by the account's quota or the queue's setting.
         batch_seconds: seconds that a worker is busy with a batch whose tasks are due.

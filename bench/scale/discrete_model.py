@@ -1,4 +1,4 @@
-"""A small discrete-event model, which simulates each task and to which tests compare the cohort model."""
+"""A small discrete-event model, which simulates each task; tests compare the cohort model with this model."""
 
 from __future__ import annotations
 

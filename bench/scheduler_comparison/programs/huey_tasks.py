@@ -1,4 +1,4 @@
-"""Defines Huey's task, which is stored where an environment variable says."""
+"""Defines Huey's task, which is kept in the storage given by an environment variable."""
 
 import os
 
