@@ -165,14 +165,16 @@ class Duetime(Assertions):
             before.close()
             return
         if at < self._account.time.now():
-            raise ValueError(f"{moment.isoformat()} is past: it is {self.now.isoformat()}, and time moves forward only")
+            raise ValueError(
+                f"{moment.isoformat()} is in the past: it is {self.now.isoformat()}, and time only moves forward"
+            )
         self._pass_until(at)
 
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
         """Let time pass; each task that becomes due runs at exactly its due time."""
         length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if length < timedelta():
-            raise ValueError("time moves forward only")
+            raise ValueError("time only moves forward")
         self._pass_until(self._account.time.now() + length // timedelta(milliseconds=1))
 
     def sleep(self, seconds: float) -> None:
@@ -231,7 +233,7 @@ class Duetime(Assertions):
 
     def _check_thread(self) -> None:
         if get_ident() != self._thread:
-            raise RuntimeError("virtual time belongs to the thread of its test: create a Duetime for each thread")
+            raise RuntimeError("virtual time works only in the thread of its test: create a Duetime for each thread")
 
     # Handlers, endpoints and faults.
 
