@@ -1,4 +1,4 @@
-"""The subcommands that this package adds to `duetime`; each is imported only when it runs."""
+"""Lists the subcommands that this package adds to `duetime`; each subcommand is imported only when it runs."""
 
 from duetime_client.commands.deferred_commands import DeferredCommand
 
