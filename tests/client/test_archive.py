@@ -243,7 +243,7 @@ def test_the_archive_command_prints_a_table_or_json(tmp_path: Path, duetime: Cal
         {"id": found.id.text, "error": {"type": "Timeout", "message": "took too long"}}
     ]
     result = duetime(*some[:-1], "state = 'paused'")
-    assert "no such tasks" in result.output
+    assert "no matching tasks" in result.output
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_rotation_that_always_conflicts_ends_with_an_error(duetime: Run, accou
     account.meanwhile += [present.rotated_for(f"owner-{n}", 1_000).text for n in range(9)]
     result = duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
     assert result.exit_code == 2
-    assert "is under way: try again" in result.stderr
+    assert "is under way; try again" in result.stderr
     assert "ann" not in SigningKeys.parse(account.stored).keys[0].owners
 
 
