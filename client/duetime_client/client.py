@@ -1,6 +1,6 @@
 """The clients: `Client` (blocking) and `AsyncClient` (asynchronous).
 
-Each resource is imported on first use, because the models of responses take longer to import than everything else.
+Each resource is imported on first use, because the response models take longer to import than everything else.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ TIMEOUT_SECONDS = 35.0
 
 
 class Client:
-    """A client for one deployment. Close the client, or use it as a context manager; threads can share it.
+    """A client for one deployment.
+
+    Close the client after use, or use it as a context manager. Threads can share a client.
 
     Args:
         url: The address of the API.
@@ -157,7 +159,7 @@ class Client:
 
     @cached_property
     def groups(self) -> Groups:
-        """Groups of tasks, and what runs when they are complete."""
+        """Groups of tasks, and what runs when a group is complete."""
         from duetime_client.groups import Groups
 
         return Groups(self._runner)
@@ -185,7 +187,7 @@ class Client:
 
     @cached_property
     def ordered_keys(self) -> OrderedKeys:
-        """Ordered keys, and the tasks in their lines."""
+        """Ordered keys, and the tasks in the line of each key."""
         from duetime_client.ordered_keys import OrderedKeys
 
         return OrderedKeys(self._runner)
@@ -400,7 +402,7 @@ class AsyncClient:
 
     @cached_property
     def groups(self) -> AsyncGroups:
-        """Groups of tasks, and what runs when they are complete."""
+        """Groups of tasks, and what runs when a group is complete."""
         from duetime_client.groups import AsyncGroups
 
         return AsyncGroups(self._runner)
@@ -428,7 +430,7 @@ class AsyncClient:
 
     @cached_property
     def ordered_keys(self) -> AsyncOrderedKeys:
-        """Ordered keys, and the tasks in their lines."""
+        """Ordered keys, and the tasks in the line of each key."""
         from duetime_client.ordered_keys import AsyncOrderedKeys
 
         return AsyncOrderedKeys(self._runner)

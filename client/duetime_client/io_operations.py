@@ -24,7 +24,7 @@ class Request(Generic[T]):
     Attributes:
         method: GET, POST and so on.
         path: The path, including `/v1`.
-        decode: Reads the result from a response, which is always a 2xx.
+        decode: Reads the result from a response, whose status is always 2xx.
         query: The query parameters.
         body: Sent as JSON; bytes are sent unchanged, with the content type in `headers`.
         headers: Sent in addition to the headers of every request.

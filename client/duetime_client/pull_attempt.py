@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 RENEWALS_PER_LEASE = 3
 """How many times a lease is renewed within its duration."""
 _SHORTEST_ACKNOWLEDGEMENT, _LONGEST_ACKNOWLEDGEMENT = 5, 15
-"""Bounds, in seconds, of a lease before its first heartbeat. The minimum is the API's; with the maximum, the first
-heartbeat of a default lease comes after the same interval as later heartbeats."""
+"""The shortest and longest duration, in seconds, of a lease before its first heartbeat. The API sets the minimum. The
+maximum makes the first heartbeat of a default lease come after the same interval as later heartbeats."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
 CODEC_FAILED = "CodecFailed"
 """Error type of an attempt whose result or checkpoint the codec could not encrypt."""
 _REFUSED = frozenset({400, 413, 422})
-"""HTTP statuses of a report that would be rejected again on a retry."""
+"""HTTP statuses of rejected reports that would be rejected again if they were retried."""
 _CLASS_NAME = type.__dict__["__name__"]
 """Reads a class's name directly, because a metaclass can return any value as `__name__`."""
 
 
 def acknowledge_within(lease_seconds: int) -> int:
-    """Duration of a lease before its first heartbeat in seconds, which is short to free a lost worker's tasks soon."""
+    """The seconds until a new lease needs a heartbeat, few enough that a lost worker's tasks are freed soon."""
     return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
@@ -66,7 +66,7 @@ class Attempt:
     """Runs a handler under a lease, renews the lease while it runs, and reports the outcome."""
 
     def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
-        # The module needs httpx, which is imported with the first client.
+        # Imported here, because the module needs httpx, which is imported only when the first client is created.
         from duetime_client.attempt_client import clients_of_lease  # noqa: PLC0415 - see the line above
 
         task = leased.task
@@ -142,7 +142,7 @@ class Attempt:
         return (self.leased.task.retry or {}).get("max_attempts") == 1
 
     def _acknowledge(self) -> bool:
-        """Acknowledge the start of the attempt, so that it counts; returns whether it may start."""
+        """Acknowledge the start of the attempt, so that the attempt counts; returns whether the attempt may start."""
         pause = _SHORTEST_PAUSE
         while not self.context.lost:
             if self._renew():

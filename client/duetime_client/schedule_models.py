@@ -167,7 +167,7 @@ class SkippedRun(ResponseModel):
 
 
 class LastRun(ResponseModel):
-    """The latest started run, which may still be in progress."""
+    """The run that started last; it may still be in progress."""
 
     task_id: str
     scheduled_at: datetime

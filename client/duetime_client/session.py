@@ -73,7 +73,7 @@ class PageRead:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An API, and how requests to it are retried.
+    """Sends requests to one API, and retries them.
 
     Attributes:
         url: The address of the API, as `checked` returns it.

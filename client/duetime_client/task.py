@@ -273,7 +273,7 @@ class Task(ResponseModel):
 
     @classmethod
     def of_document(cls, document: Mapping[str, object], etag: str | None = None) -> Self:
-        """The task of a response's JSON.
+        """Read a task from a response's JSON.
 
         Raises:
             pydantic.ValidationError: The JSON is not a task.

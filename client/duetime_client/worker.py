@@ -91,7 +91,7 @@ _UNWAITED_PAUSE = 2.0
 """Pause, in seconds, after a request that the API answered without waiting for tasks."""
 _NAME_LENGTH = 40
 _REPORTING = 1.0
-"""Seconds of a stop that are reserved for reports about tasks that have not ended."""
+"""How many seconds of a stop are reserved for reporting tasks that have not ended."""
 
 
 class Registration(Protocol):
@@ -142,7 +142,7 @@ class PythonHandler(Protocol):
 
 
 def _definition_of(handler: Any) -> PythonHandler:  # noqa: ANN401 - a function or a class, whatever type checkers say
-    """Return the definition that `@handler` made of a function or a class.
+    """Return the definition that `@handler` created for a function or a class.
 
     Raises:
         TypeError: a pull worker cannot run the handler.
@@ -283,9 +283,9 @@ class Worker:
             task_type: The type.
             payload: The class of the payload, a pydantic model or a dataclass; a task with an invalid payload fails at
             once.
-            batch: The function is called with several tasks: a list of `BatchItem`, at most as many as the worker's
-            `concurrency`. The function returns a list with the result or, after a failure, an exception of each task,
-            or `None`. An exception that the function raises fails all tasks.
+            batch: The function is called with a list of `BatchItem`, one for each task, and with at most as many tasks
+                as the worker's `concurrency`. The function returns `None`, or a list with the result or the exception
+                of each task. An exception that the function raises fails all tasks.
             retry_on: Only these exceptions, and `RetryIn`, are retried; other exceptions fail the task at once.
             no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
 
@@ -425,7 +425,7 @@ class Worker:
         thread.start()
 
     def _pause(self, took: float) -> float:
-        """The pause after a response without tasks, given how long it took.
+        """The pause after a response without tasks, given how long the request took.
 
         An early response means that the API did not wait, because too many requests are already waiting.
         """
@@ -433,7 +433,7 @@ class Worker:
         return max(self.pause_seconds, _UNWAITED_PAUSE) if is_soon else self.pause_seconds
 
     def _lease(self, client: Client) -> list[LeasedTask]:
-        """Lease as many tasks as there are free threads, at least one."""
+        """Wait for a free thread, and lease as many tasks as there are free threads."""
         free = 0
         while not free and not self._stopping.is_set():
             free = int(self._free.acquire(timeout=0.5))
@@ -484,14 +484,14 @@ class Worker:
                 self._free.release()
             self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
         finally:
-            # After this, the process may end.
+            # The process may end as soon as the attempt is removed.
             with self._changed:
                 self._running.remove(attempt)
                 self._changed.notify_all()
 
 
 class _Poll:
-    """A request for leases in its own thread, which a stopped worker need not wait for.
+    """A request for leases that runs in its own thread, so that a stopped worker need not wait for the response.
 
     Attributes:
         took: how long the request took, in seconds, including the wait for a free thread.
@@ -506,7 +506,7 @@ class _Poll:
         threading.Thread(target=self._run, name="duetime poll", daemon=True).start()
 
     def answer(self, is_stopping: Callable[[], bool], time_to_wait: Callable[[], float]) -> list[LeasedTask]:
-        """The leases; empty if the worker is stopped and no response arrives in time.
+        """Return the leases; empty if the worker is stopped and no response arrives in time.
 
         Leases that arrive later get no heartbeat and expire soon without counting as attempts.
         """

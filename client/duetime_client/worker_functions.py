@@ -20,7 +20,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class TaskFunction(TaskType[P], Generic[P, R_co]):
-    """A function registered for a task type; calling it calls the function."""
+    """A function registered for a task type; calling this object calls the function."""
 
     def __init__(
         self,
