@@ -113,7 +113,7 @@ class Deployment:
             return self
         context = resolved().context
         auth = Authentication(context.auth)
-        # With a context without authentication, the environment decides.
+        # If the context has no authentication, the method depends on whether the environment has an API key.
         known = None if auth is Authentication.NONE else auth
         owner, codec = self.owner or context.owner or None, self.codec or context.codec or None
         return Deployment(context.url, self.auth or known, owner, codec)
@@ -205,7 +205,7 @@ def object_at(where: str, form: str, hint: str | None = None, *, is_local: bool 
         raise typer.BadParameter(f"{where!r} is not {form}", param_hint=hint)
     here = str(Path.cwd())
     if here not in sys.path:
-        # A context's codec applies in any directory, whose other modules must not replace installed modules.
+        # A context's codec applies in any directory, so a directory's other modules must not replace installed modules.
         sys.path.insert(0 if is_local else len(sys.path), here)
     try:
         found: object = getattr(import_module(module_name), name)

@@ -1,4 +1,4 @@
-"""Contexts: deployments by name, and which of them a command uses."""
+"""Stores named deployments ("contexts"), and chooses the context that a command uses."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from duetime_client.groups import CompletionRule, Group
 if TYPE_CHECKING:
     from duetime_client.filter_actions import FilterActionResult
 
-app = CommandGroup(help="See groups of tasks, close them, cancel or retry their members.", no_args_is_help=True)
+app = CommandGroup(help="See and close groups of tasks; cancel or retry the members of a group.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the group.")]
-Why = Annotated[str, typer.Option(metavar="TEXT", help="Reason; kept with each task.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Reason; recorded with each task.")]
 
 
 @app.command("list")

@@ -1,4 +1,4 @@
-"""Reads long lists, with progress and partial results on Ctrl-C."""
+"""Reads long lists, shows progress, and shows partial results after Ctrl-C."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def occurrences(
     name: ScheduleName,
     *,
     after: After = None,
-    before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="End of the list, excluded.")] = None,
+    before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="End of the list (exclusive).")] = None,
     count: Count = 20,
 ) -> None:
     """List occurrences with their tasks: past occurrences with --after, else future ones; with --json, as an array."""
@@ -192,7 +192,7 @@ def runs(
         list[str] | None,
         typer.Option("--status", metavar="STATUS", help="Only runs with this status, such as failed; repeatable."),
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of runs to show.")] = 20,
 ) -> None:
     """List past and planned runs, newest first: what ran, failed or was skipped, and why."""
     clock = call.clock

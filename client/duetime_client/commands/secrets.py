@@ -32,7 +32,7 @@ EveryDays = Annotated[
 @app.command("list")
 @examples("duetime secrets list")
 def list_secrets(call: Call) -> None:
-    """Print the secrets that sign HTTP calls for you, with their public keys: the current and the previous secrets."""
+    """Print the current and the previous secrets that sign HTTP calls for you, with their public keys."""
     with call.client() as client:
         found = client.signing_secrets.list()
     call.show(found, _show_secrets)

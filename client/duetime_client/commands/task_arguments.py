@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime_common.option_fields import NotifyOn
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
-"""Fields of a topology that belong to its graph; the other fields are the fields of any task."""
+"""Fields of a topology that belong to its graph; a topology's other fields exist for every task."""
 _CONVERTED = frozenset({"payload", "lock", "locks", "rate", "unique", "debounce", "order"})
 """Fields whose options need conversion: JSON, and the keys of locks, rates, unique tasks and ordered tasks."""
 

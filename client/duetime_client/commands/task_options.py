@@ -110,7 +110,7 @@ IfMatch = Annotated[
     _request(
         metavar="VERSION",
         parser=lambda text: text if '"' in text else f'"{text}"',
-        help="Only if this version is still current.",
+        help="Act only if this version is still current.",
     ),
 ]
 IdempotencyKey = Annotated[
@@ -476,7 +476,7 @@ class ListFilterOptions:
 class LimitOptions:
     """How many entries of a list to show."""
 
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 50
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of entries to show.")] = 50
     everything: Annotated[bool, typer.Option("--all", help="All entries, without a limit.")] = False
 
     @property

@@ -48,9 +48,7 @@ def run(
     ] = None,
     stop_seconds: Annotated[
         float | None,
-        typer.Option(
-            min=0, metavar="SECONDS", help="How long running tasks may take after a signal to stop, 9 by default."
-        ),
+        typer.Option(min=0, metavar="SECONDS", help="How long running tasks may take after a stop signal; default: 9."),
     ] = None,
 ) -> None:
     """Lease and run tasks until SIGTERM or Ctrl-C.
