@@ -52,7 +52,7 @@ class Deployment:
         client: client of the API, or the error that occurred when the client was created.
         now: returns the current time of this machine.
         endpoint_url: endpoint of an AWS emulator; empty for AWS.
-        is_broken_off: why AWS is no longer called; set by the check of the credentials or of the stack.
+        is_broken_off: why AWS is no longer called; set by the credentials check or the stack check.
     """
 
     session: Any
@@ -232,7 +232,7 @@ class Deployment:
             name: name of the metric.
             statistic: `Sum` or `Maximum`.
             dimension: the name of the metric's only dimension.
-            values: the dimension's value for each resource, by any key.
+            values: the dimension's value for each resource, by a key that the caller chooses.
 
         Returns:
             the metric's values by the same keys; resources without data are omitted.

@@ -222,7 +222,7 @@ def _of_mapping(draft: Draft, file: _File, line: int, node: ast.expr) -> Iterato
 
 
 def _named(draft: Draft, file: _File, key: ast.expr, value: ast.expr) -> tuple[Item, object]:
-    """An entry with its key as its name; if the key is known only at run time, the key replaces the entry."""
+    """An entry named after its key; if the key is known only at run time, its `Unknown` value is returned instead."""
     name = file.values.of(key)
     return draft.item(file.source, key.lineno, shown(name)), file.values.of(value) if isinstance(name, str) else name
 

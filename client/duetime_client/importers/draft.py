@@ -145,7 +145,7 @@ class Item:
     fields: dict[str, Any] = field(default_factory=dict)
 
     def differs(self, part: str, text: str, line: int = 0) -> None:
-        """Report a part that is carried over with another meaning."""
+        """Report a part that is carried over with a different meaning."""
         self.draft.note(self.source, line or self.line, self.name, part, Outcome.DIFFERS, text)
 
     def lost(self, part: str, text: str, line: int = 0) -> None:
