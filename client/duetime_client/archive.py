@@ -67,7 +67,7 @@ class ArchiveQuery:
 
 
 class Archive:
-    """The archive of ended tasks.
+    """Queries the archive of ended tasks.
 
     Args:
         objects: the source of the archive's objects.

@@ -30,6 +30,6 @@ COLUMNS: Mapping[str, str] = {
     "events_dropped": INTEGER,
     "archive_format": INTEGER,
 }
-"""DuckDB's type of each column. Instants are in UTC."""
+"""The DuckDB type of each column; times are in UTC."""
 SHOWN = ("finished_at", "id", "type", "state", "attempt", "lateness_ms", "error")
 """The columns that a table shows by default."""

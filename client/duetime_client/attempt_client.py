@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 _DIGEST_LENGTH = 40
 _OF_THE_CONNECTION = frozenset({"accept-encoding", "connection", "content-length", "host", "user-agent"})
-"""Headers that the worker's client sets itself."""
+"""Headers that are not copied from an attempt's request, because the worker's client sets them itself."""
 _OF_THE_CONTENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 LEASE_HEADER = "X-Duetime-Lease"
-"""Header with the lease of a pull worker: the request acts for the leased task."""
+"""The header with a pull worker's lease; a request with this header acts for the leased task."""
 
 
 class PhaseKeys:
@@ -47,7 +47,7 @@ class PhaseKeys:
         return key
 
     def give_back(self, key: str) -> None:
-        """Free the key of a failed request, so that the next request with the same path and body gets it."""
+        """Free the key of a failed request, so that the next request with the same path and body gets the same key."""
         with self._lock:
             self._taken.discard(key)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class LeaseLost(Exception):
-    """The lease could not be renewed in time, or was rejected: another worker may have the task.
+    """The lease could not be renewed in time, or was rejected, so another worker may have the task.
 
     Do not catch this error.
     """

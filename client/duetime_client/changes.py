@@ -43,9 +43,9 @@ STALE_REREAD_AFTER = timedelta(seconds=1)
 """Shortest interval between readings of stale entries, because the API can report stale entries several times a
 second."""
 PING_AFTER = timedelta(minutes=5)
-"""API Gateway closes a connection on which nothing is sent for ten minutes."""
+"""Interval between pings, because API Gateway closes a connection that is idle for ten minutes."""
 RENEW_AFTER = timedelta(hours=1, minutes=55)
-"""API Gateway closes each connection after two hours; a new connection is opened earlier."""
+"""How long a connection is used; API Gateway closes each connection after two hours."""
 RECEIVE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 _REREAD = 100
@@ -75,7 +75,7 @@ class Change:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the record was deleted, or is a task that has ended; no more changes follow."""
+        """Whether the record was deleted, or is a task that has ended; in both cases, no more changes follow."""
         return self.item is None or (self.item.get("state") in TERMINAL and self.item.get("finished_at") is not None)
 
 
@@ -96,7 +96,7 @@ class Watch:
         subscription: Fields of the message that subscribes, besides its topic.
         address: Steps that return the URL of each new connection.
         read: Reads the watched records over REST.
-        now: The time.
+        now: Returns the current time.
         jitter: Returns a number in [0, 1).
         readable: Decrypts a message.
     """

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 OWNER_HEADER = "X-Duetime-Owner"
 """Header with the owner to act for: the caller, one of the caller's teams or, on the local stack, any owner."""
 TIMEOUT_SECONDS = 35.0
-"""The API's gateway times out after 30 seconds, so waiting much longer is useless."""
+"""The default timeout; a longer timeout is useless, because the API's gateway times out after 30 seconds."""
 
 
 class Client:
@@ -73,7 +73,7 @@ class Client:
         codec: Encrypts payloads, results and error messages, so that only processes with the codec can read them.
         sleep: Waits for the given number of seconds.
         random_source: Returns a number in [0, 1).
-        now: The time.
+        now: Returns the current time.
         connect: Opens a WebSocket.
         http_transport: Sends HTTP requests.
         storage_transport: Uploads large payloads to S3, and downloads them.
@@ -152,7 +152,7 @@ class Client:
 
     @cached_property
     def calendars(self) -> Calendars:
-        """Calendars: when scheduled tasks may or may not run."""
+        """Calendars: the times at which scheduled tasks may or may not run."""
         from duetime_client.calendars import Calendars
 
         return Calendars(self._runner)
@@ -215,7 +215,7 @@ class Client:
 
     @cached_property
     def intake_rules(self) -> IntakeRules:
-        """Intake rules: which tasks events create, cancel or wake."""
+        """Intake rules, by which events create, cancel or wake tasks."""
         from duetime_client.intake_rules import IntakeRules
 
         return IntakeRules(self._runner)
@@ -395,7 +395,7 @@ class AsyncClient:
 
     @cached_property
     def calendars(self) -> AsyncCalendars:
-        """Calendars: when scheduled tasks may or may not run."""
+        """Calendars: the times at which scheduled tasks may or may not run."""
         from duetime_client.calendars import AsyncCalendars
 
         return AsyncCalendars(self._runner)
@@ -458,7 +458,7 @@ class AsyncClient:
 
     @cached_property
     def intake_rules(self) -> AsyncIntakeRules:
-        """Intake rules: which tasks events create, cancel or wake."""
+        """Intake rules, by which events create, cancel or wake tasks."""
         from duetime_client.intake_rules import AsyncIntakeRules
 
         return AsyncIntakeRules(self._runner)

@@ -1,4 +1,4 @@
-"""`client.groups`: groups of tasks, with their counts and what runs when they are complete."""
+"""`client.groups`: groups of tasks, with counts of members, and what runs when a group is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`client.intake_rules`: which tasks events create, cancel or wake, for operators."""
+"""`client.intake_rules`: rules by which events create, cancel or wake tasks; for operators."""
 
 from __future__ import annotations
 

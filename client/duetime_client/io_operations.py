@@ -1,7 +1,7 @@
 """The API's operations as steps without I/O, written once for both clients.
 
-An operation is a generator of steps. A runner (`io_runners`) executes each step and sends its result back; it blocks
-for `Client`, and awaits for `AsyncClient`.
+An operation is a generator of steps. A runner (`io_runners`) executes each step and sends the step's result back; the
+runner of `Client` blocks, and the runner of `AsyncClient` awaits.
 """
 
 from __future__ import annotations

@@ -59,13 +59,13 @@ class LogLine:
 
     @property
     def text(self) -> str:
-        """The message; in a structured line it may be any JSON."""
+        """The message, which can be any JSON value in a structured line."""
         message = self.fields.get("message", "")
         return message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
 
     @property
     def traceback(self) -> str:
-        """The traceback of a failed attempt or of a logger, if there is one."""
+        """The traceback that a failed attempt or a logger added to the line, if any."""
         facts = self.fields.get("facts")
         found = facts.get("traceback") if isinstance(facts, dict) else None
         found = found or self.fields.get("exception")

@@ -50,7 +50,7 @@ _CLASS_NAME = type.__dict__["__name__"]
 
 
 def acknowledge_within(lease_seconds: int) -> int:
-    """The seconds until a new lease needs a heartbeat, few enough that a lost worker's tasks are freed soon."""
+    """How many seconds a lease lasts before its first heartbeat: few, to free a lost worker's tasks soon."""
     return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
@@ -121,7 +121,7 @@ class Attempt:
         return "lost" if self._report(lambda: self._client.leases.release(self.leased.id)) == "lost" else "released"
 
     def interrupt(self) -> str:
-        """Give up a task whose handler still runs when the process ends, so that another worker can take it at once.
+        """Give up a task whose handler still runs when the process ends, so that another worker can soon take the task.
 
         Returns:
             `released`, or `failed` for a task that must not start again; `lost` if the API did not accept the report.
@@ -252,7 +252,7 @@ class Attempt:
         self._renewed(requested_at, state)
 
     def _renewed(self, requested_at: float, state: LeaseState) -> None:
-        # The lease is measured from the request, because the API cannot have renewed it earlier.
+        # The lease's duration counts from the time of the request, because the API cannot have renewed it earlier.
         self.context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
         self.context._requested_action = state.requested_action  # noqa: SLF001 - its maker
 

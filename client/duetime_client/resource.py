@@ -1,7 +1,7 @@
 """Resources of the API: groups of operations, each written once for `Client` and `AsyncClient`.
 
-A class `…Operations` has the operations. Its two subclasses bind it to a client, which determines the return types:
-`Task` and `Iterator[Task]`, or `Coroutine[Any, Any, Task]` and `AsyncIterator[Task]`.
+A class `…Operations` contains the operations. Its two subclasses bind the operations to a client, which determines the
+return types: `Task` and `Iterator[Task]`, or `Coroutine[Any, Any, Task]` and `AsyncIterator[Task]`.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class ClientMissing(RuntimeError):
 
 @dataclass
 class Context:
-    """The context of a running attempt, for its handler. Threads may share it.
+    """The context of a running attempt, for its handler. Threads can share a context.
 
     Attributes:
         task_id: the task's id, which is the same for all attempts; use it as an idempotency key.

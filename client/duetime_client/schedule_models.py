@@ -175,7 +175,7 @@ class LastRun(ResponseModel):
 
 
 class Backfill(ResponseModel):
-    """A backfill: runs the occurrences of a past period at a limited rate.
+    """A backfill, which runs the occurrences of a past period at a limited rate.
 
     Attributes:
         scheduled_after: The first moment of the period.

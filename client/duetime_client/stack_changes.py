@@ -29,7 +29,7 @@ CONTENTS: Mapping[str, str] = {
     "AWS::Cognito::UserPool": "users",
     "AWS::SSM::Parameter": "a value",
 }
-"""The content that is lost when a resource is replaced, by resource type; includes types that only projects add."""
+"""The content that is lost when a resource is replaced, by resource type, including types that only projects use."""
 
 
 class Loss(StrEnum):

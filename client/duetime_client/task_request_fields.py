@@ -113,7 +113,7 @@ class PullTarget(TypedDict):
 
 
 class AwsTarget(TypedDict):
-    """An AWS resource that is called with the task; the deployment's settings say which ones are allowed.
+    """An AWS resource that is called with the task; the deployment's settings say which resources are allowed.
 
     `mode` is for Lambda functions, `detail_type` for event buses, `wait` for state machines; ECS task definitions
     require `cluster` and `container`; `queue` is for Batch job definitions; `parameters` is for ECS, Batch, CodeBuild
@@ -235,8 +235,8 @@ class TaskFilter(TypedDict, total=False):
     `name_contains` and `error_contains` examine tasks one by one; use `created_after` or another field to limit how
     many tasks are examined.
 
-    Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. The order `finished_at`, which is the
-    default with `finished_after` or `finished_before`, lists only ended tasks. With `expand`, tasks include their
+    Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. The order `finished_at` lists only
+    ended tasks, and is the default with `finished_after` or `finished_before`. With `expand`, tasks include their
     `payload` or `result`, which are `None` otherwise.
     """
 

@@ -41,7 +41,7 @@ class _Upload(ResponseModel):
 
 
 def sent_payload(codec: PayloadCodec | None, fields: Mapping[str, object]) -> object:
-    """The payload of a creation as it is sent: encrypted, if there is a codec."""
+    """The payload of a creation as it is sent, which is encrypted if the client has a codec."""
     payload = fields.get("payload")
     if codec is None:
         return payload

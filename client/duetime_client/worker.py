@@ -82,7 +82,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 X = TypeVar("X", Context, AsyncContext)
 BatchItem: TypeAlias = _BatchItem[Context, P]
-"""One task of a batch: its `context` and `payload`; `fail(error)` fails only its attempt."""
+"""One task of a batch, with its `context` and `payload`; `fail(error)` fails only this task's attempt."""
 MOST_AT_ONCE = 10
 """The API leases at most this many tasks in one request."""
 _FIRST_PAUSE = 0.5
@@ -204,7 +204,7 @@ class Worker:
             client: client of the deployment; may also be given to `run`.
             concurrency: how many tasks run at a time, each in a thread.
             lease_seconds: duration of a lease, after which another worker gets the task; the lease is renewed after
-                each third of it.
+                each third of this time.
             wait_seconds: how long a request waits for a task; if this is shorter than `stop_seconds`, a stopped worker
             releases the tasks of the last request.
             pause_seconds: pause after a response without tasks.
@@ -321,11 +321,12 @@ class Worker:
         return register
 
     def add_handler(self, handler: PythonHandler | type[Any]) -> None:
-        """Run a handler of `duetime.handlers`, a function or a class with `run` only, for work that takes longer.
+        """Run a handler that `@handler` of `duetime.handlers` registered: a function, or a class with only `run`.
 
-        The handler gets a `Context` of this module, which has no `deadline` and no `defer`; an error whose class is
-        named `Unretriable` fails the task at once, whatever its package. The options that the handler sets for its
-        tasks, such as `retry`, apply only if the package that registers the handler is also deployed.
+        This is for work that takes longer than a worker function allows. The handler gets a `Context` of this module,
+        which has no `deadline` and no `defer`; an error whose class is named `Unretriable` fails the task at once,
+        whatever the package of the class. The options that the handler sets for its tasks, such as `retry`, apply only
+        if the package that registers the handler is also deployed.
 
         Raises:
             DuplicateHandler: the handler's type already has a function.
@@ -397,7 +398,7 @@ class Worker:
                 self._stopping.wait(self._pause(poll.took))
 
     def _end_attempts(self) -> None:
-        """Let running attempts end in time, and give up the rest."""
+        """Let running attempts end in time, and give up the attempts that do not."""
         ends_at = self._stopped_at + self.stop_seconds
         with self._changed:
             self._changed.wait_for(lambda: not self._running, self._time_to_wait())
