@@ -102,11 +102,9 @@ def project_here(start: Path | None = None) -> CdkProject:
             own = folder / "node_modules" / ".bin" / "cdk"
             command = str(own) if own.exists() else shutil.which("cdk")
             if command is None:
-                raise ProjectNotFound(
-                    "the CDK's command is not installed: run `npm install` in the folder of the project"
-                )
+                raise ProjectNotFound("the CDK command is not installed: run `npm install` in the project's folder")
             return CdkProject(folder, command)
-    raise ProjectNotFound(f"there is no {_PROJECT_FILE} in {here} or above it; `duetime init` makes a project")
+    raise ProjectNotFound(f"there is no {_PROJECT_FILE} in {here} or above it; `duetime init` creates a project")
 
 
 def chosen_stack(stacks: Sequence[str], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Views of a file's plan and of the results of applying it."""
+"""Prints the plan for a file of schedules, and the results of applying the file."""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ Where = Annotated[
         help="Condition in DuckDB's SQL, such as \"state = 'failed'\" or \"error->>'type' = 'Timeout'\".",
     ),
 ]
-From = Annotated[str, typer.Option("--from", metavar="DAY", help="First UTC day on which tasks ended: 2026-11-01.")]
+From = Annotated[
+    str, typer.Option("--from", metavar="DAY", help="First UTC day on which tasks ended, such as 2026-11-01.")
+]
 To = Annotated[str, typer.Option("--to", metavar="DAY", help="Last day; default: today.")]
 Columns = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Columns to show, separated by commas: {', '.join(COLUMNS)}.")

@@ -78,7 +78,7 @@ def audit(  # noqa: PLR0913 - a command's options are its parameters
 
 
 def _time_ms(clock: Clock, text: str) -> int:
-    """A time, or the time a given duration ago, in milliseconds since the epoch."""
+    """Parse a time, or a duration before now; returns milliseconds since the epoch."""
     if text[4:5] != "-":
         return since_ms(clock, text)
     try:

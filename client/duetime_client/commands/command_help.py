@@ -37,7 +37,7 @@ _OWN_FLAGS = frozenset({"help", "install_completion", "show_completion"})
 
 
 def examples(*lines: str) -> Callable[[C], C]:
-    """Add examples to a command, which the command's help shows."""
+    """Add examples that the command's help shows."""
 
     def decorate(command: C) -> C:
         setattr(command, _EXAMPLES, lines)

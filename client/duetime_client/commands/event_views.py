@@ -1,4 +1,4 @@
-"""The tables of the events of a task and of a schedule."""
+"""Prints the events of a task or of a schedule as a table."""
 
 from __future__ import annotations
 

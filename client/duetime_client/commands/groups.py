@@ -58,7 +58,7 @@ def close(
     run: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Run a task of this type once all members have ended.")
     ] = None,
-    payload: Annotated[str | None, typer.Option(metavar="JSON", help="Payload of that task. Needs --run.")] = None,
+    payload: Annotated[str | None, typer.Option(metavar="JSON", help="Payload of the task. Needs --run.")] = None,
     callback_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Call this URL instead of running a task.")
     ] = None,

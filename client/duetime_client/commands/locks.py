@@ -45,7 +45,7 @@ def show(call: Call, key: Key) -> None:
 @app.command()
 @examples("duetime locks release database")
 def release(call: Call, key: Key) -> None:
-    """Take a lock from its holders by force: holders stop at their next heartbeat, and the next task gets it."""
+    """Take a lock from its holders by force; they stop at their next heartbeat, and the next task gets the lock."""
     with call.client() as client:
         lock = client.locks.release(key)
     if not call.as_json:

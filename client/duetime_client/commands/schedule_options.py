@@ -168,13 +168,11 @@ class RuleOptions:
     ] = None
     expect_success_by: Annotated[
         str | None,
-        _rules(
-            metavar="HH:MM", help="Local time by which a run must have succeeded, else an alarm; none: no expectation."
-        ),
+        _rules(metavar="HH:MM", help="Local time by which a run must succeed to avoid an alarm; none: no expectation."),
     ] = None
     expect_every: Annotated[
         str | None,
-        _rules(metavar="DURATION", help="Longest time without a successful run, else an alarm; none: no expectation."),
+        _rules(metavar="DURATION", help="Longest time without a successful run before an alarm; none: no expectation."),
     ] = None
     expect_duration_factor: Annotated[
         str | None,

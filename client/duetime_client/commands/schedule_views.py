@@ -1,4 +1,4 @@
-"""Views of schedules: the table, the details of a schedule, its occurrences, runs and backfills, and the forecast."""
+"""Prints schedules: the table, a schedule's details, occurrences, runs and backfills, and the forecast."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RUN_STYLES = {**STATE_STYLES, "skipped": "yellow", "missed": "bold red", "plann
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
 _SHOWN_SEPARATELY = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
 _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not in _SHOWN_SEPARATELY]
-"""Rules with their defaults; a detail view shows only rules that differ."""
+"""Rules with their defaults; a detail view shows only rules that differ from the defaults."""
 
 
 def show_details(schedule: Schedule, clock: Clock) -> None:

@@ -25,7 +25,9 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 Owner = Annotated[str | None, typer.Option(help="Change the secret of this owner only.")]
 EveryDays = Annotated[
     int | None,
-    typer.Option(min=0, max=MOST_DAYS, help="Number of days between rotations of all secrets; 0: only by command."),
+    typer.Option(
+        min=0, max=MOST_DAYS, help="Number of days between rotations of all secrets; 0: no automatic rotation."
+    ),
 ]
 
 

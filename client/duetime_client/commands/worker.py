@@ -76,7 +76,7 @@ def worker_at(where: str) -> Worker:
 
 
 class EventPrinter:
-    """Prints a line for each event of the worker: never a payload, a result or the text of an error."""
+    """Prints a line for each event of the worker; a line never contains a payload, a result or an error's text."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
