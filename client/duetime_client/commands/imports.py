@@ -31,7 +31,7 @@ from duetime_client.plurals import counted
 Importer = Callable[[Draft, Sequence[Source]], None]
 
 app = CommandGroup(
-    help="Import schedules of other schedulers; writes a file of schedules, and a report of the differences.",
+    help="Import schedules of other schedulers; the output is a file of schedules and a report of differences.",
     no_args_is_help=True,
 )
 _STYLES = {Outcome.DIFFERS: "yellow", Outcome.LOST: "yellow", Outcome.OMITTED: "red"}

@@ -34,10 +34,10 @@ def mcp(
         bool, typer.Option("--allow-writes", help="Also offer the tools that change something.")
     ] = False,
 ) -> None:
-    """Serve the API's operations to an AI assistant, with the Model Context Protocol over standard I/O.
+    """Serve the API's operations to an AI assistant; the protocol is the Model Context Protocol (MCP).
 
-    The tools are the operations in the deployment's OpenAPI document; without --allow-writes, only read operations are
-    tools.
+    The command serves on standard input and output. The tools are the operations in the deployment's OpenAPI document;
+    without --allow-writes, only read operations are tools.
     """
     with connected_runner(context, deployment) as runner:
         try:

@@ -20,7 +20,7 @@ ByOwner = Annotated[bool, typer.Option("--by-owner", help="Show the numbers by o
 
 @examples("duetime summary", "duetime summary --by-owner")
 def summary(call: Call, *, owners: ByOwner = False) -> None:
-    """Show how many tasks there are by type and state; the numbers are some seconds old."""
+    """Show the number of tasks by type and state; the numbers are some seconds old."""
     with call.client() as client:
         if owners:
             call.show_all(list(client.summary.list_owners()), _show_owners)

@@ -43,7 +43,7 @@ _FIRST_TICK = timedelta(minutes=5)
 function."""
 _BACKLOG = 1000
 _IN_FLIGHT = 100_000
-"""SQS does not deliver more messages if 120 000 are in flight (Source: Amazon SQS Developer Guide, quotas)."""
+"""SQS does not deliver more messages if 120 000 messages are in flight (Source: Amazon SQS Developer Guide, quotas)."""
 _QUEUE_AGE = 900.0
 _STREAM_AGE_MS = 60_000.0
 _DEAD_LETTERS = 500

@@ -142,7 +142,7 @@ class Deployment:
 
     @property
     def is_local(self) -> bool:
-        """Whether this is the stack of a local machine, whose embedded AWS lacks some features."""
+        """Whether this is a local stack, whose embedded AWS lacks some features of AWS."""
         tags = {each["Key"]: each["Value"] for each in self.description.get("Tags", ())}
         return tags.get("environment") == "local" or self.stack.endswith("-local")
 
@@ -215,7 +215,7 @@ class Deployment:
         return found
 
     def function_of(self, reference: object) -> str:
-        """The short name of the function with an ARN or a name; the same text if the function is not in the stack."""
+        """The short name of the function with an ARN or a name; the given text if the stack has no such function."""
         text = str(reference)
         name = text.partition(":function:")[2].partition(":")[0] or text
         return next((short for short, each in self.functions.items() if each.physical_id == name), text)

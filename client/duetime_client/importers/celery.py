@@ -228,7 +228,7 @@ def _named(draft: Draft, file: _File, key: ast.expr, value: ast.expr) -> tuple[I
 
 
 def _of_call(draft: Draft, file: _File, node: ast.Call) -> tuple[Item, object]:
-    """`add_periodic_task(schedule, task.s(…), name=…)` as an entry."""
+    """Convert a call of `add_periodic_task(schedule, task.s(…), name=…)` to an entry."""
     call = file.values.of(node)
     if not isinstance(call, Called):
         return draft.item(file.source, node.lineno, "add_periodic_task"), call
@@ -278,7 +278,7 @@ def _import_entry(item: Item, entry: object, tasks: Sequence[_Task], zone: str) 
 
 
 def _by_suffix(name: str, tasks: Sequence[_Task]) -> _Task | None:
-    """The task whose module and function match the end of a name; `None` unless exactly one task does."""
+    """The task whose module and function match the end of a name; `None` unless exactly one task matches."""
     found = [task for task in tasks if any("." in each and name.endswith(f".{each}") for each in task.names)]
     return found[0] if len(found) == 1 else None
 

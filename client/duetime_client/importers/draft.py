@@ -90,7 +90,7 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class Draft:
-    """The schedules and findings so far."""
+    """The schedules and findings that the import has produced so far."""
 
     options: ImportOptions = field(default_factory=ImportOptions)
     schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
