@@ -24,11 +24,11 @@ from duetime_common.payload_models import from_json
 
 M = TypeVar("M")
 ClassOf: TypeAlias = type[M]
-"""An alias for `type`, which is the name of a field in task classes."""
+"""An alias for the built-in `type`, because task classes have a field with the name `type`."""
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 """Final states: the outcome of the task is known."""
 OnConflict: TypeAlias = Literal["keep", "replace"]
-"""How a creation was handled because this task holds its unique key."""
+"""How a creation with a unique key was handled, because this task holds the key."""
 
 
 class Progress(BaseModel):

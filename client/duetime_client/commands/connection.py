@@ -79,7 +79,7 @@ Codec = Annotated[
     typer.Option(
         "--codec",
         envvar="DUETIME_CODEC",
-        help="Codec that encrypts sent values and decrypts shown values; its module may be in this folder.",
+        help="Codec that encrypts sent values and decrypts shown values; the module can be in this folder.",
         rich_help_panel=PANEL,
         metavar="MODULE:NAME",
     ),
@@ -87,7 +87,7 @@ Codec = Annotated[
 
 
 class Documented(Protocol):
-    """A response with the JSON from which it was read."""
+    """An object that was read from a response, with the response's JSON."""
 
     @property
     def document(self) -> Mapping[str, Any]:

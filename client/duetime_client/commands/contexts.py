@@ -52,7 +52,9 @@ class LocalStackStopped(ClientError, LookupError):
     """The chosen context is the local stack, which is not running."""
 
     def __init__(self) -> None:
-        super().__init__("no stack runs on this machine in this folder or one above it: duetime dev")
+        super().__init__(
+            "no stack runs on this machine in this folder or a folder above it; `duetime dev` starts a stack"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def create(
         bool, typer.Option("--takes-payload", help="Let the link's holder send the result of the task.")
     ] = False,
 ) -> None:
-    """Create a link and print it. The link is shown only now; anyone who has it can use it, once."""
+    """Create a link and print it. The link is shown only now; anyone who has the link can use it once."""
     life = None if expires is None else round(seconds(expires, "--expires"))
     with call.client() as client:
         actions = cast("list[LinkAction]", [each.value for each in action])

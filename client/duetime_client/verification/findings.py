@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     MEASURED = "measured"
-    """The finding is a figure without a guarantee."""
+    """The finding is a measured figure for which there is no guarantee."""
     UNMEASURED = "not measured"
 
 
