@@ -147,7 +147,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class SilentCall:
-    """A call of a command that uses a deployment, but prints no document from it."""
+    """A call of a command that uses a deployment, but prints no document from the deployment."""
 
     context: typer.Context
     deployment: Deployment

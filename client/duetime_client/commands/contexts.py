@@ -152,7 +152,7 @@ def chosen(contexts: Contexts, wanted: str, folder: Path) -> Choice:
 
 
 def local_url(folder: Path) -> str | None:
-    """The URL of the local stack, found by the environment variable or by this checkout's ready file."""
+    """The URL of the local stack, from the ready file in this checkout or at the path in the environment variable."""
     found = _running_stack(folder)
     return None if found is None else found[1]
 

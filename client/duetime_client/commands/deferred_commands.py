@@ -1,4 +1,4 @@
-"""Commands that are imported only when they run, because importing them takes longer than most runs."""
+"""Commands that are imported only when they run, because importing all commands takes longer than most runs."""
 
 from __future__ import annotations
 

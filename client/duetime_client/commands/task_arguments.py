@@ -98,7 +98,7 @@ def unique_fields(options: UniqueOptions) -> TaskFields:
 
 
 def after_fields(options: UniqueOptions) -> TaskFields:
-    """The tasks that must end before this task starts, set by options."""
+    """The tasks that must end before this task starts, as set by options."""
     _reject_without("--after", options.after, rule=options.trigger_rule)
     after = [_dependency(each) for each in options.after or ()]
     rule = options.trigger_rule and options.trigger_rule.value
