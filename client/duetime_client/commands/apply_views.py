@@ -43,7 +43,7 @@ def show_plan(steps: Sequence[Step]) -> None:
 
 
 def show_outcome(done: Sequence[Done], *, checked: bool, invalid: int = 0) -> None:
-    """Print the results, and why the API rejected entries; entries that were invalid before are shown in the plan."""
+    """Print the results, and why the API rejected entries; the plan already shows why entries are not valid."""
     err = console(stderr=True)
     for each in done:
         if each.error is not None:

@@ -77,7 +77,7 @@ class Selection:
 
 @dataclass(slots=True)
 class Totals:
-    """The totals of all pages."""
+    """The totals over all pages of an action."""
 
     examined: int = 0
     matched: int = 0
@@ -157,7 +157,7 @@ def open_tasks(client: Client) -> Callable[[BulkFilter], Iterator[Task]]:
 
 
 def show_matched(tasks: Iterator[Task], clock: Clock, total: int) -> None:
-    """Print the first of the matched tasks."""
+    """Print the first few matching tasks."""
     if found := list(islice(tasks, min(SHOWN, total))):
         show_tasks(found, clock, more=False)
 

@@ -147,7 +147,7 @@ def quartz(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
 
 
 def _import(call: SilentCall, files: Sequence[str], flags: ImportFlags, importer: Importer) -> None:
-    """Read the files, report, and print or apply the schedules; exit code 1 if an entry is not imported."""
+    """Read the files, print the report, and print or apply the schedules; exit code 1 if an entry is not imported."""
     draft = Draft(flags.options)
     importer(draft, list(_sources(draft, files)))
     manifest = draft.manifest()

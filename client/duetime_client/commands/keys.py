@@ -72,7 +72,7 @@ def _show_created(key: CreatedApiKey, _: Clock) -> None:
 @app.command("list")
 @examples("duetime keys list")
 def list_keys(call: Call) -> None:
-    """List the keys of all owners, including those that ended in the last 30 days."""
+    """List the keys of all owners, including keys that ended in the last 30 days."""
     with call.client() as client:
         found = list(client.api_keys.list())
     call.show_all(found, _show_keys)

@@ -71,7 +71,7 @@ def _show_created(link: CreatedTaskLink, clock: Clock) -> None:
 @app.command("list")
 @examples("duetime links list ID")
 def list_links(call: Call, task_id: TaskId) -> None:
-    """List the links of a task, including those that ended in the last few days."""
+    """List the links of a task, including links that ended in the last few days."""
     with call.client() as client:
         call.show_all(client.task_links.list(task_id), _show_links)
 

@@ -56,7 +56,7 @@ def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = 
 
 
 def show_preview(occurrences: Sequence[Occurrence], _: Clock) -> None:
-    """Print the occurrences of a timing in its own zone, each with the decision whether it runs."""
+    """Print the occurrences of a timing in the timing's own zone, and whether each occurrence runs."""
     columns: list[Column[Occurrence]] = [
         Column("time", lambda each: _local_time(each.local_time, "" if each.runs else "dim")),
         Column("decision", decision, folds=True),

@@ -130,7 +130,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     if_match: IfMatch = None,
     reason: Reason = "",
 ) -> None:
-    """Update a schedule; fields without an option stay as they are. The schedule's queued tasks are replaced."""
+    """Update a schedule; fields without an option do not change. The schedule's queued tasks are replaced."""
     clock = call.clock
     changes: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     if no_calendars:
@@ -167,7 +167,7 @@ def occurrences(
     before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="End of the list (exclusive).")] = None,
     count: Count = 20,
 ) -> None:
-    """List occurrences with their tasks: past occurrences with --after, else future ones; with --json, as an array."""
+    """List future occurrences with their tasks, or past occurrences with --after; with --json, as an array."""
     clock = call.clock
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
@@ -223,7 +223,7 @@ def preview(
         str | None, typer.Option("--name", metavar="NAME", help="Name of the schedule, for --spread.")
     ] = None,
 ) -> None:
-    """Show the occurrences of a timing, with each decision about DST and calendars, and create nothing."""
+    """Show the occurrences of a timing, with the decisions about DST and calendars; creates nothing."""
     clock = call.clock
     fields = timing_fields(timing, clock)
     first = None if begin is None else moment(begin, clock, "--from")

@@ -43,7 +43,7 @@ def list_secrets(call: Call) -> None:
 @app.command()
 @examples("duetime secrets keys 123456789012:role/Billing")
 def keys(call: Call, of: Annotated[str, typer.Argument(metavar="OWNER", help="The owner.")]) -> None:
-    """Print the public keys that verify HTTP calls for an owner; they need not be kept secret."""
+    """Print the public keys that verify HTTP calls for an owner; public keys need not be kept secret."""
     with call.client() as client:
         found = client.signing_secrets.list_public_keys(of)
     call.show(found, _show_keys)
