@@ -33,7 +33,7 @@ def dev(
     keep: Keep = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
-    """Run the stack on this machine, and reload handlers when they are saved.
+    """Run the stack on this machine, and reload saved handlers.
 
     The handlers' logs and output are shown. Ctrl-C stops the stack.
     """

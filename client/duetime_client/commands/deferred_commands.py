@@ -95,7 +95,7 @@ _SUMMARIES = {
     "init": "Create a project: handlers with tests, settings, a CDK app and a CI workflow.",
     "deploy": "Deploy this project with the CDK: show the changes, and ask for confirmation.",
     "restore": "Restore the table to an earlier time, as a new table; report what has run since.",
-    "region": "Add a standby Region, see which Region is active, and let the other Region take over.",
+    "region": "Add a standby Region, and let the other Region take over.",
     "uninstall": "Show what deleting a stack deletes and keeps; with --yes, delete the stack.",
     "template": "Write the stack as a template for Terraform, SAM and other tools.",
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule did or did not run.",

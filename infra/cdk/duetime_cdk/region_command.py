@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.services.region_takeover import RegionTakeover
 
-app = CommandGroup(
-    help="Add a standby Region, see which Region is active, and let the other Region take over.", no_args_is_help=True
-)
+app = CommandGroup(help="Add a standby Region, and let the other Region take over.", no_args_is_help=True)
 DECLINED = 3
 """Exit code if the user did not confirm, so that nothing was done."""
 _LOOK_SECONDS = 15
