@@ -42,7 +42,7 @@ class ApprovalGate:
         """Whether a just-claimed task waits for an approval; waiting costs no attempt."""
         if not isinstance(task.target, ApprovalTarget):
             return None
-        # Few tasks wait for an approval, so the module is not imported at start.
+        # Few tasks wait for an approval, so the module is not imported at startup.
         from duetime.domain.tasks.approvals import waiting_time  # noqa: PLC0415 - see the line above
 
         return waiting_time(task, self.clock.now())

@@ -327,7 +327,7 @@ class TaskReopener:
             require_legal(task, move)
             now, guard, taking = self.runtime.now(), Guard(version=task.version), self._taking(task, move)
             if task.group is not None and move is not Move.REQUEST_ROLLBACK:
-                # Few tasks are members of a group, so the module is not imported at start.
+                # Few tasks are members of a group, so the module is not imported at startup.
                 from duetime.services.groups import GroupMembers  # noqa: PLC0415 - see the line above
 
                 GroupMembers(self.stores, self.enqueuer, self.runtime).note_reopening(task)

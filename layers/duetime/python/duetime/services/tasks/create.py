@@ -236,7 +236,7 @@ class TaskCreator:
     def _new_record(self, owner: str, order: Order, identity: Identity) -> Task:
         """The record to write, with its payload stored and its place in its group taken."""
         if order.spec.group is not None:
-            # Few tasks are members of a group, so the module is not imported at start.
+            # Few tasks are members of a group, so the module is not imported at startup.
             from duetime.services.groups import join  # noqa: PLC0415 - see the line above
 
             join(self.stores, self.runtime, owner, order, identity)
@@ -371,7 +371,7 @@ class BatchCreator:
         counts = Counter(order.spec.order.key for order in orders if order.spec.order is not None)
         if not counts:
             return orders
-        # Few tasks have an ordered key, so the module is not imported at start.
+        # Few tasks have an ordered key, so the module is not imported at startup.
         from duetime.domain.order_lines import LineName  # noqa: PLC0415 - see the line above
 
         lines, now = self.task_creator.enqueuer.order_lines(), self.task_creator.runtime.now()
