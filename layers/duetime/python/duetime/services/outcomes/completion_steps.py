@@ -117,7 +117,7 @@ class InlineCompletion:
         return Phase.CLEAN in self.targets.phases(task) or _is_followed(task)
 
     def close(self, task: Task) -> None:
-        """Let the target clean up, send notifications, let the contents outside the record expire, and finish the task."""
+        """Let the target clean up, send notifications, let contents outside the record expire, and finish the task."""
         if task.order is not None:
             self.order_lines().release(task)
         if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):

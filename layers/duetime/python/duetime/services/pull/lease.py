@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from duetime.services.quotas.at_once import LeaseQuota
 
 _LONGEST_POLL = 3
-"""Seconds that one request waits at a queue, which is less than our client's response timeout. With several types, each
+"""Seconds that a request waits at one queue, which is less than our client's response timeout. With several types, each
 wait is shorter, so that an idle type does not delay the other types.
 """
 _SLOW = SECOND // 2
@@ -119,7 +119,7 @@ class LeaseService:
         return useful
 
     def _fill(self, caller: str, leases: list[Leased], wanted: LeaseRequest) -> None:
-        """Poll every type's queue once without waiting, starting with a random type; then wait at each queue in turn."""
+        """Poll every type's queue once without waiting, beginning at a random type; then wait at each queue in turn."""
         first = self.runtime.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))

@@ -69,7 +69,7 @@ class LeaseReports:
     def heartbeat(
         self, caller: str, key: LeaseKey, progress: Progress | None = None, checkpoint: bytes | None = None
     ) -> Task:
-        """Renew a lease, at most until its attempt's timeout. The worker must obey the `requested_action`.
+        """Renew a lease, at most until its attempt's timeout. The worker must obey the task's `requested_action`.
 
         Args:
             caller: the caller.

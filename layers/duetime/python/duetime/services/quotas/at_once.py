@@ -50,7 +50,9 @@ class RunningTopologies:
         return sum(hold.number for hold in self._open(owner, holds).values())
 
     def refusal(self, task: Task, nodes: int) -> str | None:
-        """Why a topology must not run now; `None` if it may run. A topology that runs alone may have any size.
+        """Why a topology must not run now; `None` if the topology may run.
+
+        An owner's only running topology may have any size.
 
         The topology is stored before the nodes are counted, so two topologies are never admitted to the same free
         capacity.
@@ -151,7 +153,7 @@ def taken_place(use: QuotaUseStore, runtime: Runtime, wanted: Place, count: int)
 
 @frozen
 class LeaseQuota:
-    """Limits how many leases each pull worker's owner has at once."""
+    """Limits how many leases an owner's pull workers have at once."""
 
     book: QuotaBook
     use: QuotaUseStore
