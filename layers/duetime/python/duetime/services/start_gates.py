@@ -147,7 +147,7 @@ class SwitchGate:
         return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that enforce the caps on a task; empty if the switches were never read, as no task begins then."""
+        """The locks that enforce the caps on a task; empty if the switches were never read, so that no task begins."""
         self.look()
         # The caps apply even if the known switches have become outdated since a gate let the task begin.
         return () if self._known is None else self._known.caps(task)

@@ -1,7 +1,7 @@
 """Updates, pauses and deletes schedules.
 
-A change first sets the schedule's next timer, then writes the schedule, then expands it at once. If the caller crashes,
-the trigger completes the change at that timer.
+A change first sets the schedule's next timer, then writes the schedule, and then expands the schedule at once. If the
+caller crashes, the trigger completes the change at that timer.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class ScheduleManager:
         return self.writer.read_with_payload(owner, name)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[StoredSchedule]:
-        """An owner's schedules by name, eventually consistent; the list continues after `after`."""
+        """An owner's schedules whose names follow `after`, ordered by name, eventually consistent."""
         return self.stores.schedules.list_after(owner, after, limit)
 
     def find(
         self, owner: str, wanted: ScheduleFilter, after: str, limit: int
     ) -> tuple[Sequence[StoredSchedule], str | None]:
-        """An owner's schedules that match, by name, eventually consistent; the list continues after `after`.
+        """An owner's matching schedules whose names follow `after`, ordered by name, eventually consistent.
 
         A page is full, unless more than `MAX_EXAMINED` schedules would have to be read to fill it.
 
@@ -104,7 +104,7 @@ class ScheduleManager:
         they run.
 
         Raises:
-            FieldInvalid: a field is invalid, or the schedule never has a run.
+            FieldInvalid: a field is invalid, or the schedule would never run.
         """
         before = self.writer.read(owner, name, version)
         seen = before
@@ -116,8 +116,8 @@ class ScheduleManager:
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
-                # Another revision would needlessly place the upcoming occurrences again. A repeat of an interrupted
-                # update also ends here.
+                # The revision does not change, because a new revision would needlessly place the upcoming occurrences
+                # again. A repeat of an interrupted update also ends here.
                 replaced_payload = stored.former_payload
                 return stored
             if update.task is not None:
@@ -133,7 +133,8 @@ class ScheduleManager:
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
-            # The payload of this try, because a concurrent change may have replaced the payload of the previous try.
+            # This is the payload that the current try replaces; a concurrent change may have replaced the payload that
+            # an earlier try saw.
             replaced_payload = stored.payload
             return replace(
                 after, payload=stored_payload, former_payload=stored.payload if stored.payload.is_outside else None
@@ -151,7 +152,7 @@ class ScheduleManager:
         return replace(stored, spec=replace(stored.spec, task=replace(stored.spec.task, payload=payload)))
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
-        """Delete a schedule; placed occurrences that have not begun are dropped at their times."""
+        """Delete a schedule; placed occurrences that have not begun are dropped when they are due."""
         stored = self.writer.read(owner, name, version)
         if stored.outside_payloads:
             # If this process crashes, the trigger later expires the contents that are left.
@@ -169,7 +170,7 @@ class ScheduleManager:
         raise busy(name)
 
     def get_for_deletion(self, owner: str, name: str) -> StoredSchedule:
-        """Read a schedule, as `get` does; if it is already deleted, expire payloads that its deletion may have left."""
+        """Read a schedule, as `get` does; if it is already deleted, expire payloads that the deletion may have left."""
         try:
             return self.get(owner, name)
         except ScheduleNotFound:
@@ -188,8 +189,8 @@ class ScheduleManager:
     ) -> StoredSchedule:
         """Pause a schedule; placed occurrences that have not begun do not run. A paused schedule takes the new reason.
 
-        A schedule that is already paused for the same reason does not change, regardless of its version: the first
-        response may have been lost.
+        A schedule that is already paused for the same reason does not change, regardless of its version, because the
+        first response may have been lost.
 
         `check` raises if the schedule, just before it is written, must not be paused.
 
@@ -229,7 +230,7 @@ class ScheduleManager:
         by: Attribution = BY_OWNER,
         check: Callable[[StoredSchedule], None] = _accept,
     ) -> StoredSchedule:
-        """Resume a schedule from now on: occurrences that came due during the pause are not caught up.
+        """Resume a schedule from now on; occurrences that came due during the pause are not caught up.
 
         An active schedule does not change, regardless of its version, as in `pause`.
 
@@ -259,7 +260,7 @@ class ScheduleManager:
 
 
 def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:
-    """Whether an update changes nothing that is stored; the allowed types are not stored."""
+    """Whether an update changes nothing that is stored; `allow_unknown_type` is not stored."""
     task = replace(after.task, allow_unknown_type=before.task.allow_unknown_type)
     return replace(after, task=task) == before
 
@@ -269,13 +270,13 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
 
     Args:
         stored: the schedule, marked with the occurrences that its user stopped.
-        spec: new specification; changes of single occurrences are kept if the timing includes them.
+        spec: new specification; changes of single occurrences are kept if the new timing includes these occurrences.
         now: the current time.
         calendars: the known calendars.
     """
     has_same_timing = spec.has_timing_of(stored.spec)
     if spec.changed_occurrences and spec.changed_occurrences == stored.spec.changed_occurrences and not has_same_timing:
-        # Calendars that only the new specification names are not known here.
+        # If the new specification names other calendars, these calendars are not known here.
         known = calendars if spec.calendars == stored.spec.calendars else ()
         schedule = replace(stored, spec=spec).schedule(known)
         spec = replace(spec, changed_occurrences=kept_by(schedule, spec.changed_occurrences, now))
@@ -284,7 +285,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
     if not has_same_timing:
         after = with_new_timing(after)
     elif stored.state is ScheduleState.PAUSED:
-        # Occurrences due after the pause run, regardless of their scheduled instant.
+        # Occurrences that come due after the pause run, even if their scheduled instant is during the pause.
         after = replace(after, done=stored.done)
     return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
@@ -292,7 +293,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
 def _in_next_revision(
     stored: StoredSchedule, spec: ScheduleSpec
 ) -> Callable[[StoredSchedule, Millis, Sequence[Calendar]], StoredSchedule]:
-    """The function that makes the next revision; it decides what happens to occurrences already due."""
+    """The function that makes the next revision; it determines what happens to occurrences that are already due."""
     is_permanent = stored.is_permanent or spec.written.permanent is not None
     if stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec):
         return edited
@@ -331,7 +332,7 @@ class OccurrenceChanger:
             spec = replace(seen.spec, changed_occurrences=changes)
             after = with_spec(seen, spec, self.runtime.now(), calendars)
             if not request.is_ahead_of(changes, after.updated_at):
-                # This process was suspended in the meantime.
+                # This process was suspended in the meantime, so the occurrence is no longer upcoming.
                 raise busy(name)
             return after.after_action(ScheduleAction.UPDATED, by, after.updated_at, (CHANGED_OCCURRENCES,))
 
@@ -348,7 +349,7 @@ class _NotMeantError(Exception):
 
 @frozen
 class FilteredSchedules:
-    """Pauses or resumes an owner's schedules that match a filter; repeating a piece is safe."""
+    """Pauses or resumes, piece by piece, an owner's schedules that match a filter. Repeating a piece is safe."""
 
     manager: ScheduleManager
     clock: Clock
@@ -384,7 +385,7 @@ class FilteredSchedules:
         by: Attribution,
         refused: Counter[type[RequestError]],
     ) -> tuple[bool, bool]:
-        """Whether a schedule matches, and whether it was paused or resumed."""
+        """Pause or resume a schedule if it matches; returns whether it matches, and whether it was changed."""
 
         def check(stored: StoredSchedule) -> None:
             # The list lags behind, so the schedule may have other tags by now, or another schedule may have its name.
