@@ -187,7 +187,9 @@ class ScheduleManager:
         version: int | None = None,
         check: Callable[[StoredSchedule], None] = _accept,
     ) -> StoredSchedule:
-        """Pause a schedule; placed occurrences that have not begun do not run. A paused schedule takes the new reason.
+        """Pause a schedule; placed occurrences that have not begun do not run.
+
+        A paused schedule with another reason gets the new reason.
 
         A schedule that is already paused for the same reason does not change, regardless of its version, because the
         first response may have been lost.
@@ -315,7 +317,7 @@ class OccurrenceChanger:
         version: int | None = None,
         by: Attribution = BY_OWNER,
     ) -> StoredSchedule:
-        """Skip, move or run early a single upcoming occurrence, or undo such a change; repeating the call is safe.
+        """Skip a single upcoming occurrence, move it or run it early, or undo such a change; the call may be repeated.
 
         Raises:
             FieldInvalid: the time is not an upcoming occurrence of the schedule, or its new time is invalid.
@@ -355,7 +357,7 @@ class FilteredSchedules:
     clock: Clock
 
     def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
-        """Process one piece, which is a page of schedules, or as many schedules as time allows.
+        """Process one piece, which is at most a page of schedules, as time allows; repeating a piece is safe.
 
         Raises:
             Unavailable: the store did not answer, and nothing was done.

@@ -223,7 +223,7 @@ class ManualRuns:
         return _backfill_of(self.writer.read(owner, name), backfill_id)
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str, by: Attribution = BY_OWNER) -> BackfillRun:
-        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished backfill is left as is.
+        """Cancel a backfill; tasks already placed for the next minutes still run. A finished backfill does not change.
 
         Raises:
             BackfillNotFound: the schedule has no backfill with this id.

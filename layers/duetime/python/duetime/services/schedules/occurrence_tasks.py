@@ -114,7 +114,9 @@ class OccurrenceTasks:
         return replace(spec, notify_on=with_usual_duration(spec.notify_on, factor, runs.values()))
 
     def task_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> TaskSpec:
-        """The specification for these occurrences; retains the payload of a schedule without placed occurrences.
+        """The specification for these occurrences.
+
+        For a schedule without placed occurrences, also removes the expiry of the schedule's payload.
 
         Raises:
             ContentExpired: the payload is stored outside the schedule and has expired.

@@ -192,7 +192,7 @@ class SchedulePreview:
         return [*self._delayed(stored), *ahead]
 
     def _delayed(self, stored: StoredSchedule) -> Sequence[Occurrence]:
-        """The occurrence whose time has passed but which a calendar, jitter or spread delays, if any."""
+        """The occurrence whose scheduled time has passed but which a calendar, jitter or spread delays, if any."""
         now = self.clock.now()
         found = latest_occurrence(stored, now, self.known_calendars(stored))
         is_ahead = found is not None and found.runs and found.due_at > now and found.nominal <= stored.done
