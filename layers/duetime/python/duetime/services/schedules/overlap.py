@@ -181,7 +181,7 @@ class OverlapControl:
             self.enqueuer.move(following, Move.REPLACE, self.runtime.now(), Guard(version=following.version), {})
 
     def _go_on(self, task: Task) -> None:
-        """Continue the chain of a permanent schedule; if this call is lost, the schedule's timer repairs it."""
+        """Continue a permanent schedule's chain of runs; if this call is lost, the schedule's timer repairs it."""
         for _ in range(_TRIES):
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
