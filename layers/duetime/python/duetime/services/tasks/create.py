@@ -287,7 +287,7 @@ class TaskCreator:
         return replace(spec, after=self.dependency_reader().accepted(owner, spec.after))
 
     def _retained(self, task: Task, accepted: Identity) -> Task:
-        """An open task whose payload is kept as long as its record, even if the record's writer has crashed."""
+        """Remove the expiry from an open task's payload, in case the record's writer crashed; returns the task."""
         if task.payload.is_outside and not task.is_terminal:
             retain_open(self.stores.tasks, self.stores.contents, task, accepted.expiry)
         return task
