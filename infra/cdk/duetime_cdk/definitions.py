@@ -1,4 +1,4 @@
-"""Constructs for schedules and topology definitions that are created, updated and deleted with your CDK app's stack."""
+"""Constructs for schedules and topology definitions that CloudFormation manages together with your CDK app's stack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULTS: Mapping[str, Any] = {
     for name, field in ScheduleFields.model_fields.items()
     if name not in {*TIMINGS, _COUNTED_DOWN, "task", "name"}
 }
-"""The API's defaults for fields that an updated schedule leaves out."""
+"""The API's defaults for fields that are left out when a schedule is updated."""
 
 
 class DefinitionInvalid(NotDeployable, ValueError):
@@ -138,7 +138,7 @@ def _resource(
     owner = properties["Owner"] or _default_owner(stack)
     if not Token.is_unresolved(owner) and _OWNER.fullmatch(owner) is None:
         raise DefinitionInvalid(scope.node.path, f"{owner!r} cannot own tasks")
-    # CloudFormation turns numbers into strings, so the body is a single string.
+    # CloudFormation turns numbers into strings, so the body is passed as a single string.
     own = {"Owner": owner, "Body": Stack.of(scope).to_json_string(body), **({"Adopt": "true"} if adopt else {})}
     CustomResource(
         scope,
@@ -163,7 +163,7 @@ def _default_owner(stack: DuetimeStack) -> str:
 def _validate(
     scope: Construct, body: Mapping[str, Any], decode: Callable[[str], object], more: Mapping[str, str]
 ) -> None:
-    """Validate a body as the API does, except values that are known only at deployment."""
+    """Validate a body as the API does, except for values that are known only at deployment."""
     whole = {**body, **more}
     try:
         decode(json.dumps(whole))
@@ -179,7 +179,7 @@ def _validate(
 
 
 def _is_unknown(value: Any, path: str) -> bool:  # noqa: ANN401 - any JSON
-    """Whether the field at a path, such as `task.target.arn`, is a token of the CDK."""
+    """Whether the value at a path, such as `task.target.arn`, is a CDK token."""
     for part in re.findall(r"[^.\[\]]+", path):
         if isinstance(value, dict) and part in value:
             value = value[part]
