@@ -1,4 +1,4 @@
-"""Metric references of panels and alarms, independent of the names of queues and functions."""
+"""References to metrics for panels and alarms, independent of the names of queues and functions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Source:
     """A metric and its statistic.
 
     Attributes:
-        namespace: CloudWatch's namespace; empty for the functions' own metrics, which use the environment's.
+        namespace: CloudWatch's namespace; empty for the functions' own metrics, which use the stack's namespace.
         name: the metric's name.
         dimensions: the metric's dimensions; a value that begins with `$` refers to a resource of the deployment.
         statistic: `Sum`, `Maximum`, `Average`, `SampleCount`, `p50` and so on.
-        label: its name in panels.
+        label: the metric's name in panels.
     """
 
     namespace: str
@@ -49,10 +49,10 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
     """A metric that a function writes itself.
 
     Args:
-        name: as in `duetime.metrics`.
+        name: the metric's name, as in `duetime.metrics`.
         statistic: the statistic of the metric's values.
-        function: the function that writes it.
-        label: its name in panels; by default the metric's name.
+        function: the function that writes the metric.
+        label: the metric's name in panels; by default the metric's name.
         split: a value of the metric's additional dimension.
     """
     metric = METRICS[name]
@@ -63,7 +63,7 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
 
 
 def everywhere(name: str, statistic: str, label: str = "", **split: str) -> list[Source]:
-    """A metric of every function that writes it."""
+    """A metric, once for each function that writes it."""
     functions = METRICS[name].functions
     shown = label or " ".join((name, *split.values()))
     return [

@@ -1,4 +1,4 @@
-"""The panels of a deployment's dashboards, shared by CloudWatch and Grafana."""
+"""Lists the panels of a deployment's dashboards, shared by CloudWatch and Grafana."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Panel:
     """One graph.
 
     Attributes:
-        title: what it shows, in a few words.
+        title: what the graph shows, in a few words.
         meaning: how to interpret the graph.
     """
 
