@@ -117,7 +117,7 @@ class DependencyReader:
 
 @frozen
 class DependencyChecker:
-    """`duetime.ports.targets.DependencyListener`: releases and ends tasks with dependencies.
+    """`duetime.ports.targets.DependencyListener` that releases and ends tasks with dependencies.
 
     Attributes:
         retention: how long a finished task is kept.

@@ -136,8 +136,8 @@ class Enqueuer:
     """Schedules checks of tasks so that every task is checked in time, even after a crash.
 
     The order of the writes makes this safe. The timer is written first: a spurious timer is harmless, but a missing
-    timer loses a task. Then comes the conditional write of the record. Last, after reading the clock again, the message
-    is sent if the trigger may have read the task's minute before the record was written.
+    timer loses a task. The record is written next, conditionally. Last, after reading the clock again, the message is
+    sent if the trigger may have read the task's minute before the record was written.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.

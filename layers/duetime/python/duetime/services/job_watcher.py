@@ -171,7 +171,7 @@ def _is_too_young(task: Task, ending: Succeeded | Failed, now: Millis) -> bool:
 
 
 def _meant(task: Task, ending: Succeeded | Failed, now: Millis) -> Succeeded | Failed | Stopped:
-    """The result of the attempt whose job has ended; it depends on why the job was stopped, if it was."""
+    """The result of an attempt whose job has ended: cancelled or timed out if that is why the job stopped."""
     if not isinstance(ending, Failed):
         return ending
     if task.requested_action is RequestedAction.CANCEL:

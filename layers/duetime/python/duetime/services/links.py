@@ -1,4 +1,4 @@
-"""Creates, lists and deletes links to tasks, and processes requests made with them."""
+"""Creates, lists and deletes links to tasks, and processes requests made with links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live updates: client connections with their subscriptions, and the changes pushed to them."""
+"""Manages clients' connections and subscriptions for live updates, and pushes changes to the connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans and metrics of tasks: creation, dispatch, starts, waits and ends of attempts, and expansions of schedules.
+"""Records spans and metrics of tasks: creation, dispatch, starts, waits, ends of attempts, and schedule expansions.
 
 Span attributes follow OpenTelemetry's semantic conventions for messaging (1.44, in development). An attempt's span
 links to the span of the task's creation instead of being its child, because the attempt may begin days later.

@@ -143,7 +143,8 @@ class InlineCompletion:
         sets: TaskChanges = {"finished_at": now}
         earliest = self.node_listener().follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
-            # A node expires after its topology: `earliest` exceeds the topology's expiry by more than clocks differ.
+            # A node expires after its topology: `earliest` exceeds the topology's expiry by more than the largest clock
+            # difference.
             expires = task.expires_at or max(earliest, now + self.retention.of(task.type))
             let_expire(self.stores.contents, task, expires)
             if task.expires_at is None:

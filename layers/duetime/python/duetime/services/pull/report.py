@@ -1,4 +1,4 @@
-"""Reports of pull workers on leased tasks: heartbeats, and the end of the attempt."""
+"""Processes pull workers' reports on leased tasks: heartbeats, step results, and the ends of attempts."""
 
 from __future__ import annotations
 

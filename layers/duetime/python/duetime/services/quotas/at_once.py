@@ -161,7 +161,7 @@ class LeaseQuota:
     runtime: Runtime
 
     def room(self, caller: str, wanted: int) -> int:
-        """How many of the wanted tasks a worker may lease, always at least one.
+        """How many of the wanted tasks a worker may lease, which is always at least one task.
 
         Raises:
             QuotaExceeded: the worker may lease no more tasks.

@@ -380,7 +380,7 @@ class ExpansionPass:
 
     @property
     def alone(self) -> int:
-        """Number of due occurrences placed one by one before the others: the first, and an owed one before it."""
+        """Number of due occurrences that are placed one by one first, including any owed occurrence."""
         return 1 + (self.before.owed is not None)
 
 

@@ -46,7 +46,8 @@ class ScheduleManager:
     """Reads, updates, pauses and deletes schedules, each for its owner.
 
     Every method that names a schedule raises `ScheduleNotFound` if no schedule has that name, and every method with a
-    version raises `ScheduleVersionMismatch` if the schedule has a different version. All may raise `Unavailable`.
+    version raises `ScheduleVersionMismatch` if the schedule has a different version. Every method may raise
+    `Unavailable`.
     """
 
     writer: ScheduleWriter

@@ -1,6 +1,6 @@
 """Erases tasks before their retention ends.
 
-The record of an erased task stays, without user data and reports of attempts; readers still see a task that has ended.
+The record of an erased task is kept without user data and attempt reports, so readers still see a task that has ended.
 Therefore, a repeat of the request or event, or the schedule, cannot create the task again, and a late attempt cannot
 change it. The record expires when the unerased task would have expired.
 """

@@ -1,4 +1,4 @@
-"""Topology definitions: stores their versions, and creates their runs."""
+"""Stores the versions of topology definitions, and creates runs of definitions."""
 
 from __future__ import annotations
 

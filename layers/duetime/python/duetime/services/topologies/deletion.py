@@ -2,8 +2,8 @@
 
 An ended node has no expiry while its topology may still need the node: as the parent of a node that reads its result,
 for the state of the run, or for a rollback. The end of the run sets the expiry of all its nodes. If a topology is a
-node of another topology, the end of the outermost topology sets it. A retry removes the expiry of the nodes that are
-not run again.
+node of another topology, the end of the outermost topology sets this expiry. A retry removes the expiry of the nodes
+that are not run again.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Retention:
     policy: RetentionPolicy
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
-        """Remove the expiry from the nodes of an active run; nodes that a retry does not run again may have one."""
+        """Remove the expiry from the nodes of an active run; nodes that a retry keeps may have an expiry."""
         ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             for key, status in statuses.items():
@@ -266,7 +266,7 @@ class Retention:
         return self.expiry_of(topology_run) + NODE_MARGIN
 
     def _outer(self, topology_run: TopologyRun) -> TopologyRun | None:
-        """The topology that this topology is a node of, if any."""
+        """The topology in which this topology is a node, if any."""
         node_ref = topology_run.task.node_ref
         outer = None if node_ref is None else self.topology_repository.read(node_ref.topology)
         if node_ref is None or outer is None:

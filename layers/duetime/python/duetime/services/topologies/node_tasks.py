@@ -1,4 +1,4 @@
-"""Creates the tasks of a topology's nodes; they wait until they are released."""
+"""Creates the tasks of a topology's nodes, which wait until they are released."""
 
 from __future__ import annotations
 

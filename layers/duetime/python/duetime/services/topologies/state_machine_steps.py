@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def is_large(self) -> bool:
-        """Whether one execution cannot wait for all nodes."""
+        """Whether there are too many nodes for a single execution to wait for."""
         return len(self.chunks) > 1
 
 

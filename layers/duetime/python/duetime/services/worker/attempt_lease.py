@@ -1,4 +1,4 @@
-"""The lease and the locks of a running attempt, and the state that its threads share."""
+"""Manages the lease and locks of a running attempt, and defines the state that the attempt's threads share."""
 
 from __future__ import annotations
 

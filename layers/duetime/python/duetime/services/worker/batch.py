@@ -358,7 +358,7 @@ class MessageVisibility:
         self.given_back |= back.keys()
 
     def change(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set after how many seconds each message returns."""
+        """Let each message return after its own number of seconds."""
         if not deliveries:
             return
         try:
@@ -388,7 +388,7 @@ class DeliveryGroups:
     """`duetime.ports.targets.BatchGroups` for one batch of deliveries.
 
     Args:
-        more_may_come: whether the delivery has a task that has not called its target yet.
+        more_may_come: returns whether another delivery in the batch may still call its target.
     """
 
     def __init__(self, runtime: Runtime, more_may_come: Callable[[], bool]) -> None:
