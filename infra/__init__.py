@@ -1,4 +1,4 @@
-"""Deploys this checkout: contains its settings and its CDK app; the constructs are in `infra/cdk`."""
+"""Contains this checkout's settings, and the CDK app that deploys the checkout; the constructs are in `infra/cdk`."""
 
 from __future__ import annotations
 

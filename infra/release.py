@@ -1,4 +1,4 @@
-"""Build and check a release: `make release`. With RELEASE=1 it tags the commit. Nothing is pushed or uploaded."""
+"""Build and check a release: `make release`. With RELEASE=1, it tags the commit. Nothing is pushed or uploaded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write software bills of materials for the packages that an environment deploys, and audit them.
 
-The audit searches for known vulnerabilities. Both read the built layers, not the requirements. AWS maintains Lambda's
-own Python, so it is not included.
+The audit searches for known vulnerabilities. The packages of the layers are read from the built layers, not from the
+requirements. AWS maintains Lambda's own Python, so it is not included.
 """
 
 from __future__ import annotations

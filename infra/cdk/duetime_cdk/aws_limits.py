@@ -1,4 +1,4 @@
-"""Checks AWS limits that settings can exceed at synthesis, so that the deployment does not fail later."""
+"""At synthesis, checks the AWS limits that settings can exceed, so that the deployment does not fail later."""
 
 from __future__ import annotations
 

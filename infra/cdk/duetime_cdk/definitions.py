@@ -66,13 +66,14 @@ class Schedule(Construct):
 
         Args:
             scope: a construct of your app.
-            id_: its id in that scope.
+            id_: the construct's id in that scope.
             stack: the deployment that runs the schedule.
             name: the schedule's name; a different name means a different schedule.
             task: the task that each occurrence creates, with the fields of the API.
-            owner: its owner, an identity in the form of owners, such as `123456789012:role/Billing`; by default the
-                owner of the stack's definitions.
-            adopt: whether to take over an existing schedule of that name; otherwise, an existing schedule is an error.
+            owner: the schedule's owner, an identity in the form of owners, such as `123456789012:role/Billing`; by
+                default the owner of the stack's definitions.
+            adopt: whether to take over an existing schedule with that name; otherwise, an existing schedule is an
+                error.
             removal_policy: `RETAIN` keeps the schedule when it is removed from your app.
             **fields: the other fields of the API: a timing such as `cron`, `timezone`, `overlap` and so on.
 
@@ -106,12 +107,12 @@ class TopologyDefinition(Construct):
 
         Args:
             scope: a construct of your app.
-            id_: its id in that scope.
-            stack: the deployment that runs it.
+            id_: the construct's id in that scope.
+            stack: the deployment that stores the definition.
             name: the definition's name; a different name means a different definition.
-            nodes: its nodes, with the fields of the API.
-            owner: its owner, as for a schedule.
-            adopt: whether to take over an existing definition of that name; otherwise, an existing definition is an
+            nodes: the definition's nodes, with the fields of the API.
+            owner: the definition's owner, as for a schedule.
+            adopt: whether to take over an existing definition with that name; otherwise, an existing definition is an
                 error.
             removal_policy: `RETAIN` keeps the definition when it is removed from your app.
             **fields: the other fields of the API, such as `parameters`.

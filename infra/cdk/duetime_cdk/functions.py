@@ -184,8 +184,8 @@ class Functions(Construct):
         self._grant_bulk_start(function)
         # Lambda does not retry a tick, because a retry would only overlap with the next tick, which catches up.
         function.live.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
-        # With many shards, the trigger invokes itself. This needs a separate policy, because the role's own policy
-        # would have to exist before the function that it names.
+        # With many shards, the trigger invokes itself, which needs a separate policy, because the role's own policy
+        # must exist before the function, and cannot name it.
         invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.live_arn])
         iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[function.role])
         return function
@@ -407,7 +407,7 @@ class Functions(Construct):
         return function
 
     def _watch(self) -> LambdaFunction:
-        """The function behind the WebSocket API."""
+        """The function that handles the WebSocket API's events."""
         function = self._live_function(FunctionName.WATCH)
         function.allow([*WRITE, "dynamodb:Query", *DELETE], [self._stores.tables.tasks.table_arn])
         self._live.serve(function)

@@ -1,4 +1,4 @@
-"""The folder of a project's handlers: their package, its `requirements.txt` and its `grants.json`."""
+"""Finds the folder with a project's handlers, which contains a package, `requirements.txt` and `grants.json`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def handlers_of(environment: Environment, project: Path | None = None) -> Handle
 
     Args:
         environment: the settings.
-        project: the folder that the settings' folders are relative to; the project's own by default.
+        project: the folder to which the folders in the settings are relative; by default, the project's folder.
 
     Raises:
         HandlersNotFound: the settings name no folder, or a folder lacks the named package.

@@ -63,7 +63,7 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
 
 
 def everywhere(name: str, statistic: str, label: str = "", **split: str) -> list[Source]:
-    """A metric, once for each function that writes it."""
+    """A metric that functions write themselves, one source for each of these functions."""
     functions = METRICS[name].functions
     shown = label or " ".join((name, *split.values()))
     return [
@@ -73,26 +73,26 @@ def everywhere(name: str, statistic: str, label: str = "", **split: str) -> list
 
 
 def queue(queue_name: str, name: str, statistic: str, label: str) -> Source:
-    """A metric of a queue: `high`, `normal`, `low`, or `dead_letters`."""
+    """An SQS metric for a queue, such as `high`, `normal`, `low`, or `dead_letters`."""
     return Source("AWS/SQS", name, {"QueueName": f"$queue_{queue_name}"}, statistic, label)
 
 
 def function_metric(function: str, name: str, statistic: str, label: str = "") -> Source:
-    """A metric of Lambda for a function."""
+    """A Lambda metric for a function."""
     return Source("AWS/Lambda", name, {"FunctionName": f"$function_{function}"}, statistic, label or function)
 
 
 def table(name: str, statistic: str, label: str, index: str = "") -> Source:
-    """A metric of DynamoDB for the table or an index."""
+    """A DynamoDB metric for the table or an index."""
     by_index = {"GlobalSecondaryIndexName": index} if index else {}
     return Source("AWS/DynamoDB", name, {"TableName": "$table", **by_index}, statistic, label)
 
 
 def table_operation(operation: str, name: str, statistic: str, label: str) -> Source:
-    """A metric of DynamoDB for one operation on the table."""
+    """A DynamoDB metric for one operation on the table."""
     return Source("AWS/DynamoDB", name, {"TableName": "$table", "Operation": operation}, statistic, label)
 
 
 def api(name: str, statistic: str, label: str) -> Source:
-    """A metric of API Gateway for the API."""
+    """An API Gateway metric for the API."""
     return Source("AWS/ApiGateway", name, {"ApiId": "$api"}, statistic, label)

@@ -41,7 +41,7 @@ app = CommandGroup(
     help="Add a standby Region, see which Region is active, and let the other Region take over.", no_args_is_help=True
 )
 DECLINED = 3
-"""Exit code if the user did not confirm, so that nothing was done."""
+"""Exit code if the user did not confirm, in which case nothing was done."""
 _LOOK_SECONDS = 15
 
 Stack = Annotated[str, typer.Option("--stack", metavar="STACK", help="The stack; it has this name in both Regions.")]
@@ -312,8 +312,8 @@ def takeover(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Let a Region take over: stop the other Region, take over the tasks, and begin to work.
 
-    After an interruption, run it again. When a lost Region has returned, run it once more with --force to take over
-    tasks that arrived late. Exit codes: 0 the Region works; 1 failed; 3 not confirmed.
+    After an interruption, run the command again. When a lost Region has returned, run the command once more with
+    --force to take over tasks that arrived late. Exit codes: 0 the Region works; 1 failed; 3 not confirmed.
     """
     with _Failures():
         deployment = _deployment(stack, to)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duetime.ports.restore import TableRestore
 
 DECLINED = 3
-"""Exit code if the user did not confirm, so that nothing was done."""
+"""Exit code if the user did not confirm, in which case nothing was done."""
 _LOOK_SECONDS = 15
 
 

@@ -15,7 +15,7 @@ _KEPT = frozenset({"Retain", "RetainExceptOnCreate"})
 
 
 class StackUnreadable(Exception):
-    """CloudFormation did not describe a stack."""
+    """The outputs or resources of a stack cannot be read from CloudFormation."""
 
     def __init__(self, stack: str, reason: object) -> None:
         super().__init__(f"the stack {stack} cannot be read: {reason}")

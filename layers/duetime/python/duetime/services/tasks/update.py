@@ -91,7 +91,7 @@ class TaskUpdater:
             VersionMismatch: the task is not at the required version.
             FieldInvalid: the task would be due more than ten years ahead, its target is not allowed, it would be a
                 topology whose payload is not a valid graph, or a field merged with the change would not be valid.
-                Unavailable: a concurrent write came first on every try.
+            Unavailable: a concurrent write came first on every try.
         """
         task = self.stores.tasks.read(task_id)
         for _ in range(_TRIES):
