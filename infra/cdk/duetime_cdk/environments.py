@@ -1,4 +1,4 @@
-"""The settings of a deployment, and four presets: `DEV`, `STAGING`, `PROD` and `LOCAL`.
+"""The settings of a deployment, and four presets: `DEV`, `STAGING`, `PROD` and `LOCAL_STACK`.
 
 A project derives its settings from a preset: `replace(PROD, alarm_email="ops@example.org")`.
 """
