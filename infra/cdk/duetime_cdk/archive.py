@@ -91,8 +91,8 @@ class ArchiveBucket(Construct):
                 ),
             ],
             is_versioned=replication is not None,
-            why_unlogged="One function writes it, and whoever reads it does so by a role of the account, which"
-            " CloudTrail can log",
+            why_unlogged="Only one function writes to it, and readers use roles of the account, whose access CloudTrail"
+            " can log",
         )
 
         if replication:

@@ -71,7 +71,7 @@ class ArchiveCatalog(Construct):
             database_name=database,
             table_input=glue.CfnTable.TableInputProperty(
                 name=TABLE,
-                description="Ended tasks, by the day of their end; a task can be there twice: see the saved query",
+                description="Ended tasks, by the day of their end; a task can appear twice (see the saved query)",
                 table_type="EXTERNAL_TABLE",
                 partition_keys=[glue.CfnTable.ColumnProperty(name="day", type="string")],
                 parameters={

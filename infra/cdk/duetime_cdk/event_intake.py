@@ -47,7 +47,7 @@ class Intake(Construct):
         Validations.of(self.rejects).acknowledge(
             Acknowledgment(
                 id="Serverless-SQSRedrivePolicy",
-                reason="It is a dead-letter queue itself: an alarm reports its messages, and a person handles them",
+                reason="This is a dead-letter queue itself; an alarm reports its messages, and a person handles them",
             )
         )
         seconds = environment.sizes[FunctionName.INTAKE].timeout_seconds + environment.intake_batch_seconds

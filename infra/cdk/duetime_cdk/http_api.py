@@ -146,7 +146,7 @@ class HttpApi(Construct):
         Validations.of(self.stage).acknowledge(
             Acknowledgment(
                 id="Serverless-APIGWStructuredLogging",
-                reason="It is JSON: the gateway writes the quotes of the error's message, so the format has none",
+                reason="The format is JSON; the gateway adds the error message's quotes, so the format omits them",
             )
         )
 
@@ -188,7 +188,7 @@ class HttpApi(Construct):
             Validations.of(route).acknowledge(
                 Acknowledgment(
                     id="AwsSolutions-APIG4",
-                    reason="It reveals nothing about tasks, and is public; the token of a link is its credential.",
+                    reason="Public routes reveal nothing about tasks; for links, the token is the credential.",
                 )
             )
 

@@ -45,7 +45,7 @@ _OUTSIDE_LOOPS = frozenset(
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """Actions that Lambda performs on a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda
 with SQS)."""
-UNTRACED = "The setting `xray` turns tracing on: for sparse traffic it would be most of the bill"
+UNTRACED = "The setting `xray` turns tracing on, which would be most of the bill for sparse traffic"
 _VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
 """Functions that validate requests with pydantic, and need no pydantic plugins, because they run no handlers."""
 _VERSION_FLAGS = ("@aws-cdk/aws-lambda:recognizeLayerVersion", "@aws-cdk/aws-lambda:recognizeVersionProps")
@@ -159,19 +159,19 @@ class LambdaFunction(Construct):
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
-                reason="X-Ray's actions do not support resource-level permissions; nothing else is granted on all",
+                reason="X-Ray's actions do not support resource-level permissions; no other action is granted on all",
             )
         )
         undelivered = Acknowledgment(
             id="Serverless-LambdaAsyncFailureDestination",
-            reason="A failed tick or start need not be kept: the next tick recovers it",
+            reason="Failed ticks and starts need not be kept, because the next tick makes up for them",
         )
         Validations.of(self.function).acknowledge(
             Acknowledgment(id="Serverless-LambdaTracing", reason=UNTRACED),
             Acknowledgment(
                 id="Serverless-LambdaDLQ",
-                reason="It would take asynchronous invocations only: ticks and starts of bulk operations. The next tick"
-                " makes up for both; the messages of queues have the queue's own",
+                reason="It would receive only asynchronous invocations, which are ticks and starts of bulk operations."
+                " The next tick makes up for both. Messages from queues go to the queues' own dead-letter queues",
             ),
             undelivered,
         )
@@ -213,7 +213,7 @@ class LambdaFunction(Construct):
         Validations.of(mapping).acknowledge(
             Acknowledgment(
                 id="Serverless-LambdaEventSourceMappingDestination",
-                reason="Lambda has none for queues: failed messages go to the dead-letter queue of the queue itself",
+                reason="Lambda supports none for queues; failed messages go to the queue's own dead-letter queue",
             )
         )
 

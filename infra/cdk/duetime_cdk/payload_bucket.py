@@ -64,7 +64,7 @@ class Content(Construct):
                 # An upload is copied to the contents of the task that is created with it.
                 s3.LifecycleRule(prefix=UPLOADS, expiration=Duration.days(ABANDONED_UPLOAD_DAYS)),
             ],
-            why_unlogged="Only the functions read and write it, and each access is logged with its task by them",
+            why_unlogged="Only the functions read and write it, and they log each access with the task",
             is_versioned=bool(environment.regions),
         )
 

@@ -41,7 +41,7 @@ class Queues(Construct):
         Validations.of(self.dead_letters).acknowledge(
             Acknowledgment(
                 id="Serverless-SQSRedrivePolicy",
-                reason="It is a dead-letter queue itself: its messages become visible again, and an alarm reports them",
+                reason="This is a dead-letter queue itself; messages become visible again, and an alarm reports them",
             )
         )
         self.of_priority = {priority: self._queue(priority.capitalize(), environment) for priority in Priority}

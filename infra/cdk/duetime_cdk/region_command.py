@@ -279,7 +279,7 @@ def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
     if len(document["archives"]) == 1:
         (has,) = document["archives"]
         (lacks,) = (each.region for each in sides if each.region != has)
-        say(f"only {has} has an archive: tasks that {lacks} removes by TTL are in none")
+        say(f"only {has} has an archive: tasks that {lacks} removes by TTL are in no archive")
         say(f"  deploy {lacks} with the `archive_days` of {has}, then run `duetime region replicate`")
     say(f"A takeover by {document['standby']} now:")
     late = (

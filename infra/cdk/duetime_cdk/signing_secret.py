@@ -45,6 +45,6 @@ class Signing(Construct):
         Validations.of(self.secret).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-SMG4",
-                reason="the secrets derived from it are rotated by the schedule that it holds, without a function",
+                reason="The secrets derived from it are rotated by the schedule that it contains, without a function",
             )
         )

@@ -77,7 +77,7 @@ class TableStream(Construct):
             encryption_master_key=key_of(self, environment),
             enforce_ssl=True,
         )
-        reason = "It is a dead-letter queue itself: an alarm reports its messages, and a person handles them"
+        reason = "This is a dead-letter queue itself; an alarm reports its messages, and a person handles them"
         Validations.of(queue).acknowledge(
             Acknowledgment(id="AwsSolutions-SQS3", reason=reason),
             Acknowledgment(id="Serverless-SQSRedrivePolicy", reason=reason),

@@ -40,8 +40,8 @@ class WebSocketApi(Construct):
             ),
         )
         reason = (
-            "Logs of WebSocket APIs need a role of the whole account, which is not this stack's to set. The function"
-            " logs what fails"
+            "WebSocket APIs can write logs only with an account-wide role, which this stack must not set. The function"
+            " logs failures"
         )
         Validations.of(self.stage).acknowledge(
             Acknowledgment(id="AwsSolutions-APIG1", reason=reason),
@@ -62,8 +62,8 @@ class WebSocketApi(Construct):
             Validations.of(added).acknowledge(
                 Acknowledgment(
                     id="AwsSolutions-APIG4",
-                    reason="A connection is opened with a ticket, which is accepted once; the other routes know"
-                    " open connections only",
+                    reason="A connection is opened with a ticket, which is accepted once; the other routes"
+                    " accept only open connections",
                 )
             )
 
