@@ -277,7 +277,7 @@ def test_the_status_names_a_region_without_an_archive(deployed: Deployed, has: s
         StackName="duetime-prod", TemplateBody=json.dumps(_template(deployed.table, f"{FIRST} {OTHER}", **outputs))
     )
     shown = deployed.duetime("status", "--stack", "duetime-prod").output
-    assert f"only {has} has an archive: tasks that {lacks} removes by TTL are in none" in shown
+    assert f"only {has} has an archive: tasks that {lacks} removes by TTL are in no archive" in shown
     assert f"deploy {lacks} with the `archive_days` of {has}" in shown
     assert "the archive is not replicated" not in shown
     one = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
@@ -328,7 +328,7 @@ def test_the_doctor_compares_the_regions(deployed: Deployed) -> None:
     stacks.update_stack(StackName="duetime-prod", TemplateBody=json.dumps(changed))
     differing, archives = _of_regions(client)
     assert (differing.severity, "deploy both" in differing.advice) == (Severity.PROBLEM, True)
-    assert archives.seen == f"only {FIRST} has an archive: tasks that {OTHER} removes by TTL are in none"
+    assert archives.seen == f"only {FIRST} has an archive: tasks that {OTHER} removes by TTL are in no archive"
     assert archives.advice.startswith(f"deploy {OTHER} with the `archive_days` of {FIRST}, then duetime region")
     stacks.delete_stack(StackName="duetime-prod")
     (missing,) = _of_regions(client)

@@ -990,7 +990,7 @@ def _judge_regions(found: Mapping[str, Any]) -> Iterator[_Judged]:
         (has,) = found["archives"]
         (lacks,) = (each for each in found["regions"] if each != has)
         yield _problem(
-            f"only {has} has an archive: tasks that {lacks} removes by TTL are in none",
+            f"only {has} has an archive: tasks that {lacks} removes by TTL are in no archive",
             f"deploy {lacks} with the `archive_days` of {has}, then duetime region replicate --stack …",
         )
     for output, every, targets in found["buckets"]:
