@@ -1,1 +1,1 @@
-"""Benchmarks. They compare two measurements of the same run, because machines are noisy."""
+"""Benchmarks, which compare two measurements from the same run, because timings vary between machines and runs."""

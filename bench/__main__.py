@@ -1,4 +1,4 @@
-"""Runs the benchmarks, shows and saves their ratios, and reports regressions: `make bench`."""
+"""Runs the benchmarks (`make bench`), shows and saves their results, and reports regressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proxy in front of the embedded AWS that counts or throttles requests."""
+"""Puts a proxy, which can count or throttle requests, in front of the embedded AWS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "conte
 
 
 class ProxyServer(ThreadingHTTPServer):
-    """Forwards requests to the embedded AWS, unless a subclass responds itself.
+    """Forwards requests to the embedded AWS; a subclass can respond to some requests itself.
 
     Attributes:
         port: the embedded AWS's port.
@@ -29,7 +29,7 @@ class ProxyServer(ThreadingHTTPServer):
         """Ignore errors from connections that callers have closed."""
 
     def answer(self, _operation: str) -> tuple[int, dict[str, str], bytes] | None:
-        """Return a response to use instead of the embedded AWS's, or `None` to forward the request."""
+        """Return a response to send without asking the embedded AWS, or `None` to forward the request."""
         return None
 
 
@@ -38,7 +38,7 @@ S = TypeVar("S", bound=ProxyServer)
 
 @contextmanager
 def proxied(kind: type[S], port: int) -> Iterator[S]:
-    """Run a proxy in front of the embedded AWS, which listens at a port."""
+    """Run a proxy in front of the embedded AWS, whose port is `port`."""
     server = kind(("127.0.0.1", 0), _Handler)
     server.port = port
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -55,7 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: ProxyServer
     protocol_version = "HTTP/1.1"
     timeout = 60
-    # Without this, head and body are sent in two packets, and the body waits until the head is acknowledged.
+    # Without this buffer, header and body are sent in two packets, and the body waits until the header is acknowledged.
     wbufsize = -1
     disable_nagle_algorithm = True
 
@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._behind = HTTPConnection("127.0.0.1", self.server.port, timeout=30)
 
     def finish(self) -> None:
-        """Close the connection to the emulator with the incoming connection."""
+        """Close the connection to the emulator when the incoming connection closes."""
         self._behind.close()
         super().finish()
 
@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name: value for name, value in answer.getheaders() if name.lower() not in _HOP_BY_HOP}
         content = answer.read()
         if "QueueUrl" in (text := content[:200].decode(errors="replace")) and str(self.server.port) in text:
-            # Later requests to the queue use the address in the response.
+            # The caller sends later requests for the queue to the address in this response.
             content = content.replace(str(self.server.port).encode(), str(self.server.server_port).encode())
         self._response(answer.status, headers, content)
 

@@ -1,8 +1,9 @@
-"""Measures the lower bound for a burst: how fast the embedded AWS delivers to functions that do less than the worker.
+"""Measures a lower bound for bursts: how fast the embedded AWS delivers messages to functions that do minimal work.
 
-Queues invoke the functions like the stack's worker, with the same batch size and concurrency. One function does
-nothing. The other makes the two writes per message that every task needs, a conditional write before its start and
-another write after it, with plain boto3 and ten messages at a time. Both functions record when they start each message.
+Queues invoke the functions in the same way as the stack's worker, with the same batch size and concurrency. One
+function does nothing. The other function uses plain boto3 to make the two conditional writes that every task needs, one
+before its start and one after its end, for ten messages at a time. Both functions record the time when they start each
+message.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 EMPTY, WRITING = "bench-empty", "bench-writing"
-"""Names of the function that does nothing and the function that writes, and of their queues and table."""
+"""Names for the function that does nothing and the function that writes, and for their queues and the table."""
 _STARTS = "STARTS"
 _CODE = {
     EMPTY: f"""
@@ -74,17 +75,17 @@ def update(key, before, after):
 """,
 }
 _RECORD_BYTES = 250
-"""Bytes of a small task's record."""
+"""The size of a small task's record, in bytes."""
 _BATCH, _SENDERS, _PUTS = 10, 10, 25
 _PAUSE, _PATIENCE = 0.5, 300.0
 
 
 def latenesses(engine: Emulator, worker: str, name: str, count: int) -> list[int]:
-    """Return the milliseconds from the first send request to the start of each message.
+    """Return the milliseconds from the first send request to the start of each message's processing.
 
     Args:
-        engine: the engine that delivers.
-        worker: the function whose queue settings are copied.
+        engine: the embedded AWS that delivers the messages.
+        worker: the function whose event source mapping is copied.
         name: `EMPTY` or `WRITING`.
         count: number of messages.
 

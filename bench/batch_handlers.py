@@ -1,9 +1,9 @@
-"""Compares the cost of batch handlers with one call per task, by the price table.
+"""Compares the cost of batch handlers with that of one call per task, using the price table.
 
 The unmodified functions run in virtual time, as in `bench.thin_traffic`: an AWS call takes 1 to 8 ms in each direction
-and CPU time is zero. A handler that waits for a service takes `ONE` for one task and `MORE` for each additional
-task of its call; ten or more handlers can wait at once. A handler that computes makes other handlers of its process
-wait.
+and CPU time is zero. A handler that waits for a service takes `ONE` for one task and `MORE` for each additional task in
+its call, and ten or more handlers can wait at the same time. A handler that computes blocks the other handlers in its
+process.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ONE, MORE = 100, 1
-"""Milliseconds that a service takes for a task, and for each additional task in the same request."""
+"""Milliseconds that a service takes for one task and for each additional task in the same request."""
 _AHEAD = 8 * MINUTE
 _TYPE = "bench.index"
 DELIVERIES = {"10, no wait": (10, 0), "100 within 5 s": (100, 5 * SECOND)}
-"""Values of the setting `worker_batches`, by name: size of a delivery, and the longest wait for it."""
+"""Named values of the setting `worker_batches`: a delivery's maximum size, and the longest time to wait for it."""
 RATES = (0.4, 1.0, 10.0)
 """Due tasks a second."""
 
 
 @dataclass(frozen=True)
 class Used:
-    """A task's average usage of workers.
+    """A task's average usage of worker resources.
 
     Attributes:
         calls: number of handler calls.
         lateness: mean lateness of the start, in milliseconds.
-        dollars: cost per million tasks of the worker's invocations and time, and of its queue's requests.
+        dollars: cost of the worker's invocations and time, and of the requests to its queue, per million tasks.
     """
 
     calls: float
@@ -47,7 +47,10 @@ class Used:
 
 
 class _Polled(MeteredAccount):
-    """An account that counts the requests of Lambda's pollers, which are receives with messages and deletions."""
+    """An account that counts the requests that Lambda's pollers make to receive and delete messages.
+
+    Receive requests that return no messages are not counted.
+    """
 
     polls = 0
 
@@ -83,7 +86,7 @@ def handlers(account: MeteredAccount, calls: list[int], *, computes: bool) -> di
 
 
 def used(dues: Sequence[Millis], delivery: tuple[int, Millis], *, in_batches: bool, computes: bool = False) -> Used:
-    """Run tasks with these due times, in milliseconds from a common time, and return their worker usage."""
+    """Run tasks with these due times (in milliseconds from a common time), and return their average worker usage."""
     calls: list[int] = []
     with _Polled(Precision.NORMAL) as account:
         account.worker_batch = delivery
@@ -114,7 +117,7 @@ def _dollars(account: _Polled, count: int) -> float:
 
 
 def rows() -> Iterator[tuple[str, str, str, Used]]:
-    """Yield the due times, delivery, handler and usage of every measurement."""
+    """Yield the names of the due times, delivery and handler, and the usage, for every measurement."""
     spread = {f"{rate:g} tasks/s": [round(number * SECOND / rate) for number in range(200)] for rate in RATES}
     for name, dues in {"1 000 at once": [0] * 1_000, **spread}.items():
         for delivery, value in DELIVERIES.items():

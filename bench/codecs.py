@@ -1,4 +1,4 @@
-"""Compares the cost of decoding a request and of encoding a record with the simplest implementation."""
+"""Compares the cost of decoding requests and of encoding and decoding records with the simplest implementation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BATCH = f'{{"tasks": [{", ".join([BODY] * MAX_BATCH)}]}}'
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Measure the decoding of a request's body, alone and in a batch, and the encoding and decoding of a record."""
+    """Measure decoding a request's body, decoding a batch of tasks, and encoding and decoding a record."""
     yield compare_cpu("read a request's body", _repeated(read_body), "json.loads", _repeated(lambda: json.loads(BODY)))
     yield compare_cpu(
         "read a batch of a hundred tasks",

@@ -1,4 +1,4 @@
-"""Compares importing and initializing each function with importing boto3 and creating one client."""
+"""Compares the time to import and initialize each function with the time to import boto3 and create one client."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ ENVIRONMENT: dict[str, str] = {
     **dict.fromkeys((Variable.QUEUE_HIGH, Variable.QUEUE_NORMAL, Variable.QUEUE_LOW), f"{_QUEUE}/queue"),
     Variable.PYDANTIC_PLUGINS: "__all__",
 }
-"""The environment variables without which some function does not start."""
+"""The environment variables that at least one function needs to start."""
 _BASELINE = "import boto3; boto3.client('dynamodb', region_name='us-east-1')"
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Time the imports and the initialization of each function in a new process, including the interpreter."""
+    """Time the imports and the initialization of each function in a new process, including the interpreter's start."""
     for function in FUNCTIONS:
         code = f"import functions.{function}.handler"
         for what, variables in (("start", {}), ("initialize", {Variable.FUNCTION_NAME: "duetime"})):

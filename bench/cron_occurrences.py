@@ -31,7 +31,7 @@ _EXPRESSIONS = ("*/5 * * * *", "30 1 * * 1-5", "0 0 29 2 *")
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Measure the next 200 occurrences of some expressions, and the catch-up after a missed year."""
+    """Measure computing the next 200 occurrences of some expressions and catching up on a missed year."""
     for text in _EXPRESSIONS:
         yield compare_cpu(f"{_TIMES} instants of {text}", _instants(text), "croniter's", _croniters(text), pairs=7)
     schedule = _schedule("*/5 * * * *")

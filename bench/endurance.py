@@ -1,11 +1,11 @@
-"""Measures the memory of a worker process over many tasks, and a trigger's cost per schedule, over fakes of AWS.
+"""Measures, over fakes of AWS, a worker process's memory growth over many tasks and the trigger's cost per schedule.
 
 python -m bench.endurance [SCHEDULES] [--minutes N]
 
-A worker process runs tasks for some minutes. Its memory at the end is compared with its memory after the first ten
-thousand tasks; the table, the queues and the clock's list of sleeps are emptied repeatedly. Then schedules run every
-minute, and the calls, write units, messages and CPU time of the trigger's ticks are
-measured. The CPU time includes that of the fakes instead of the SDK's.
+A worker process runs tasks for some minutes. The process's memory at the end is compared with its memory after the
+first ten thousand tasks; the table, the queues and the clock's list of sleeps are emptied repeatedly. Then schedules
+run every minute, and the calls, write units, messages and CPU time of the trigger's ticks are measured. The measured
+CPU time includes the fakes' time instead of the SDK's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 SCHEDULES, MINUTES = 10_000, 10.0
 MEASURED = 100_000
-"""Number of schedules for which the cost is extrapolated; all figures of a tick are proportional to this number."""
+"""Number of schedules to which the cost is extrapolated; all figures of a tick are proportional to the number of
+schedules."""
 _TICKS = 3
 _MINUTES_A_MONTH = 43_200
 _BATCH, _KEPT, _WARM = 10, 1_000, 10_000
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("schedules", nargs="?", type=int, default=SCHEDULES, help="number of minutely schedules")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="minutes for which the worker runs tasks")
     asked = parser.parse_args()
-    # The functions print a line of metrics per invocation, which must not stay in memory.
+    # The functions print a line of metrics for each invocation, and these lines must not stay in memory.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         figures = worker_memory(asked.minutes) | schedules(asked.schedules)
     Console().print_json(data=figures)
@@ -61,7 +62,7 @@ def main() -> None:
 
 
 def schedules(number: int) -> dict[str, float]:
-    """Measure a tick's usage per minutely schedule, and calculate dollars a month for `MEASURED` schedules."""
+    """Measure a tick's usage per minutely schedule, and calculate the dollars per month for `MEASURED` schedules."""
     stack, _, meter = faked()
     register_handlers()
     creator = composed(ScheduleServices).creator
@@ -83,7 +84,7 @@ def schedules(number: int) -> dict[str, float]:
         _tick(stack)
     each = number * _TICKS
     prices = PRICES[DEFAULT_REGION]
-    # Each new record also has an entry in the index of its owner's tasks.
+    # Each new record also needs a write to the index of its owner's tasks.
     units = meter.table_units / each + 1
     sends = calls["send_message_batch"] / each
     cpu = (time.process_time() - began) / each * 1_000
@@ -103,7 +104,7 @@ def _tick(stack: Stack) -> None:
 
 
 def worker_memory(minutes: float) -> dict[str, float]:
-    """Measure by how many megabytes a worker process grows after its first ten thousand tasks."""
+    """Measure by how many megabytes a worker process's memory grows after its first ten thousand tasks."""
     stack, _, meter = faked()
     register_handlers()
     process, table = psutil.Process(), meter.table

@@ -1,4 +1,4 @@
-"""Creates the benchmarks' additional Lambda functions in the embedded AWS."""
+"""Creates the additional Lambda functions that benchmarks need in the embedded AWS."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def create_function(
     Args:
         engine: the embedded AWS in which the function runs.
         name: the function's name.
-        handler: `module.function`.
-        files: source text of the function's files, by path.
+        handler: the handler, as `module.function`.
+        files: the source text of each of the function's files, by path.
         environ: the function's environment variables.
     """
     packed = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Draws flame graphs as SVG. Each function has a bar on top of its caller, as wide as its share of the samples."""
+"""Draws flame graphs as SVG. A function's bar is on top of its caller's bar, and as wide as its share of samples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Frame:
     """A function in a call tree.
 
     Attributes:
-        samples: number of samples with the function on the stack.
+        samples: number of samples in which the function is on the stack.
         callees: the functions that the function called, by name.
     """
 
@@ -37,12 +37,13 @@ class _Bar:
 
 
 def tree(stacks: Iterable[str], roots: tuple[str, ...], waits: tuple[str, ...] = ()) -> Frame:
-    """Merge stacks into one tree, without stacks outside the measured work, such as those of idle threads.
+    """Merge sampled stacks into one tree, without stacks outside the measured work, such as those of idle threads.
 
     Args:
-        stacks: lines with the frames from the outermost, joined by semicolons, then a space and the number of samples.
+        stacks: lines with a stack's frames from the outermost to the innermost, joined by semicolons, then a space and
+            the number of samples.
         roots: name prefixes of the functions that call the measured work.
-        waits: name prefixes of functions that are waiting when they are innermost.
+        waits: name prefixes of functions that only wait when they are the innermost frame.
     """
     whole = Frame()
     for line in stacks:
@@ -61,7 +62,7 @@ def tree(stacks: Iterable[str], roots: tuple[str, ...], waits: tuple[str, ...] =
 
 
 def svg(whole: Frame, title: str) -> str:
-    """Return the SVG, without bars narrower than two pixels; each bar's tooltip shows its share of the samples."""
+    """Return the SVG, which omits bars narrower than two pixels; each bar's tooltip shows its share of the samples."""
     bars = list(_bars(whole, 0.0, 0, _WIDTH / max(whole.samples, 1)))
     height = (4 + max((bar.row for bar in bars), default=0)) * _ROW
     parts = [

@@ -1,14 +1,15 @@
-"""Measures each operation's cost as the number of stored tasks grows, on the embedded engine or a fake of DynamoDB.
+"""Measures how each operation's cost grows with the number of stored tasks, on the embedded engine or a fake DynamoDB.
 
 python -m bench.growth [--fake] [TASKS …]
 
-For each number of tasks, a new table is filled (see `bench.stored_tasks`), and the functions run each operation
-several times in a warm process. AWS calls, read units and write units are counted exactly, and the most expensive
-repetition counts. CPU time covers only this process, in the fastest repetition, because the engine is another process
-whose searches grow with the table. For the same reason, wall time, which is mostly the engine's, is not reported.
+For each number of tasks, a new table is filled (see `bench.stored_tasks`), and the functions run each operation several
+times in a warm process. AWS calls, read units and write units are counted exactly, and the maximum of all repetitions
+is reported. CPU time is the minimum of all repetitions, and includes only this process, because the engine is a
+separate process that searches larger tables more slowly. For the same reason, wall time, which consists mostly of the
+engine's time, is not reported.
 
-The fake stores millions of tasks in some hundred bytes each. Its CPU time is part of this process's CPU time, which is
-therefore not saved.
+The fake can store millions of tasks, with a few hundred bytes for each. The fake runs in this process, so CPU time is
+not saved for it.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 SIZES = (1_000, 10_000, 100_000)
 FAKE_SIZES = (1_000, 3_000_000)
 SETTINGS: dict[str, str] = {Variable.SHARDS: "16", Variable.SUMMARY_SPREAD: "1"}
-"""The measured deployment's settings, which have their default values."""
+"""The settings of the measured deployment, with their default values."""
 _TASKS_A_DRAWING = 1_000
 _PATIENCE_SECONDS = 600
 
@@ -64,7 +65,7 @@ _PATIENCE_SECONDS = 600
 class PatientSession:
     """A boto3 session whose clients wait long enough for the engine.
 
-    The engine scans an index item by item, which takes longer than AWS's timeouts for a large table.
+    The engine scans an index item by item, which takes longer than AWS's timeouts if the table is large.
     """
 
     def __init__(self) -> None:
@@ -72,13 +73,13 @@ class PatientSession:
         self.events = self._session.events
 
     def client(self, service: Any, *, config: Config | None = None, **settings: Any) -> Any:  # noqa: ANN401 - boto3's own
-        """Create a client of a service."""
+        """Create a client for a service."""
         patient = (config or Config()).merge(Config(read_timeout=_PATIENCE_SECONDS))
         return self._session.client(service, config=patient, **settings)
 
 
 def main() -> None:
-    """Measure each number of tasks, print a table, and save the largest growth of each figure."""
+    """Measure with each number of tasks, print a table, and save the largest growth of each figure."""
     parser = ArgumentParser(prog="python -m bench.growth", description=__doc__)
     parser.add_argument("tasks", nargs="*", type=int, help="numbers of tasks in the table")
     parser.add_argument("--fake", action="store_true", help="use a fake of DynamoDB, which can store more tasks")
@@ -86,14 +87,14 @@ def main() -> None:
     sizes = asked.tasks or (FAKE_SIZES if asked.fake else SIZES)
     found: dict[int, dict[str, Used]] = {}
     console = Console(file=sys.stdout)
-    # The functions' clock is set explicitly, not from the dates of responses.
+    # The functions' clock is set explicitly instead of from the dates in responses.
     drop_server_dates()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         nullcontext() if asked.fake else emulator.running(port=0) as engine,
-        # The display is refreshed explicitly, because a refreshing thread would add to an operation's CPU time.
+        # The display is refreshed explicitly, because a refresh thread would add to an operation's CPU time.
         Progress(*columns, console=console, redirect_stdout=False, auto_refresh=False) as progress,
-        # The functions print a line of metrics per invocation.
+        # The functions print a line of metrics for each invocation.
         redirect_stdout(io.StringIO()),
     ):
         for size in sizes:
@@ -117,7 +118,7 @@ def main() -> None:
 
 
 def measured_on_engine(engine: Emulator, contents: Contents, progress: Progress) -> dict[str, Used]:
-    """Fill a new table of the engine, and measure each operation."""
+    """Fill a new table in the engine, and measure each operation."""
     session: Any = PatientSession()
     meter = Meter(session)
     cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
@@ -135,7 +136,7 @@ def measured_on_engine(engine: Emulator, contents: Contents, progress: Progress)
 
 
 def measured_in_fake(contents: Contents, progress: Progress) -> dict[str, Used]:
-    """Fill a new table of a fake, and measure each operation."""
+    """Fill a new table in a fake of DynamoDB, and measure each operation."""
     stack, put, meter = faked()
     try:
         return _measured(stack, contents, put, meter, progress)
@@ -144,7 +145,7 @@ def measured_in_fake(contents: Contents, progress: Progress) -> dict[str, Used]:
 
 
 def faked(settings: dict[str, str] = SETTINGS) -> tuple[Stack, Callable[[Sequence[Item]], None], FakeMeter]:
-    """Return a deployment over fakes of AWS, a function that writes items into its table, and a meter of its calls."""
+    """Return a deployment over fakes of AWS, a function that writes items to its table, and a call meter."""
     stack = Stack.faked(settings)
     client: Any = stack.cloud.dynamodb
     table = client.fake.tables[stack.environ[Variable.TABLE]]
@@ -181,10 +182,10 @@ def _measured(
 
 @dataclass
 class FakeMeter:
-    """Counts the calls of AWS fakes, and their units by DynamoDB's documented rules.
+    """Counts calls to AWS fakes, and read and write units by DynamoDB's documented rules.
 
-    The fakes do not filter the items that they read. For a projection, only the returned attributes count. Index writes
-    and rejected writes are not counted.
+    A read counts only the returned items and, with a projection, only the returned attributes. Index writes and
+    rejected writes are not counted.
     """
 
     session: Any
@@ -226,7 +227,7 @@ class FakeMeter:
 
 
 class PackedItems(dict[str, Any]):
-    """The items of a partition, which are compressed until they are written again."""
+    """A partition's items, each of which stays compressed until it is written again."""
 
     __slots__ = ()
 
@@ -237,11 +238,11 @@ class PackedItems(dict[str, Any]):
 
 
 _USUAL = marshal.dumps(item_of(example()), 2)
-"""The compression dictionary: most bytes of an item are the same in every item."""
+"""A typical item, used as the compression dictionary because most bytes are the same in every item."""
 
 
 def put_packed(table: FakeTable, item: Item) -> None:
-    """Write a new item into a table of the fake in compressed form."""
+    """Write a new item to a fake table in compressed form."""
     partition, sort = sys.intern(item[table.partition_name]["S"]), item[table.sort_name]["S"]
     items: dict[str, Any] = table.partitions.setdefault(partition, PackedItems())
     items[sort] = _packed(item)
@@ -260,7 +261,7 @@ def _unpacked(packed: bytes) -> Item:
 
 
 def worst(few: Mapping[str, Used], many: Mapping[str, Used]) -> dict[str, tuple[str, float]]:
-    """Return the operation that grew most, and its growth factor, by the key of each figure."""
+    """Return, for each figure, the operation whose cost grew most and its growth factor."""
 
     def most(what: Callable[[Used], float]) -> tuple[str, float]:
         ratios = {name: what(many[name]) / what(used) for name, used in few.items() if what(used)}

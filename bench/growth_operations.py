@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from tests.functions.stack import Stack
 
 PASSES = 5
-"""Measured passes of the trigger, each over one minute."""
+"""Number of measured trigger passes, each of which reads one minute."""
 _NODES = 100
 _SCHEDULE = "hourly"
 
 
 class CallMeter(Protocol):
-    """A meter of AWS calls and of read and write units."""
+    """A meter that counts AWS calls, read units and write units."""
 
     table_units: float
     index_units: float
 
     @property
     def read_units(self) -> float:
-        """The read units of the table and of its indexes."""
+        """The read units of the table and its indexes."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class CallMeter(Protocol):
 
 @dataclass(slots=True)
 class Used:
-    """An operation's maximum usage in its repetitions.
+    """An operation's maximum usage over its repetitions.
 
     Attributes:
         calls: number of AWS calls.
@@ -69,11 +69,11 @@ class Operation:
     """An operation to measure.
 
     Attributes:
-        name: the name that users know.
+        name: the name under which users know the operation.
         run: runs the operation once, with the result of `prepare`.
-        prepare: sets up the operation's preconditions; not measured.
+        prepare: sets up the operation's preconditions and is not measured.
         repeats: number of measured runs.
-        rehearsed: whether an unmeasured run comes first.
+        rehearsed: whether an unmeasured run precedes the measured runs.
     """
 
     name: str
@@ -84,10 +84,10 @@ class Operation:
 
 
 def operations_on(stack: Stack, waiting: Sequence[TaskId]) -> Iterator[Operation]:
-    """Yield the operations on a filled table, in an order in which no operation affects another.
+    """Yield the operations on a filled table, in an order in which no operation affects a later one.
 
     Args:
-        stack: the functions over the table.
+        stack: the functions that use the table.
         waiting: the owner's tasks that have not started.
     """
     minutes = count(stack.clock.now() + MINUTE, MINUTE)
@@ -95,8 +95,8 @@ def operations_on(stack: Stack, waiting: Sequence[TaskId]) -> Iterator[Operation
     def pass_a_minute() -> None:
         stack.clock.at = next(minutes)
 
-    # The trigger runs first, while scans find only the stored tasks. Each pass has its own minute of tasks, so no pass
-    # is rehearsed.
+    # The trigger runs first, while its scans find only the stored tasks. Each pass reads another minute's tasks, so no
+    # pass is rehearsed.
     trigger = Operation("trigger pass", lambda _: stack.call("trigger", {}), pass_a_minute, PASSES, rehearsed=False)
     yield trigger
     yield from _reading(waiting[0])

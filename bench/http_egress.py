@@ -1,4 +1,4 @@
-"""Compares HTTP calls through the egress function on the embedded engine with direct calls."""
+"""Compares HTTP calls that are made through the egress function on the embedded engine with direct calls."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ class CallFailed(RuntimeError):
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Measure ten concurrent calls of a fast endpoint in one shared invocation, in ten invocations, and directly.
+    """Measure ten concurrent calls to a fast endpoint in one shared invocation, in ten invocations, and directly.
 
-    The engine takes some 50 ms per invocation, whatever the function does. So the shared invocation is also compared
-    with
-    an empty invocation followed by direct calls.
+    The engine takes about 50 ms per invocation, whatever the function does. Therefore, the shared invocation is also
+    compared with an empty invocation followed by direct calls.
     """
     with emulator.running(port=0) as engine, _endpoint() as url:
         _create_functions(engine)
@@ -62,7 +61,7 @@ def comparisons() -> Iterator[Comparison]:
 
 
 class _Endpoint(ThreadingHTTPServer):
-    """A server with a listen queue for concurrent connections."""
+    """A server with a listen queue that is long enough for all concurrent connections."""
 
     request_queue_size = 128
 
@@ -79,7 +78,10 @@ def _ten(caller: Caller, url: str, owners: int) -> Callable[[], None]:
 
 
 def _create_functions(engine: Emulator) -> None:
-    """Create the egress function as deployed, with this environment's packages, and a function that does nothing."""
+    """Create the egress function and a function that does nothing.
+
+    The egress function has its deployed code and this environment's packages.
+    """
     own = {
         str(path.relative_to(folder)): path.read_text()
         for folder, part in (

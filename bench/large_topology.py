@@ -1,8 +1,9 @@
-"""Measures the time to plan and to show the largest graph on the embedded engine.
+"""Measures how long it takes to plan and to show the largest allowed graph on the embedded engine.
 
 python -m bench.large_topology
 
-Wall time depends on the machine and includes the engine. CPU time is that of duetime's process, mostly in the AWS SDK.
+Wall time depends on the machine and includes the engine. CPU time covers only duetime's process, which spends most of
+it in the AWS SDK.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def main() -> None:
 
 
 def measured(nodes: int) -> dict[str, float]:
-    """Measure the wall seconds for planning and showing a graph, and this process's CPU seconds.
+    """Measure the wall seconds and this process's CPU seconds for planning and showing a graph.
 
-    Planning is compared with bare puts of the same number of items, in threads.
+    Planning is compared with writing the same number of items with bare put requests, in threads.
 
     Args:
-        nodes: number of nodes, in levels of fifty, each with two parents.
+        nodes: number of nodes, which are arranged in levels of fifty and have two parents each.
     """
     with emulator.running(port=0) as engine:
         _compose(engine)
@@ -71,7 +72,7 @@ def measured(nodes: int) -> dict[str, float]:
         def list_page() -> str:
             return json.dumps(node_page(service.nodes(_OWNER, topology, 0, MAX_PAGE), None))
 
-        # The first response reads the graph, which the process caches for later responses.
+        # The first response reads the graph from the table; the process then caches the graph for later responses.
         first, shown, listed = _timed(show), _timed(show), _timed(list_page)
     return {
         f"plan_{nodes}_nodes_s": planned[0],
@@ -96,12 +97,12 @@ def _compose(engine: Emulator) -> None:
 
 
 def running_topology(nodes: int, owner: str = _OWNER, number: int = 1) -> TaskId:
-    """Store a topology's task with a started attempt whose run is yet to be planned.
+    """Store a topology's task with a started attempt whose run has not been planned yet.
 
     Args:
         nodes: number of nodes.
         owner: owner of the task.
-        number: distinguishes the topology from others of the same millisecond.
+        number: distinguishes the topology from others created in the same millisecond.
     """
     graph = {f"n{number}": {"type": "bench.nothing", "depends_on": _parents(number)} for number in range(nodes)}
     request = topology_request(request_json.read(json.dumps({"nodes": graph})))
@@ -119,7 +120,7 @@ def _parents(number: int) -> list[str]:
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return the wall seconds of a call and its CPU seconds in this process."""
+    """Return a call's wall seconds and its CPU seconds in this process."""
     began, cpu = time.perf_counter(), time.process_time()
     work()
     return round(time.perf_counter() - began, 2), round(time.process_time() - cpu, 2)

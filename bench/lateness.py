@@ -1,12 +1,12 @@
-"""Measures the lateness of tasks on a local stack, due at random milliseconds or many in the same millisecond.
+"""Measures the lateness of tasks on a local stack, for tasks due at random times and for a burst of simultaneous tasks.
 
 python -m bench.lateness [TASKS]
 
-The measured value is each task's `lateness_ms`, from its due time to the start of its first attempt. Tasks that are not
-counted warm up the stack. The burst is compared, in the same run, with the delivery of the same number of
-messages to a function that does nothing, and to a function that makes two bare writes per message (see
-`bench.bare_delivery`).
-Run this benchmark on a quiet machine, with 1 000 and with 5 000 tasks; the figures go to `results.json`.
+The measured value is each task's `lateness_ms`, from its due time to the start of its first attempt. Some uncounted
+tasks first warm up the stack. In the same run, the burst is compared with the delivery of the same number of messages
+to a function that does nothing, and to a function that makes two bare writes per message (see `bench.bare_delivery`).
+Run this benchmark on an idle machine, once with 1 000 and once with 5 000 tasks; the figures are saved in
+`results.json`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 SPREAD_TASKS, SPREAD_SECONDS = 300, 30
 BURST_TASKS = 1_000
 KEPT_SIZES = (BURST_TASKS, 5_000)
-"""Burst sizes whose figures are saved; those of other sizes are only printed."""
+"""The burst sizes for which the figures are saved; for other sizes, the figures are only printed."""
 AHEAD_SECONDS = 15
-"""Seconds from the creation to the first due time for each thousand tasks; enough for a slow machine."""
+"""Seconds from the creation to the first due time, per thousand tasks, which is enough for a slow machine."""
 WARM_TASKS = 20
 _TYPE = "duetime.probe"
 _PAGE, _PAUSE, _UNDISTURBED, _PATIENCE = 100, 0.5, 10.0, 300.0
@@ -42,7 +42,7 @@ _SEED = 7
 
 
 def main(burst_tasks: int = BURST_TASKS) -> None:
-    """Measure the lateness at random times and in a burst, print the figures, and save them."""
+    """Measure the lateness of tasks due at random times and in a burst, then print and save the figures."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         _lateness(client, [timedelta()] * WARM_TASKS)
         spread = _lateness(client, spread_offsets(SPREAD_TASKS, SPREAD_SECONDS))
@@ -66,8 +66,8 @@ def figures_of(
     Args:
         spread: lateness, in milliseconds, of tasks due at random times.
         burst: lateness of tasks due in the same millisecond.
-        empty: delivery times to a function that does nothing.
-        writing: delivery times to a function that makes two bare writes per message.
+        empty: delivery times, in milliseconds, to a function that does nothing.
+        writing: delivery times, in milliseconds, to a function that makes two bare writes per message.
     """
     alone, together, bare, written = (
         quantiles(values, n=100, method="inclusive") for values in (spread, burst, empty, writing)
@@ -84,13 +84,13 @@ def figures_of(
 
 
 def spread_offsets(tasks: int, seconds: float) -> list[timedelta]:
-    """Return random but reproducible offsets, in milliseconds, within a number of seconds."""
+    """Return random but reproducible offsets, in whole milliseconds, within a number of seconds."""
     chance = random.Random(_SEED)  # noqa: S311 - due times, not secrets
     return [timedelta(milliseconds=round(1_000 * seconds * chance.random())) for _ in range(tasks)]
 
 
 def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float = AHEAD_SECONDS) -> list[Task]:
-    """Create tasks due at offsets from a common time, and wait until all tasks have run.
+    """Create tasks that are due at offsets from a common time, and wait until all tasks have run.
 
     Args:
         client: a client of the stack.
@@ -98,7 +98,7 @@ def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float
         ahead_seconds: seconds from now to the common time.
 
     Returns:
-        The tasks, in the order of the offsets; a task that does not end within minutes is as it was created.
+        The tasks, in the order of the offsets. A task that does not end within minutes is returned as it was created.
 
     Raises:
         TimeoutError: the common time came before all tasks were created.
@@ -110,7 +110,7 @@ def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float
         raise TimeoutError(f"{len(offsets)} tasks take longer to create than {ahead_seconds} s")
     tasks = {task.id: task for task in created if isinstance(task, Task)}
     open_ids = set(tasks)
-    # Nothing is polled while the tasks start, because polling would take CPU time from them.
+    # The tasks are not polled while they start, because polling would take CPU time from them.
     time.sleep((first - datetime.now(UTC) + max(offsets)).total_seconds() + _UNDISTURBED)
     end = time.monotonic() + _PATIENCE
     while open_ids and time.monotonic() < end:
@@ -123,7 +123,7 @@ def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float
 
 
 def _lateness(client: Client, offsets: Sequence[timedelta]) -> list[int]:
-    """Run tasks due at these times, and return their lateness in milliseconds.
+    """Run tasks that are due at these offsets, and return their lateness in milliseconds.
 
     Raises:
         TimeoutError: some tasks have not ended in time.

@@ -1,7 +1,8 @@
-"""Measures the delay of live updates on a local stack, from the request that makes a change to its message.
+"""Measures the delay of live updates on a local stack, from the request that creates a task to the update's arrival.
 
-The first change is not counted, because it starts the functions. Usage: `python -m bench.live_update_delay [changes]`.
-No test asserts the printed figures.
+Usage: `python -m bench.live_update_delay [changes]`
+
+The first change is not counted, because it includes cold starts of functions. No test checks the printed figures.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PATIENCE = 20.0
 
 
 def main(changes: int) -> None:
-    """Change tasks one after another, and print each change's delay."""
+    """Create tasks one after another, and print percentiles of the delays."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         ticket = client.watch_tickets.create()
         with WebSocketConnection(ticket.address) as connection:

@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A measurement relative to another measurement in the same run.
+    """A measurement relative to a reference measurement in the same run.
 
     Attributes:
         name: what was measured.
-        against: the reference.
+        against: the reference to which the code was compared.
         ratio: median of the pairs' ratios.
         low: smallest ratio of a pair.
         high: largest ratio of a pair.
-        seconds: median time of the measured code, which depends on the machine much more than the ratio does.
+        seconds: median time of the measured code in seconds, which depends much more on the machine than the ratio
+            does.
     """
 
     name: str
@@ -42,7 +43,7 @@ def compare(
     pairs: int = 15,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Comparison:
-    """Time two pieces of code alternately, after a warm-up of each, with a clock in seconds."""
+    """Run each of two pieces of code once to warm up, and then time them alternately with a clock in seconds."""
     work()
     baseline()
     times = [(_seconds(work, clock), _seconds(baseline, clock)) for _ in range(pairs)]
@@ -53,7 +54,8 @@ def compare(
 
 
 compare_cpu = partial(compare, clock=time.process_time)
-"""Like `compare`, but uses this process's CPU time, for work without waiting; less sensitive to other load."""
+"""Like `compare`, but measures this process's CPU time, which suits code that never waits and depends less on other
+load."""
 
 
 def _seconds(work: Callable[[], object], clock: Callable[[], float]) -> float:

@@ -1,8 +1,8 @@
-"""Draws flame graphs of the CPU time of reading, accepting and running tasks.
+"""Draws flame graphs of the CPU time that is needed to read, accept and run tasks.
 
 python -m bench.profiles [FOLDER]
 
-py-spy samples the stacks of a process that repeats one operation, a thousand times a second; stacks that wait for a
+A thousand times a second, py-spy samples the stacks of a process that repeats one operation; stacks that wait for a
 response are omitted. The first run installs py-spy into a separate virtual environment.
 """
 
@@ -30,17 +30,17 @@ TITLES = {
 _PACKAGE = "py-spy==0.4.1"
 _RATE, _SECONDS = 1_000, 10.0
 _ROOTS = ("repeat (", "_worker (concurrent/futures/thread.py", "_worker (thread.py")
-"""Functions that call the measured work: the main loop, and the loop of pool threads."""
+"""Functions that call the measured work, which are the main loop and the loop of pool threads."""
 _WAITS = ("readinto (socket.py", "wait (threading.py", "wait (concurrent/futures/_base.py")
-"""Functions that are waiting when they are innermost, even on a busy machine."""
+"""Functions that only wait when they are the innermost frame, even on a busy machine."""
 
 
 class NotSampled(RuntimeError):
-    """py-spy wrote no samples; the error's message is its output."""
+    """py-spy wrote no samples; the error message contains its output."""
 
 
 def main(folder: Path = FOLDER) -> None:
-    """Sample each path, and draw its flame graph."""
+    """Sample each operation, and draw its flame graph."""
     for name, title in TITLES.items():
         path = folder / f"profile-{name}.svg"
         path.write_text(flame_graph.svg(flame_graph.tree(_sampled(name), _ROOTS, _WAITS), title))
@@ -58,14 +58,14 @@ def run(name: str) -> None:
 
 
 def repeat(work: Callable[[], object]) -> None:
-    """Repeat the operation; this function's name marks the measured work on stacks."""
+    """Repeat an operation; the measured work is found on the stacks by this function's name."""
     end = time.perf_counter() + _SECONDS
     while time.perf_counter() < end:
         work()
 
 
 def _sampled(name: str) -> list[str]:
-    """Sample a separate process that repeats a path."""
+    """Return the stacks sampled in a separate process that repeats an operation."""
     with TemporaryDirectory() as folder:
         out = Path(folder) / "stacks"
         sampling = ["record", "--rate", str(_RATE), "--format", "raw", "--function", "--output", str(out)]
@@ -79,7 +79,7 @@ def _sampled(name: str) -> list[str]:
             "--run",
             name,
         ]
-        # py-spy exits with code 1 if the sampled process was reaped first, so only py-spy's output is checked.
+        # py-spy exits with code 1 if the sampled process has already been reaped, so only its output file is checked.
         ended = subprocess.run(command, cwd=_ROOT, check=False, capture_output=True, text=True)  # noqa: S603 - our own
         if not out.exists():
             raise NotSampled(ended.stderr)

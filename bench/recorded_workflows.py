@@ -1,10 +1,12 @@
-"""Compares the makespans of recorded workflows on the local stack with their critical paths.
+"""Compares how long recorded workflows take on the local stack (their makespans) with their critical paths.
 
-python -m bench.recorded_workflows FOLDER (`make workflows`) python -m bench.recorded_workflows --made 1000 a graph with
-this many nodes, in levels of fifty
+python -m bench.recorded_workflows FOLDER (`make workflows`)
+python -m bench.recorded_workflows --made 1000
 
-The `duetime` command runs the graphs one after another, with times scaled to the same critical path. A node that
-ran more than once, or started before a parent had ended, fails the measurement.
+With `--made`, a synthetic graph with this many nodes, in levels of fifty, is run instead.
+
+The `duetime` command runs the graphs one after another, with node times scaled so that all critical paths are equally
+long. The measurement fails if a node ran more than once or started before a parent had ended.
 """
 
 from __future__ import annotations
@@ -44,10 +46,10 @@ class Measured:
     """The result of running a graph; times are in seconds.
 
     Attributes:
-        bound: length of the critical path with the requested node times.
-        makespan: from the first node's start to the last node's end.
-        whole: from the start of the topology's task to its outcome, including the state machine.
-        faults: violated guarantees.
+        bound: length of the critical path, using the requested node times.
+        makespan: time from the first node's start to the last node's end.
+        whole: time from the start of the topology's task to its outcome, which includes the state machine.
+        faults: descriptions of the violated guarantees.
     """
 
     name: str
@@ -66,13 +68,13 @@ class Measured:
 
 
 def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
-    """Run one workflow, scaled so that its critical path takes a number of seconds.
+    """Run one workflow, with times scaled so that its critical path takes a number of seconds.
 
     Args:
         client: a client of the stack.
         url: the API's URL.
         path: the workflow's file.
-        seconds: duration of its critical path.
+        seconds: duration of the critical path.
     """
     recorded = json.loads(path.read_text(encoding="utf-8"))
     scale = seconds / longest({node["id"]: (node["runtime_s"], node["parents"]) for node in recorded["nodes"]})
@@ -99,7 +101,7 @@ def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
 
 
 def made(nodes: int) -> Iterable[dict[str, object]]:
-    """Yield a synthetic workflow, with levels of fifty nodes that each have two parents in the level before."""
+    """Yield the nodes of a synthetic workflow, in levels of fifty nodes with two parents each in the previous level."""
     for number in range(nodes):
         level, place = divmod(number, _WIDTH)
         parents = {(level - 1) * _WIDTH + (place + step) % _WIDTH for step in (0, 7)} if level else ()
@@ -113,7 +115,7 @@ def _outcome_at(client: Client, task_id: str) -> float:
 
 
 def _attempt_end(client: Client, task_id: str) -> float:
-    """Return the time when a task's last attempt ended, before follow-ups such as the start of its children."""
+    """Return the time when a task's last attempt ended, before follow-up work such as starting its children."""
     *_, last = client.tasks.list_attempts(task_id)
     began = math.nan if last.started_at is None else last.started_at.timestamp()
     return began + (last.duration_ms or 0) / 1000
@@ -139,7 +141,7 @@ def longest(times: Mapping[str, tuple[float, Iterable[str]]]) -> float:
     """Return the length of the critical path.
 
     Args:
-        times: duration and dependencies of each node, by name.
+        times: each node's duration and dependencies, by the node's name.
     """
     ends: dict[str, float] = {}
 
@@ -157,7 +159,7 @@ def _started(node: Mapping[str, Any]) -> float:
 
 
 def main() -> None:
-    """Run the chosen workflows, and exit with code 1 if one of them violated a guarantee."""
+    """Run the selected workflows, and exit with code 1 if a workflow violated a guarantee."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, help="folder with the recorded workflows")
     parser.add_argument("--seconds", type=float, default=20.0, help="target duration of each critical path")

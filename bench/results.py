@@ -1,4 +1,4 @@
-"""Saves the figures of a benchmark run, and finds regressions since the last committed run."""
+"""Saves a benchmark run's figures, and finds regressions since the last committed run."""
 
 from __future__ import annotations
 
@@ -77,14 +77,15 @@ _KEYS_BY_COMMAND = {
     ),
 }
 OTHERWISE = {key: command for command, keys in _KEYS_BY_COMMAND.items() for key in keys}
-"""Figures that other commands save and `make bench` does not change."""
+"""Figures that other commands save, and that `make bench` keeps, with the command for each."""
 NOISE = 1.15
-"""A median counts as worse if it exceeds the committed run's largest ratio by this factor; less may be noise."""
+"""A ratio's median counts as worse if it exceeds the committed run's largest ratio by this factor; less can be
+noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worsening:
-    """A figure that is worse than the committed figure, beyond noise.
+    """A figure that is worse than the committed figure by more than noise.
 
     Attributes:
         key: key of the figure.
@@ -98,7 +99,7 @@ class Worsening:
 
 
 def key_of(comparison: Comparison) -> str:
-    """Return the key of a comparison's median, which is its name in lower case with underscores between words."""
+    """Return the key for a comparison's median, which is the comparison's name in lower case with underscores."""
     return re.sub(r"[^a-z0-9]+", "_", comparison.name.lower()).strip("_")
 
 
@@ -107,7 +108,7 @@ def document(comparisons: Iterable[Comparison], counted: Mapping[str, float]) ->
 
     Args:
         comparisons: ratios of this run.
-        counted: figures that are counted or calculated, not timed.
+        counted: figures that are counted or calculated instead of timed.
     """
     measured = {key_of(each): each for each in comparisons}
     return {
@@ -120,15 +121,15 @@ def document(comparisons: Iterable[Comparison], counted: Mapping[str, float]) ->
 
 
 def machine() -> str:
-    """Return a description of the machine, without its name."""
+    """Return a description of the machine that does not contain its name."""
     cores = os.cpu_count()
     return f"{cores} processors, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
 
 
 def worsenings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Worsening]:
-    """Yield counted figures that became worse by any amount, and ratios that became worse by more than noise.
+    """Yield counted figures that are worse than before by any amount, and ratios that are worse by more than noise.
 
-    A higher figure is always worse.
+    For all figures, higher is worse.
     """
     spread: Mapping[str, Sequence[float]] = before.get("spread", {})
     for key, was in before.items():
@@ -147,10 +148,10 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def keep(folder: Path, figures: Mapping[str, float]) -> None:
-    """Save another command's figures among the committed figures; `make bench` does not change them.
+    """Add another command's figures to the committed figures, which `make bench` then keeps.
 
     Raises:
-        KeyError: a figure is not listed in `OTHERWISE`, so `make bench` would drop it.
+        KeyError: a figure is not listed in `OTHERWISE`, so `make bench` would remove it.
     """
     unknown = figures.keys() - OTHERWISE.keys()
     if unknown:

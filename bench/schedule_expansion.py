@@ -1,4 +1,4 @@
-"""Compares the expansion of a schedule over a fake of the table with bare creations of as many tasks."""
+"""Compares the expansion of a schedule with the bare creation of the same number of tasks, over a fake of the table."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _TASKS = 60
 
 @dataclass
 class _Runtime:
-    """A settable clock, a sequential executor, and no telemetry."""
+    """A settable clock, a sequential executor and disabled telemetry in one object."""
 
     at: Millis = _NOW
 
@@ -91,7 +91,7 @@ class _Runtime:
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Compare one minute of a schedule that runs every second."""
+    """Measure the expansion of one minute of a schedule that runs every second."""
     yield compare(
         f"expand {_TASKS} occurrences", _expansion(), f"{_TASKS} bare tasks in the fake", _bare_creations(), pairs=7
     )

@@ -1,9 +1,9 @@
-"""Fills a table with many tasks, which are copies of executed tasks with other ids and times.
+"""Fills a table with many tasks, which are copies of a few real tasks with other ids and times.
 
-The functions create and run one task of each kind, whose record is then read. Each stored task is a copy of such a
-record with its own id and times, encoded by the product's codec (so that keys and index attributes are real) and
-written
-in batches. Other traces of tasks are not stored: attempts outside records, idempotency keys, and messages on queues.
+The functions create and run one task of each kind, whose record is then read. Each stored task is a copy of one of
+these records with its own id and times. The product's codec encodes the copies, so that keys and index attributes are
+real, and the copies are written in batches. Other data that tasks leave is not stored: attempts outside records,
+idempotency keys, and queue messages.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUCCEEDING, FAILING, REPORT = "bench.nothing", "bench.failure", "bench.report"
-"""Types of the tasks; every second task that has not failed has the type `REPORT`."""
+"""Types of the tasks. Failed tasks have the type `FAILING`; half of the other tasks have the type `REPORT`."""
 TEAMS = ("red", "blue")
 """Values of the tag `team`."""
 RARE = ("batch", "rare")
 """A tag that only `RARE_TASKS` tasks have."""
 FAILED_TASKS, RARE_TASKS = 20, 10
-"""Numbers of failed and of rare tasks, regardless of the total, so that queries for these tasks have constant
-results."""
+"""Numbers of failed and of rare tasks, which do not depend on the total, so that queries for these tasks always return
+the same number of results."""
 _PAYLOAD = b'{"table":"public.orders","action":"vacuum","threshold":0.2}'
 _BATCH = 25
 """Maximum size of a BatchWriteItem (Source: DynamoDB API Reference)."""
 _COUNTED_AT_ONCE = 10_000
-"""Number of the summary's steps that are stored in one item, with 8 bytes each."""
+"""Number of summary steps that are stored in one item, with 8 bytes for each step."""
 _TIMES = ("due_at", "next_at", "created_at", "started_at", "run_at", "finished_at", "expires_at")
 
 
@@ -57,9 +57,9 @@ _TIMES = ("due_at", "next_at", "created_at", "started_at", "run_at", "finished_a
 class Contents:
     """The tasks in the filled table.
 
-    Nine of ten tasks of the owner have ended, at a constant rate until a minute ago; the others are due from tomorrow
-    on. Ten other owners together have a tenth as many tasks. In addition, a few upcoming minutes are full of tasks that
-    the trigger has not read.
+    Nine out of ten of the owner's tasks have ended, at a constant rate until a minute ago; the other tasks are due from
+    tomorrow on. Ten other owners together have a tenth as many tasks. In addition, a few upcoming minutes are full of
+    tasks that the trigger has not read yet.
 
     Attributes:
         tasks: number of the owner's tasks.
@@ -79,11 +79,11 @@ class Contents:
 
 @dataclass(slots=True)
 class Filler:
-    """Fills the table of a stack whose trigger has read everything up to now.
+    """Fills the table of a stack, and marks everything before the upcoming minutes as read by the trigger.
 
     Attributes:
         put: writes up to 25 items.
-        advance: called with the number of tasks written.
+        advance: called after each write with the number of tasks written.
     """
 
     stack: Stack
@@ -136,7 +136,7 @@ class Filler:
             yield self._moved(_varied(due, number), self._at(coming, number, 1), number)
 
     def _examples(self) -> tuple[Task, Task, Task]:
-        """Create a succeeded, a failed and a scheduled task with the functions, and return their records."""
+        """Let the functions create a succeeded, a failed and a scheduled task, and return the tasks' records."""
         spec = TaskSpec(SUCCEEDING, _PAYLOAD, name="vacuum", tags={"team": TEAMS[0]})
         created = [
             self.stack.create(spec),
@@ -150,12 +150,15 @@ class Filler:
         return succeeded, failed, scheduled
 
     def _at(self, first: Millis, number: int, step: int) -> Millis:
-        """Return the due time of a numbered task, at a constant rate forwards or backwards from a minute."""
+        """Return the due time of a numbered task.
+
+        Due times have a constant rate and run forwards or backwards from a minute.
+        """
         minutes, place = divmod(number, self.contents.a_minute)
         return first + step * minutes * MINUTE + place * MINUTE // self.contents.a_minute
 
     def _moved(self, example: Task, due: Millis, number: int) -> Task:
-        """Return a copy of a task with another id and due time; its other times are moved along."""
+        """Return a copy of a task with another id and due time; all other times are shifted by the same amount."""
         shards = composed(CoreServices).shards.count()
         by = due - example.due_at
         times: Any = {name: at + by for name in _TIMES if (at := getattr(example, name)) is not None}
@@ -185,7 +188,7 @@ def register_handlers() -> None:
 
 
 def _varied(task: Task, number: int) -> Task:
-    """Vary the type and the team, so that four consecutive tasks have different combinations."""
+    """Vary the type and the team of a task, so that four consecutive tasks all have different combinations."""
     of_type = REPORT if number % 2 else SUCCEEDING
     return replace(task, type=of_type, tags={"team": TEAMS[number // 2 % 2]})
 

@@ -1,15 +1,12 @@
-"""Measures reads and time for the first page of each task filter, and the writes that task lists cost.
+"""Measures the reads and the time for each task filter's first page, and the writes that task lists need.
 
 python -m bench.task_lists [TASKS …] [--engine]
 
-An owner gets each given number of tasks. Nine of ten have succeeded, and the others are due from tomorrow on. A few
-tasks among
-them are running, waiting, paused or failed, have a rare type, tag or name, or are runs of a schedule. The product's
-code
-maintains the lists from the tasks' changes. Then the API answers each filter, with ten tasks a page, and a GET for
-comparison. Reads are counted exactly, over a fake of DynamoDB or the embedded engine. Times are those of the complete
-process on
-this machine, so they can only be compared with each other.
+For each given number, an owner gets this many tasks. Nine out of ten tasks have succeeded, and the others are due from
+tomorrow on. A few tasks are running, waiting, paused or failed, have a rare type, tag or name, or are runs of a
+schedule. The product's code maintains the lists from the tasks' changes. Then the API responds to a request with each
+filter, with ten tasks a page, and to a GET for comparison. Reads are counted exactly, over a fake of DynamoDB or the
+embedded engine. Times include the complete process on this machine, so they can only be compared with each other.
 """
 
 from __future__ import annotations
@@ -102,17 +99,17 @@ FILTERS = (
     "topologies?state=running",
     "topologies?state=failed",
 )
-"""The filters that the console offers. All of them find tasks except the ninth, which must find none."""
+"""The filters that the console offers. All filters find tasks except the ninth, which must find no task."""
 RATES = (0.4, 1, 10, 100, 1_000)
-"""Rates, in tasks a second, for which the writes are counted."""
+"""Rates at which tasks are due, in tasks a second, for which the writes are counted."""
 
 
 @dataclass(slots=True)
 class Reads:
-    """DynamoDB reads since the last reset.
+    """Counts of DynamoDB reads since the last reset.
 
     Attributes:
-        rounds: number of sequential rounds; parallel reads count as one round.
+        rounds: number of rounds of reads, one after another; reads that run in parallel count as one round.
     """
 
     requests: int = 0
@@ -120,7 +117,7 @@ class Reads:
     rounds: int = 0
 
     def count(self, operation: str, request: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Count a read that got a response (Source: DynamoDB Developer Guide, "Read and write operations")."""
+        """Count a successful read (Source: DynamoDB Developer Guide, "Read and write operations")."""
         consistent = bool(request.get("ConsistentRead"))
         self.rounds += 1
         if operation == "query":
@@ -136,7 +133,7 @@ class Reads:
 
 
 class RoundExecutor:
-    """Counts calls that would run in parallel as one round."""
+    """An executor that runs calls in turn, and counts the reads of calls that would run in parallel as one round."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -153,7 +150,7 @@ class RoundExecutor:
         return found
 
     def start(self, work: Callable[[], None]) -> NoReturn:
-        """Not implemented, because lists wait for all calls that they start."""
+        """Raise `NotImplementedError`, because task lists start no calls without waiting for them."""
         raise NotImplementedError
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> NoReturn:
@@ -162,7 +159,7 @@ class RoundExecutor:
 
 
 class CountedClient:
-    """A DynamoDB client that counts its reads."""
+    """A DynamoDB client that counts the reads that it makes."""
 
     def __init__(self, client: Any, reads: Reads) -> None:  # noqa: ANN401 - boto3's own, or a fake
         self._client = client
@@ -182,14 +179,14 @@ class CountedClient:
 
 
 class CountedSession:
-    """A session whose DynamoDB client counts its reads."""
+    """A session whose DynamoDB client counts the reads that it makes."""
 
     def __init__(self, session: Any, reads: Reads) -> None:  # noqa: ANN401 - boto3's own, or a fake
         self._session = session
         self._reads = reads
 
     def client(self, service: str, **settings: Any) -> Any:  # noqa: ANN401 - boto3's own
-        """Create a client of a service."""
+        """Create a client for a service."""
         client = self._session.client(service, **settings)
         return CountedClient(client, self._reads) if service == "dynamodb" else client
 
@@ -200,7 +197,7 @@ class CountedSession:
 def tasks_of(number: int, random: Random) -> Iterator[Task]:
     """Yield an owner's tasks in the order of their due times, then a topology's nodes, then topologies.
 
-    Ten tasks a second are due until now, and one task a second from tomorrow on.
+    Until now, ten tasks a second were due; from tomorrow on, one task a second is due.
     """
     ended = number * 9 // 10
     rare = {place * max(1, ended // 25): kind for place, kind in enumerate(_KINDS * 5)}
@@ -225,7 +222,7 @@ def tasks_of(number: int, random: Random) -> Iterator[Task]:
 
 
 _KINDS = ("running", "waiting", "paused", "failed", "rare") * 3
-"""The kinds of the rare tasks, in turn. All of these tasks have the rare name, tag and schedule."""
+"""The kinds of consecutive rare tasks, all of which have the rare name, tag and schedule."""
 
 
 def _of_kind(task: Task, kind: str) -> Task:
@@ -252,7 +249,7 @@ def fill(client: Any, table: str, number: int, clock: StandingClock) -> None:  #
         for consumer in consumers:
             consumer.consume(ChangeBatch(changes))
     last = Change("last", clock.at, None, task_snapshot(some[-1]))
-    # The lists of an owner with many tasks are created, then completed, then updated with the latest changes.
+    # If the owner has many tasks, the lists are created, then completed, then updated with the latest changes.
     for wait in (LIST_KNOWN, LIST_BUILD_DELAY + SECOND, *[SECOND] * ceil(number / 1_000), MINUTE):
         clock.at += wait
         for consumer in consumers:
@@ -271,10 +268,11 @@ class Row:
     """The figures of a filter's first page, or of a GET.
 
     Attributes:
-        hits: number of tasks on the page.
+        hits: number of tasks or topologies on the page.
         reads: number of read requests to DynamoDB.
         units: number of read units.
-        rounds: number of sequential rounds; 0 on the engine, where threads send the requests.
+        rounds: number of rounds of reads, one after another; not meaningful on the engine, where threads send the
+            requests.
         seconds: median time.
     """
 
@@ -287,7 +285,7 @@ class Row:
 
 
 def measure(number: int, *, on_engine: bool) -> list[Row]:
-    """Measure a GET and each filter for an owner with a number of tasks."""
+    """Measure a GET and a request with each filter for an owner with a number of tasks."""
     clock, reads = StandingClock(), Reads()
     with ExitStack() as stack:
         if on_engine:
@@ -346,7 +344,8 @@ def _timed(name: str, reads: Reads, call: Callable[[], Answer]) -> Row:
 def units_per_task(rate: float) -> tuple[float, float]:
     """Return the lists' write units per task, for thin tasks and for tasks with a name, a tag and a schedule.
 
-    Each task is created, runs for 300 ms and succeeds; the stream delivers the changes of each default window.
+    Each task is created, runs for 300 ms and succeeds. The stream delivers the changes in batching windows of the
+    default length.
     """
     found = []
     for is_full in (False, True):
@@ -380,7 +379,7 @@ def _life(due: int, random: Random, *, is_full: bool) -> Iterator[Change[Any]]:
 
 
 def main() -> None:
-    """Measure each number of tasks, print tables, and save the worst figures of the last number."""
+    """Measure with each number of tasks, print tables, and save the worst figures for the last number."""
     parser = ArgumentParser(prog="python -m bench.task_lists", description=__doc__)
     parser.add_argument("tasks", nargs="*", type=int, default=SIZES, help="numbers of tasks that the owner has")
     parser.add_argument("--engine", action="store_true", help="use the embedded engine instead of the fake")

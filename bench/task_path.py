@@ -1,4 +1,4 @@
-"""Compares the cost of a task's main path on the embedded engine with the bare AWS calls that it needs."""
+"""Compares the cost of accepting and running tasks on the embedded engine with that of the bare writes this needs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def on_engine() -> Iterator[BareWrites]:
 
 
 def create_table(client: DynamoDBClient) -> str:
-    """Create a table without indexes for the main path."""
+    """Create a table without indexes."""
     keys = [
         {"AttributeName": schema.PARTITION_KEY, "KeyType": "HASH"},
         {"AttributeName": schema.SORT_KEY, "KeyType": "RANGE"},
@@ -75,7 +75,7 @@ def create_table(client: DynamoDBClient) -> str:
 
 
 class BareWrites:
-    """The minimum number of writes that tasks need."""
+    """Makes the minimum number of writes that tasks need, without any of duetime's code."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -87,7 +87,7 @@ class BareWrites:
         self.put(_BATCH)
 
     def put_thirty(self) -> None:
-        """Make thirty writes, as many as for ten records, ten claims and ten outcomes."""
+        """Make thirty writes, which is the number for ten records, ten claims and ten outcomes."""
         for _ in range(3):
             self.put_ten()
 

@@ -1,4 +1,4 @@
-"""Counts a plain task's units and requests on the embedded engine, and calculates the resulting dollars."""
+"""Counts a plain task's units and requests on the embedded engine, and calculates the cost in dollars."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _OF_QUEUES = ("SendMessage", "SendMessageBatch", "ReceiveMessage", "ChangeMessag
 
 
 def counted() -> dict[str, float]:
-    """Return write units, requests and dollars per million for one of ten tasks that are created in a batch and run."""
+    """Return a task's write units and requests, and the dollars per million tasks.
+
+    Tasks are created and run in batches of ten.
+    """
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
@@ -47,7 +50,7 @@ def counted() -> dict[str, float]:
 
 
 def dollars(meter: Meter) -> float:
-    """Return the cost of a batch, without the duration of its only worker invocation."""
+    """Return a batch's cost in dollars, without the duration charge for its only worker invocation."""
     sqs = sum(count for name, count in Counter(meter.requests).items() if name in _OF_QUEUES)
     prices = PRICES[DEFAULT_REGION]
     writes = (meter.table_units + meter.index_units) * prices.write_unit

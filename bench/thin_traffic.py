@@ -1,8 +1,8 @@
-"""Calculates the cost of sparse traffic by the price table: tasks are posted one by one, and each is due alone.
+"""Calculates the cost of sparse traffic from the price table; tasks are created one by one, and each is due alone.
 
-The unmodified functions run in virtual time: an AWS call takes 1 to 8 ms in each direction and CPU time is zero, so
-durations consist of waiting. All calls, invocations and function seconds are counted, minus those of the same account
-without tasks.
+The unmodified functions run in virtual time: an AWS call takes 1 to 8 ms in each direction, and CPU time is zero, so
+durations consist only of waiting. All calls, invocations and function seconds are counted; those that the account makes
+without tasks are subtracted.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 GAP: Millis = MONTH_SECONDS * SECOND // MILLION
-"""Interval between the due times of a million tasks that are spread over a month."""
+"""Interval between the due times of a million tasks that are spread evenly over a month, in milliseconds."""
 _AHEAD = 8 * MINUTE
-"""Time from the first post to the first due time, which is longer than the look-ahead, so that the trigger sends all
-tasks."""
+"""Time from the first creation to the first due time, which is longer than the look-ahead, so that the trigger sends
+all tasks."""
 _PATHS = ("api", "trigger", "worker")
 
 
@@ -45,7 +45,7 @@ class MeteredAccount(Tasks):
 
     Attributes:
         requests: number of calls by function and operation.
-        invocations, spent: number of invocations, and their milliseconds, by function.
+        invocations, spent: number of invocations and their total milliseconds, by function.
     """
 
     def __init__(self, precision: Precision) -> None:
@@ -76,7 +76,7 @@ class Usage:
         requests: number of SQS requests, including the poller's.
         invocations: number of invocations of the API function and the worker.
         gigabyte_seconds: GB-seconds by function.
-        lateness: milliseconds for each task, in ascending order.
+        lateness: each task's lateness in milliseconds, in ascending order.
     """
 
     requests: float
@@ -92,7 +92,7 @@ def usage(precision: Precision, count: int = 150) -> Usage:
     spent = busy.spent - idle.spent
     sends = sum(busy.requests[name, "send_message_batch"] for name in _PATHS)
     visibility = busy.requests["worker", "change_message_visibility_batch"]
-    # The poller makes two requests per batch: it receives and deletes the batch.
+    # The poller makes two requests for each batch, because it receives and deletes the batch.
     polls = 2 * busy.invocations["worker"]
     return Usage(
         requests=(sends + visibility + polls) / count,
@@ -116,7 +116,7 @@ class _Counted:
 
 
 def _metered(precision: Precision, count: int, duration: Millis | None = None) -> _Counted:
-    """Return what an account used for a number of tasks, or in a given duration without tasks."""
+    """Return what an account used for a number of tasks or, without tasks, in a given duration."""
     chance = Random(7)  # noqa: S311 - repeatable on purpose
     with MeteredAccount(precision) as account:
         began = account.now
@@ -134,9 +134,9 @@ def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str
 
     Args:
         used: usage of one task.
-        writes: write units of a task, indexes included.
-        reads: read units of a task, indexes included.
-        region: a region of the price table.
+        writes: a task's write units, including those for indexes.
+        reads: a task's read units, including those for indexes.
+        region: a Region in the price table.
     """
     prices = PRICES[region]
     parts = {
@@ -152,11 +152,11 @@ def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str
 def counted(writes: float) -> dict[str, float]:
     """Return the figures for `results.json`, in dollars.
 
-    They cover a million sparse tasks at two precisions, without notifications, counts and logs; a million tasks in full
-    batches in the default deployment; and a month without tasks.
+    The figures are the costs of a million sparse tasks at two precisions (without notifications, counts and logs, and
+    in the default deployment), of a million tasks in full batches, and of a month without tasks.
 
     Args:
-        writes: counted write units of a task.
+        writes: the counted write units of a task.
     """
     thin = {
         precision: round(sum(dollars_per_million(usage(precision), writes, SWITCH_READS).values()), 2)

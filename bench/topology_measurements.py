@@ -1,10 +1,9 @@
-"""Measures graphs deterministically: their makespan in virtual time, and their write units.
+"""Measures, in virtual time and thus reproducibly, how long graphs take (their makespan) and their write units.
 
 python -m bench.topology_measurements [FOLDER]
 
-In virtual time, every AWS call takes a few milliseconds, sixty invocations run concurrently and CPU time is zero, so
-the
-time beyond the critical path is duetime's work between nodes.
+In virtual time, every AWS call takes a few milliseconds, sixty invocations can run concurrently, and CPU time is zero.
+The time that a graph takes beyond its critical path is therefore spent by duetime between nodes.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ _PATH_SECONDS = 20.0
 _WRITES = frozenset({"put_item", "update_item", "delete_item"})
 _OWN = frozenset({"api", "topology", "worker"})
 _JOIN_ITEMS = ("c", "r")
-"""Sort key prefixes of the items that count the edges of joins."""
+"""Sort key prefixes of the items that count the edges into nodes with several parents."""
 _GROWTH = 10
-"""Difference in the number of nodes between two graphs whose write units are compared."""
+"""The difference in size, in nodes, between the two graphs whose write units are compared."""
 
 
 @dataclass(slots=True)
@@ -48,11 +47,11 @@ class Used:
         nodes: number of nodes.
         edges: number of edges.
         bound: duration of the critical path, in seconds.
-        makespan: from the first node's start to the last node's end, in seconds.
+        makespan: time from the first node's start to the last node's end, in seconds.
         calls: number of AWS calls by the functions that create, plan and run the graph.
-        node_units: write units of the table for the nodes and the topology, without edges.
-        edge_units: write units of the items that count edges.
-        refused: units of writes that were rejected because another process had made them.
+        node_units: write units for the items of the nodes and the topology, without edges.
+        edge_units: write units for the items that count edges.
+        refused: units for writes that were rejected because another process had already made the change.
     """
 
     nodes: int
@@ -100,7 +99,7 @@ def measured(nodes: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float
     """Run a graph in virtual time, and return its time and usage.
 
     Args:
-        nodes: the request's nodes, by name.
+        nodes: the nodes in the request, by name.
         seconds: duration of each node.
     """
     parents = {key: node.get("depends_on", ()) for key, node in nodes.items()}
@@ -129,7 +128,7 @@ def measured(nodes: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float
 
 
 def counted(folder: Path = SOURCE) -> dict[str, float]:
-    """Return the worst makespan ratio, the write units per node, and those per edge of the most expensive graph."""
+    """Return the worst makespan ratio, the write units per node, and the most write units per edge of a graph."""
     graphs = [each for _, each in run(folder)]
     return {
         "makespan_ratio_worst": round(max(each.ratio for each in graphs), 3),
@@ -139,13 +138,13 @@ def counted(folder: Path = SOURCE) -> dict[str, float]:
 
 
 def units_per_node() -> float:
-    """Return the write units per additional node in a chain, whose edges need no write units."""
+    """Return the write units for each additional node in a chain, whose edges need no write units."""
     few, many = (measured(*_requested(_chain(length))) for length in (_GROWTH, 2 * _GROWTH))
     return (many.node_units - few.node_units) / _GROWTH
 
 
 def run(folder: Path) -> Iterator[tuple[str, Used]]:
-    """Run the recorded graphs, if any, and two synthetic graphs, scaled to the same critical path."""
+    """Run the recorded graphs, if any, and two synthetic graphs, all scaled to a critical path of the same length."""
     for path in sorted(folder.glob("*.json")):
         yield path.stem, measured(*_requested(json.loads(path.read_text(encoding="utf-8"))["nodes"]))
     yield "made-1000", measured(*_requested(made(1000)))
@@ -153,7 +152,7 @@ def run(folder: Path) -> Iterator[tuple[str, Used]]:
 
 
 def _requested(recorded: Iterable[Mapping[str, Any]]) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
-    """Return a recorded graph as the nodes of a request, and the durations of its nodes."""
+    """Return a request's nodes for a recorded graph, and the nodes' scaled durations."""
     each = {node["id"]: (node["runtime_s"], node["parents"]) for node in recorded}
     scale = _PATH_SECONDS / longest(each)
     names = {key: f"n{number}" for number, key in enumerate(each)}

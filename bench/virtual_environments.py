@@ -1,4 +1,4 @@
-"""Installs virtual environments for other measured programs, whose packages are not those of the project."""
+"""Installs virtual environments for measured programs whose packages differ from the project's."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _BUILD = Path(__file__).resolve().parents[1] / "build"
 
 
 def programs_of(name: str, requirements: str) -> Path:
-    """Return the folder of an environment's programs; the environment is installed on first use.
+    """Return the folder with an environment's programs, and install the environment if it is new or has changed.
 
     Args:
         name: the environment's folder in `build`.
-        requirements: content of a `requirements.txt`; the environment is reinstalled when it changes.
+        requirements: content of a `requirements.txt`; when it changes, the environment is reinstalled.
     """
     folder = _BUILD / name
     programs, installed = folder / "bin", folder / "requirements.txt"

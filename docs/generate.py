@@ -1,4 +1,4 @@
-"""Generates page sections from the code, for example tables of the reference: `python docs/generate.py`.
+"""Generates sections of pages from the code, such as tables in the reference: `python docs/generate.py`.
 
 A page marks a section with `<!-- generated: NAME -->` and `<!-- end -->`; the text between these comments is generated.
 With `--check`, outdated pages are listed and no file is written.
@@ -59,7 +59,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "celery-entry-keys": celery.entry_keys,
     "celery-settings": celery.settings,
 }
-"""The generators of sections, by the name in the section's marker."""
+"""The functions that generate sections, by the name in the section's marker."""
 
 
 FILES: Mapping[Path, Callable[[], str]] = {
@@ -67,7 +67,7 @@ FILES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "asyncapi.json": lambda: f"{json.dumps(asyncapi.document(), indent=1, ensure_ascii=False)}\n",
     llms.FILE: llms.text,
 }
-"""The generators of complete files, by path."""
+"""The functions that generate complete files, by path."""
 
 
 class SectionUnknown(LookupError):
@@ -104,7 +104,7 @@ def generated_pages() -> list[Path]:
 
 
 def main() -> int:
-    """Write the generated text, or check it; return 1 if a checked page is outdated."""
+    """Write the generated text or, with `--check`, only compare it; return 1 if a compared page is outdated."""
     parser = argparse.ArgumentParser(description="Write the generated sections into the documentation pages.")
     parser.add_argument("--check", action="store_true", help="list the outdated pages without writing them")
     is_check = parser.parse_args().check

@@ -1,6 +1,6 @@
-"""Finds broken links in the project's Markdown: missing files and missing headings.
+"""Finds links in the project's Markdown that point to missing files or missing headings.
 
-Web addresses are not checked, because another server's availability says nothing about the docs.
+Web addresses are not checked, because the docs are not at fault when another server is unavailable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[Path]:
-    """Return every Markdown file that is committed or not ignored."""
+    """Return every Markdown file that Git tracks or does not ignore."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],  # noqa: S607 - git by its name
         cwd=ROOT,
@@ -33,7 +33,7 @@ def pages() -> list[Path]:
 
 
 def broken(page: Path) -> Iterator[str]:
-    """Yield the broken links of a page."""
+    """Yield a page's broken links."""
     for link in LINK.findall(FENCE.sub("", page.read_text())):
         if re.match(r"[a-z][a-z0-9+.-]*:", link):
             continue
@@ -50,7 +50,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def main() -> int:
-    """Print every broken link; return 1 if there is a broken link."""
+    """Print every broken link, and return 1 if there is one."""
     found = [f"{page.relative_to(ROOT)}: {link}" for page in pages() for link in broken(page)]
     sys.stdout.writelines(f"broken link in {line}\n" for line in found)
     return 1 if found else 0

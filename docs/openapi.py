@@ -1,4 +1,4 @@
-"""Prints the OpenAPI document without a deployment's own data: `python -m docs.openapi`."""
+"""Prints the OpenAPI document without data of a specific deployment: `python -m docs.openapi`."""
 
 from __future__ import annotations
 

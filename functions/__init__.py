@@ -1,1 +1,1 @@
-"""The Lambda functions of duetime: one folder with one handler for each."""
+"""The Lambda functions of duetime. Each function has a folder with its handler."""

@@ -1,4 +1,4 @@
-"""The deployment of this checkout: its settings, and the CDK app that deploys it; the constructs are in `infra/cdk`."""
+"""Contains this checkout's settings, and the CDK app that deploys the checkout; the constructs are in `infra/cdk`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _PROD = PROD
 _LOCAL = replace(
     LOCAL_STACK,
     handlers_folder=_EXAMPLES,
-    # A team's own package, in its own function.
+    # A team's separate package, which runs in its own function.
     handlers_packages=(HandlersPackage(name="billing", folder="examples/billing", types=("billing.*",)),),
 )
 

@@ -1,7 +1,7 @@
-"""Grafana's dashboard of a deployment, over its CloudWatch data source: `python -m infra.grafana` writes the file.
+"""Writes Grafana's dashboard for a deployment, which uses Grafana's CloudWatch data source: `python -m infra.grafana`.
 
-The dashboard contains no names of a deployment; the names are variables chosen at import, and the stack lists them as
-outputs.
+The dashboard contains no names of resources. The names are variables that are set at import, and the stack lists them
+as outputs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PATH = ROOT / "grafana" / "duetime.json"
 _ENVIRONMENT = environment_named("prod")
-"""The environment whose function sizes are used for the costs."""
+"""The environment whose function sizes determine the costs that the dashboard shows."""
 _STACK = f"duetime-{_ENVIRONMENT.name}"
 _SOURCE = {"type": "cloudwatch", "uid": "${datasource}"}
 _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24

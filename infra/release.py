@@ -1,4 +1,4 @@
-"""Build and check a release: `make release`. With RELEASE=1 it tags the commit. Nothing is pushed or uploaded."""
+"""Build and check a release: `make release`. With RELEASE=1, it tags the commit. Nothing is pushed or uploaded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PACKAGES = {
 }
 """The folders of the distributions, and the package of each."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-"""The versions of Python that a release is checked with."""
+"""The Python versions with which a release is checked."""
 DIST = ROOT / "dist"
 NOTES = ROOT / "build" / "release-notes.md"
 _CHECKER = "twine@7.0.0"
@@ -46,7 +46,8 @@ class Section:
     """The section of a version in the changelog.
 
     Attributes:
-        date: the text after the version in the heading: the release date, or a note that the version is unreleased.
+        date: the text after the version in the heading, which is the release date, or a note that the version is
+            unreleased.
         text: the release notes, without the heading.
     """
 
@@ -72,7 +73,7 @@ def version() -> str:
 
 
 def has_source_distribution(folder: str) -> bool:
-    """Whether the wheel can be built from a source distribution, which requires all files to be in the folder."""
+    """Whether the wheel can be built from a source distribution, which requires that all files are in the folder."""
     return "force-include" not in project_of(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]
 
 
@@ -91,12 +92,12 @@ def section_of(changelog: str, wanted: str) -> Section:
 
 
 def reasons_not_to_tag(wanted: str, section: Section, changes: str, tags: Sequence[str]) -> list[str]:
-    """The obstacles to tagging a version.
+    """The reasons why a version cannot be tagged.
 
     Args:
         wanted: the version.
         section: its section in the changelog.
-        changes: files that differ from the commit, as Git lists them.
+        changes: files with uncommitted changes, as Git lists them.
         tags: the existing tags.
     """
     reasons = []
@@ -127,7 +128,7 @@ def check_on(python: str, built: Sequence[Path], wanted: str) -> None:
     Args:
         python: path of the interpreter.
         built: the distributions.
-        wanted: the version that the command has to print.
+        wanted: the version that the command `duetime` must print.
     """
     wheels = [str(path) for path in built if path.suffix == ".whl"]
     with tempfile.TemporaryDirectory() as name:
@@ -153,7 +154,7 @@ def interpreter(python: str) -> str | None:
 
 
 def main() -> None:
-    """Build, check and, if asked for, tag."""
+    """Build and check a release, and tag it if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tag", action="store_true", help="create the tag if all checks pass")
     parser.add_argument("--pythons", default=" ".join(PYTHONS), help="versions or paths of interpreters")
@@ -166,7 +167,7 @@ def main() -> None:
 
 
 def release(pythons: Sequence[str], *, tags: bool, needs_all: bool) -> None:
-    """Build and check a release; create its tag only if `tags`.
+    """Build and check a release; create its tag only if `tags` is true.
 
     Raises:
         NotReleasable: a check failed.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 
-def test_connections_are_closed_and_a_client_opens_another(engine: Emulator) -> None:
+def test_connections_are_closed_and_a_shared_client_reconnects(engine: Emulator) -> None:
     """After a test, no client has an open connection, and a client that tests share can be used again."""
     client = engine.client("sqs")
     client.list_queues()

@@ -9,7 +9,7 @@ import pytest
 from tests.parts import Part, part_of_commit, read_part
 
 
-def test_each_commit_has_a_part_and_every_part_has_its_turn() -> None:
+def test_each_commit_has_a_part_and_every_part_is_used() -> None:
     """The same commit always runs the same part, and a few hundred commits run all forty parts."""
     commits = [sha256(str(number).encode()).hexdigest()[:40] for number in range(400)]
     parts = [part_of_commit(commit, 40) for commit in commits]
@@ -24,7 +24,7 @@ def test_every_name_is_in_one_part() -> None:
 
 
 @pytest.mark.parametrize("text", ["3/10", "1/1"])
-def test_a_part_is_read_as_it_is_written(text: str) -> None:
+def test_a_part_is_read_back_unchanged(text: str) -> None:
     """A part is written as its number and the number of parts."""
     assert str(read_part(text)) == text
 
@@ -35,7 +35,7 @@ def test_the_checked_out_commit_has_a_part() -> None:
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "commit/0", "a/b"])
-def test_what_is_no_part_is_refused(text: str) -> None:
+def test_an_invalid_part_is_rejected(text: str) -> None:
     """The error for an invalid part shows a valid part."""
     with pytest.raises(ValueError, match="is no part such as 3/10 or commit/10"):
         read_part(text)

@@ -116,7 +116,7 @@ SUMMARY_STEPS = Rule(
 )
 SUMMARY_RECOUNT = Rule(
     "the last moment at which the summary uses it; the summary uses a recount for 60 days",
-    "test_what_a_recount_found_is_kept_for_longer_than_it_is_used",
+    "test_a_recount_is_stored_longer_than_it_is_used",
 )
 SUMMARY_COUNTS = Rule(
     "the last moment at which a process that knows no later generation can change or read these counts",

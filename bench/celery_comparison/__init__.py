@@ -1,1 +1,1 @@
-"""Compares Celery (on SQS, with DynamoDB as result backend) and duetime on the same embedded AWS; run on demand."""
+"""Compares Celery (on SQS, with DynamoDB as the result backend) and duetime on the embedded AWS; run only on demand."""

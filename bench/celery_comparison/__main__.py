@@ -1,7 +1,8 @@
-"""Compares Celery and duetime running the same tasks: `python -m bench.celery_comparison [COUNT]`.
+"""Compares how Celery and duetime run the same tasks: `python -m bench.celery_comparison [COUNT]`.
 
-The first run installs Celery into a separate virtual environment. Both programs run in their own processes and call
-the embedded AWS through a proxy that counts requests. The ratios of requests and CPU time go to `results.json`.
+The first run installs Celery into a separate virtual environment. Each program runs in its own process and calls the
+embedded AWS through a proxy that counts requests. The ratios of the programs' requests and CPU times are saved in
+`results.json`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 COUNT, TOGETHER = 5_000, 100
 _SETTING_UP = frozenset({"", "CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive", "CreateQueue"})
-"""Operations that are called only for the setup, regardless of the number of tasks."""
+"""Operations that are called only during setup, so that their number does not depend on the number of tasks."""
 
 
 class TasksMissing(RuntimeError):
-    """A program ended before running all of its tasks, so it cannot be compared."""
+    """A program ended before it had run all of its tasks, so it cannot be compared."""
 
     def __init__(self, ended: int, count: int) -> None:
         super().__init__(f"{ended} of {count} tasks have run")
@@ -56,7 +57,7 @@ class Outcome:
     """The resources that one program used for all tasks.
 
     Attributes:
-        requests: number of requests by operation, without those for the setup.
+        requests: number of requests by operation, excluding setup.
         cpu, wall: CPU time and wall time, in seconds.
     """
 
@@ -74,7 +75,7 @@ class Outcome:
         with emulator.running(port=0) as engine, proxied(CountingProxy, engine.port) as proxy:
             address = f"http://127.0.0.1:{proxy.server_port}"
             environ = {**os.environ, **engine.environ, "AWS_ENDPOINT_URL": address}
-            # Celery gets the port of its broker and result backend.
+            # Celery needs the port for the addresses of its broker and result backend.
             words = [each.replace("PORT", str(proxy.server_port)) for each in command]
             run = subprocess.run(words, env=environ, check=True, capture_output=True, text=True)  # noqa: S603 - our own
             figures = json.loads(run.stderr.strip().splitlines()[-1])

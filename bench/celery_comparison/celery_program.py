@@ -1,4 +1,4 @@
-"""Sends tasks with Celery, runs them in one worker, and prints the CPU seconds; runs in Celery's virtual environment.
+"""Sends tasks with Celery, runs them in one worker, and prints the CPU seconds, in Celery's virtual environment.
 
 Usage: python celery_program.py PORT COUNT
 """
@@ -21,7 +21,7 @@ app = Celery(
     broker=f"sqs://key:secret@127.0.0.1:{PORT}//",
     backend=f"dynamodb://key:secret@localhost:{PORT}/celery_results",
 )
-# Messages are deleted after their tasks have ended, as in duetime, so that a crash does not lose a task.
+# As in duetime, a message is deleted only after its task has ended, so that a crash does not lose the task.
 app.conf.update(
     task_acks_late=True,
     worker_prefetch_multiplier=10,

@@ -1,6 +1,6 @@
 """Creates tasks with duetime's API function, runs them in its worker function, and prints the CPU seconds.
 
-The code that calls the functions stands in for API Gateway and Lambda's poller, and its CPU time counts.
+The code that calls the functions replaces API Gateway and Lambda's poller, and its CPU time is included.
 Usage: python -m bench.celery_comparison.duetime_program COUNT A_REQUEST
 """
 

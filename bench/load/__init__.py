@@ -1,1 +1,1 @@
-"""Load tests of one machine's stack: its capacity and its behavior under overload."""
+"""Load tests of a local stack, which measure its capacity and check its behavior under overload."""

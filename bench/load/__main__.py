@@ -1,6 +1,6 @@
-"""Measures one machine's capacity, and checks that overload loses no task: `make load`.
+"""Measures one machine's capacity, and checks that no task is lost under overload: `make load`.
 
-The program starts its own stack on the loopback interface, and ends after some minutes.
+The program starts its own stack on the loopback interface, and takes a few minutes.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from duetime_local.stack import Stack
 
 STEPS = (25, 50, 75, 100, 125, 150, 200, 250, 300, 400)
-"""Rates in requests a second, tried in order until one exceeds the capacity."""
+"""Request rates per second, which are tried in this order until a rate exceeds the capacity."""
 CARRIED = 0.9
-"""Share of the offered rate that must be served for the rate to be within capacity."""
+"""The share of offered requests that must be served for a rate to count as within capacity."""
 CARRIED_MS = 1000.0
-"""Maximum response time at the 99th percentile, in milliseconds, for a rate to be within capacity."""
+"""The maximum 99th-percentile response time, in milliseconds, for a rate to count as within capacity."""
 OVERLOAD = 3
 """Offered rate under overload, as a multiple of the throttled rate."""
 SOON_SECONDS = 30
 ALONE = 2_000
-"""Number of requests of each kind with which the handler alone is measured."""
+"""Number of requests of each kind for measuring the handler alone."""
 TOO_MANY, UNAVAILABLE = HTTPStatus.TOO_MANY_REQUESTS.value, HTTPStatus.SERVICE_UNAVAILABLE.value
 
 
 def main() -> int:
-    """Run the load tests, and show tables; return 1 if a task was lost or a response broke the API's contract."""
+    """Run the load tests, show tables, and return 1 if a task was lost or a response was unexpected."""
     parser = argparse.ArgumentParser(prog="load", description="Load a local stack, and overload it.")
     parser.add_argument("--seconds", type=int, default=12, help="seconds per step")
     parser.add_argument("--most", type=int, default=STEPS[-1], help="highest rate to try, in requests a second")
@@ -66,12 +66,12 @@ def main() -> int:
 
 
 def _warmed_up(url: str) -> Sequence[str]:
-    """Warm up the API's processes, so that no result includes the emulator's cold starts; return the created ids."""
+    """Warm up the API's processes, so that results include no cold starts, and return the created ids."""
     return made(url, Offer("Creator", 32, 8)).accepted
 
 
 def _climbed(url: str, steps: list[int], offer: Offer) -> Iterator[StepResult]:
-    """Increase the offered rate until it exceeds the capacity."""
+    """Yield the results of increasing request rates until a rate exceeds the capacity."""
     for step in steps:
         came = made(url, Offer(offer.kind, step, offer.seconds, ids=offer.ids))
         yield came

@@ -1,4 +1,7 @@
-"""Measures the api function's CPU time per request, with its handler in this process over the embedded DynamoDB."""
+"""Measures the API function's CPU time per request by calling its handler in this process.
+
+DynamoDB is that of the embedded AWS.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,12 @@ _CONTEXT: Any = SimpleNamespace(
 
 
 class RequestFailed(RuntimeError):
-    """A timed request was rejected; the error's message is the response."""
+    """A timed request was rejected; the error message contains the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The cost per request of one kind.
+    """The cost of one request of a kind.
 
     Attributes:
         cpu_ms: this process's CPU time per request, without DynamoDB's.
@@ -46,12 +49,12 @@ class Served:
 
     @property
     def per_core(self) -> float:
-        """The requests that one core could serve per second if it never waited."""
+        """The number of requests that one core could serve per second if the handler never waited."""
         return 1000 / self.cpu_ms
 
 
 def served(count: int) -> list[Served]:
-    """Time creations, then polls with status 200 and with 304, one after another."""
+    """Time requests that are sent one after another: creations, polls with status 200, and polls with status 304."""
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         urls: dict[str, str] = {
@@ -87,7 +90,7 @@ def _unchanged(task: str) -> None:
 
 
 def _sent(method: str, path: str, status: HTTPStatus, headers: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-    # The function is imported late, because it reads environment variables on import, as in Lambda.
+    # The function is imported late, because it reads environment variables when it is imported, as in Lambda.
     from functions.api.handler import handler  # noqa: PLC0415 - see the line above
 
     event = {

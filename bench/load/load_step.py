@@ -1,4 +1,4 @@
-"""Generates one load step: a request rate for a duration, sent by locust in a separate process."""
+"""Generates a load step, in which locust, in a separate process, sends requests at a given rate for some time."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 LOOPBACK = "127.0.0.1"
 STOP_SECONDS = 40
-"""Seconds that requests in flight can take at the end of a step; this is longer than the API's timeout."""
+"""Seconds that requests in flight can still take at the end of a step, which is longer than the API's timeout."""
 
 
 class NotThisMachine(ValueError):
-    """The address to which a load would be sent is not on this machine."""
+    """The load was not sent, because its address is not on this machine."""
 
     def __init__(self, url: str) -> None:
         super().__init__(f"a load is sent to {LOOPBACK} only, not to {url}")
 
 
 class LocustFailed(RuntimeError):
-    """The load could not be generated; the error's message is locust's output."""
+    """The load could not be generated; the error message contains locust's output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Offer:
     """The load to generate.
 
     Attributes:
-        kind: the users' action.
+        kind: whether the users create tasks or poll tasks.
         per_second: total request rate of all users.
         users: maximum number of concurrent users.
-        delay_seconds: delay of created tasks.
+        delay_seconds: delay from the creation of a task to its due time.
         ids: ids of the tasks to poll.
     """
 
@@ -54,13 +54,13 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The responses with one status; times are in milliseconds."""
+    """The number and response times of responses with one status."""
 
     count: int
     p50_ms: float
     p99_ms: float
     coming_back: int
-    """The number of these responses with a `Retry-After` header."""
+    """The number of these responses that have a `Retry-After` header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class StepResult:
 
 
 def made(url: str, offer: Offer) -> StepResult:
-    """Generate the load, and return its result once its time is up and all requests have responses.
+    """Generate the load, and return its result when the time is up and all requests have ended.
 
     Raises:
         NotThisMachine: the address is not on the loopback interface.

@@ -1,4 +1,4 @@
-"""Defines locust's users, which create tasks or poll existing tasks; started only by `bench.load.load_step`."""
+"""Defines locust's users, which create tasks or poll existing tasks; only `bench.load.load_step` starts this file."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 _ACCEPTED: list[str] = []
 _COMING_BACK: Counter[str] = Counter()
-"""Numbers of responses with `Retry-After`, by kind of request and status."""
+"""The number of responses with a `Retry-After` header, by request kind and status."""
 
 
 class _Caller(FastHttpUser):
-    """A user that sends requests at its rate, whatever the responses are; late responses slow it down."""
+    """A user that sends requests at a constant rate, whatever the responses are; only slow responses lower the rate."""
 
     abstract = True
     connection_timeout = 10.0
     network_timeout = 35.0
 
     def on_start(self) -> None:
-        """Wait for a random time, so that users do not send in step."""
+        """Wait for a random time, so that users do not send their requests at the same moments."""
         self._chance = random.Random()  # noqa: S311 - spreads load
-        time.sleep(self._chance.random() / self._option("pace"))  # locust patches this to a greenlet's sleep
+        time.sleep(self._chance.random() / self._option("pace"))  # locust makes this a greenlet's sleep
 
     def wait_time(self) -> float:
-        """Return the seconds until the next call."""
+        """Return the number of seconds until the next call."""
         seconds: float = constant_throughput(self._option("pace"))(self)
         return seconds
 
@@ -80,7 +80,7 @@ class Poller(_Caller):
 
 
 def _options(parser: ArgumentParser) -> None:
-    parser.add_argument("--pace", type=float, default=1.0, help="requests of each user in a second")
+    parser.add_argument("--pace", type=float, default=1.0, help="requests per second from each user")
     parser.add_argument("--delay", type=float, default=3600.0, help="seconds after which created tasks are due")
     parser.add_argument("--ids", default="", help="file with the ids to read")
     parser.add_argument("--report", default="", help="file to write the results to")

@@ -1,4 +1,4 @@
-"""Checks that accepted tasks exist and end."""
+"""Checks that tasks accepted by the API exist and end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DurabilityCheck:
-    """The outcome of accepted tasks.
+    """What became of accepted tasks.
 
     Attributes:
         ended: number of tasks that have succeeded.
@@ -31,7 +31,7 @@ class DurabilityCheck:
 
 
 def kept(client: Client, ids: Sequence[str], patience: float = PATIENCE_SECONDS) -> DurabilityCheck:
-    """Wait until all of these tasks have ended or the time for waiting is over, and return their outcome."""
+    """Wait until all of these tasks have succeeded or the time is up, and count their outcomes."""
     give_up = time.monotonic() + patience
     while True:
         states = _states(client, ids)

@@ -1,4 +1,4 @@
-"""Throttles a stack where AWS would throttle it: at the gateway and at the table."""
+"""Throttles a stack in the places where AWS would throttle it, at the gateway and at the table."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _THROTTLED = json.dumps(
 
 @contextmanager
 def narrow_gateway(over: Stack, rate: float, burst: int) -> Iterator[None]:
-    """Limit a stage's request rate and burst."""
-    # The emulator's client has types only for the services that are used elsewhere.
+    """Limit the request rate and burst of the API's stage within the context."""
+    # The emulator's `client` method has types only for services that other code uses.
     gateway: Any = cast("Any", over.emulator).client("apigatewayv2")
     place = {"ApiId": over.deployment.outputs["ApiId"], "StageName": "$default"}
     before = gateway.get_stage(**place)["DefaultRouteSettings"]
@@ -42,9 +42,9 @@ def narrow_gateway(over: Stack, rate: float, burst: int) -> Iterator[None]:
 
 @contextmanager
 def table_of_any_width(over: Stack) -> Iterator[Callable[[float], None]]:
-    """Provide a function that makes the table throttle calls of the api function above a rate.
+    """Yield a function that makes the table throttle the API function's calls above a given rate.
 
-    The api function restarts, because its table's address changes. Warm it up again before throttling.
+    The API function restarts, because the address of its table changes, so warm it up before throttling.
     """
     functions = over.emulator.client("lambda")
     name = over.deployment.outputs["ApiFunctionName"]
@@ -59,7 +59,7 @@ def table_of_any_width(over: Stack) -> Iterator[Callable[[float], None]]:
 
 
 class _NarrowTable(ProxyServer):
-    """The emulator's DynamoDB behind a rate limit."""
+    """A proxy that puts the emulator's DynamoDB behind a rate limit."""
 
     def __init__(self, *given: Any) -> None:  # noqa: ANN401 - the base class's own
         super().__init__(*given)

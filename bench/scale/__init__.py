@@ -1,1 +1,1 @@
-"""Simulates large deployments, based on AWS's documented limits and a task's counted usage."""
+"""Simulates large deployments, based on AWS's documented limits and on the counted usage of one task."""

@@ -1,4 +1,4 @@
-"""Simulates every case, and prints the tables of `docs/scale.md`: `python -m bench.scale`."""
+"""Simulates all cases, and prints the tables for `docs/scale.md`: `python -m bench.scale`."""
 
 from bench.scale.tables import case_table, fair_table, step_table
 

@@ -1,9 +1,9 @@
-"""A cohort model, which represents the tasks due in one step, and the workers, only by their numbers.
+"""A cohort model of task starts, which represents workers, and the tasks due in a step, only by their numbers.
 
-In every step, the number of tasks that start is limited by due tasks, free workers and write units. Differences between
-tasks, partitions and workers are not modeled; every batch is full and takes the same time. The model shows which
-resource is exhausted and when, but not the small delays of a quiet system, which are added from a measured
-distribution.
+In every step, the number of tasks that start is limited by the numbers of due tasks, free workers and write units.
+Differences between tasks, partitions and workers are not modeled, and every batch is full and takes the same time. The
+model shows which resource is exhausted and when. It does not produce the small delays of a quiet system, which are
+added from a measured distribution.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ if TYPE_CHECKING:
 
 BATCH = 10
 RUN_WRITES = 2
-"""Write units of a claim and an outcome, in the partition of the task's minute and shard."""
+"""Write units for a claim and an outcome, which are written to the partition of the task's minute and shard."""
 CLAIM_SECONDS = 0.002
-"""Assumed seconds per claim of a batch, in sequence, by a worker with less than a third of a vCPU."""
+"""Assumed seconds for each claim, when a worker with less than a third of a vCPU claims a batch's tasks one after
+another."""
 _QUANTILES = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The capacity of a deployment, which depends on its settings, quotas and previous load.
+    """A deployment's capacity, which depends on its settings, quotas and previous load.
 
     Attributes:
         shards: number of shards per minute, each of which is a partition.
-        table_writes: initial write units a second: twice the previous peak, or the warm throughput.
-        table_quota: maximum write units a second of the table.
-        mapping_start, mapping_growth, mapping_most: concurrent batches of the event source mapping: the initial number,
-        the growth a second, and the maximum.
+        table_writes: initial write units a second, which are twice the previous peak or the warm throughput.
+        table_quota: the table's maximum write units a second.
+        mapping_start, mapping_growth, mapping_most: the event source mapping's initial concurrent batches, their growth
+            a second, and their maximum.
         warm: number of workers that exist at the start.
-        concurrency: maximum concurrent workers, by the account's quota or the queue's limit.
-        batch_seconds: seconds that a worker is busy with a batch once it is due.
+        concurrency: maximum concurrent workers, as limited by the account's quota or the queue's setting.
+        batch_seconds: seconds that a worker is busy with a batch whose tasks are due.
         cold_start: seconds until a new worker starts.
-        headroom: seconds by which messages arrive early.
+        headroom: seconds before the due time at which messages are meant to arrive.
     """
 
     shards: int = 16
@@ -68,10 +69,10 @@ class Run:
 
     Attributes:
         step: duration of a step, in seconds.
-        due, started: numbers of tasks in each step, with a column for each class.
+        due, started: numbers of due and of started tasks in each step, with a column for each class.
         table_limited: seconds during which workers waited for write units.
         workers: maximum concurrent workers.
-        headroom: seconds by which messages arrive early, as in the deployment.
+        headroom: the deployment's `headroom`.
     """
 
     step: float
@@ -82,13 +83,13 @@ class Run:
     headroom: float
 
     def waits(self, of: int = 0) -> Series:
-        """Return evenly spaced quantiles of the seconds that tasks of a class waited for workers and write units."""
+        """Return evenly spaced quantiles of the seconds that a class's tasks waited for workers and write units."""
         due, started = np.cumsum(self.due[:, of]), np.cumsum(self.started[:, of])
         places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES * min(due[-1], started[-1])
         return np.maximum(0.0, (_crossings(started, places) - _crossings(due, places)) * self.step)
 
     def lateness(self, percent: float, of: int = 0) -> float:
-        """Return a percentile of the lateness in seconds, including the delivery of messages."""
+        """Return a percentile of the lateness in seconds, which includes the delivery of messages."""
         shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
         spread = log(aws_limits.TRANSPORT_P99 / aws_limits.TRANSPORT_MEDIAN) / NormalDist().inv_cdf(0.99)
         transport = [
@@ -101,12 +102,12 @@ class Run:
 
     @property
     def left(self) -> float:
-        """The number of tasks that have not started at the end."""
+        """The number of tasks that have not started when the simulation ends."""
         return float(self.due.sum() - self.started.sum())
 
 
 def _crossings(cumulative: Series, places: Series) -> Series:
-    """Return the steps, with fractions, at which a running sum reaches given values."""
+    """Return the fractional step numbers at which a running sum reaches given values."""
     index = np.searchsorted(cumulative, places)
     before = np.where(index > 0, cumulative[index - 1], 0.0)
     return index + (places - before) / (cumulative[index] - before)
@@ -114,7 +115,7 @@ def _crossings(cumulative: Series, places: Series) -> Series:
 
 @dataclass(slots=True)
 class _Workers:
-    """The existing and the busy workers of a deployment."""
+    """A deployment's existing and busy workers."""
 
     deployment: Deployment
     step: float
@@ -138,7 +139,7 @@ class _Workers:
         return max(0.0, min(self.there, self._polled(at)) - self.busy)
 
     def order(self, at: int, batches: float) -> None:
-        """Start workers for batches that have none, at Lambda's scaling rate."""
+        """Start workers, at Lambda's scaling rate, for batches without a worker."""
         deployment = self.deployment
         if batches <= 0:
             return
@@ -150,12 +151,12 @@ class _Workers:
         self.arriving[self._after(at, deployment.cold_start)] += more
 
     def work(self, at: int, batches: float) -> None:
-        """Occupy workers with batches for the duration of a batch."""
+        """Make one worker per batch busy for the duration of a batch."""
         self.busy += batches
         self.ending[self._after(at, self.deployment.batch_seconds)] += batches
 
     def _polled(self, at: int) -> float:
-        """Return the number of concurrent batches that the event source mapping delivers."""
+        """Return the number of concurrent batches that the event source mapping can deliver in a step."""
         deployment = self.deployment
         since = at * self.step - self.began if self.began is not None else 0.0
         return min(deployment.mapping_start + deployment.mapping_growth * since, deployment.mapping_most)
@@ -165,10 +166,10 @@ class _Workers:
 
 
 def simulate(deployment: Deployment, due: Series, step: float, *, down: tuple[float, float] = (0.0, 0.0)) -> Run:
-    """Simulate the start of due tasks.
+    """Simulate when due tasks start.
 
     Args:
-        deployment: the capacity to run the tasks.
+        deployment: the deployment that runs the tasks.
         due: number of tasks due in each step, with a column for each class. Classes, such as owners, share workers
             fairly.
         step: duration of a step, in seconds.
@@ -187,7 +188,7 @@ def simulate(deployment: Deployment, due: Series, step: float, *, down: tuple[fl
         if at * step - peak_at >= aws_limits.TABLE_DOUBLES_IN:
             capacity, peak_at = min(2 * capacity, deployment.table_quota), at * step
             rate = min(capacity, aws_limits.PARTITION_WRITES * deployment.shards)
-        # Unused capacity carries over for a second; DynamoDB saves more, but does not guarantee it.
+        # Unused capacity is saved for one second; DynamoDB saves it for longer, but without a guarantee.
         units = saved = min(rate, saved + rate * step)
         wanted = min(float(waiting.sum()), free * BATCH)
         if wanted * RUN_WRITES > units * (1 + 1e-9):
@@ -202,7 +203,7 @@ def simulate(deployment: Deployment, due: Series, step: float, *, down: tuple[fl
 
 
 def _shared(waiting: Series, number: float) -> Series:
-    """Return the number of tasks of each class that start, in equal shares up to the class's waiting tasks."""
+    """Return the number of tasks of each class that start, in equal shares limited by the class's waiting tasks."""
     shares = np.zeros_like(waiting)
     for place, each in enumerate(order := np.argsort(waiting)):
         shares[each] = min(waiting[each], (number - shares.sum()) / (len(order) - place))

@@ -1,4 +1,4 @@
-"""A small discrete-event model, which simulates each task; tests compare the cohort model with it."""
+"""A small discrete-event model, which simulates each task; tests compare the cohort model with this model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def starts(due: Sequence[float], *, workers: int, batch: int, seconds: float, un
         workers: number of workers.
         batch: maximum number of tasks per batch.
         seconds: duration of a batch.
-        units: number of starts a second that the table allows; 0 for no limit.
+        units: number of task starts that the table allows per second; 0 means no limit.
     """
     environment = simpy.Environment()
     queue = simpy.Store(environment)

@@ -1,11 +1,10 @@
-"""A model of SQS fair queues, which simulates how long each message group waits while others have a backlog.
+"""A model of SQS fair queues, which simulates how long each message group waits while other groups have a backlog.
 
 A group is noisy while it has more than a tenth of the messages in flight, and at least 30. Messages of other groups are
-delivered first, from the oldest to the newest, then messages of the noisy group with the fewest messages in flight
-(Source: SQS Developer Guide, "How Amazon SQS fair queues work"). Real queues follow these rules only approximately.
-They
-also consider the share of the processing time, and a group stays noisy until its backlog is gone; both favor the other
-groups.
+delivered first, from oldest to newest, and then messages of the noisy group that has the fewest messages in flight
+(Source: SQS Developer Guide, "How Amazon SQS fair queues work"). Real queues follow these rules only approximately. In
+a real queue, a group's share of the processing time also counts, and a group stays noisy until its backlog is gone.
+Both differences favor the other groups.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ class Key:
     Attributes:
         key: the fair key; `None` for tasks without a key.
         tasks: number of tasks.
-        over: seconds over which they become due; 0 if all are due at once.
-        weight: weight of the key.
+        over: seconds over which the tasks become due; 0 if all tasks are due at once.
+        weight: weight of the fair key.
         kind: label under which the waits are reported.
     """
 
@@ -50,7 +49,7 @@ class Key:
     weight: int = 1
 
     def messages(self, first: int) -> Iterator[_Message]:
-        """Yield the messages of the key's tasks, whose ids are numbered from `first`."""
+        """Yield the messages for the key's tasks, which are numbered from `first`."""
         for number in range(self.tasks):
             place = _evenly(first + number)
             task_id = TaskId.of(0, 0, int(place * 2**53))
@@ -58,7 +57,7 @@ class Key:
 
 
 def _evenly(number: int) -> float:
-    """Map a number to a value from 0 to 1, so that the values of consecutive numbers are spread evenly."""
+    """Map a number to a value between 0 and 1, so that the values for consecutive numbers are spread evenly."""
     return number * _GOLDEN % 1.0
 
 
@@ -74,9 +73,9 @@ class _Queue:
     """The messages of a fair queue.
 
     Attributes:
-        waiting: waiting messages by group, with their arrival numbers.
-        oldest: arrival number and group of each group's first message, as a heap.
-        in_flight: number of received messages that are not deleted, by group.
+        waiting: waiting messages with their arrival numbers, by group.
+        oldest: a heap with each group and the arrival number of its first message.
+        in_flight: number of messages that were received but not deleted, by group.
     """
 
     waiting: dict[str, deque[tuple[int, _Message]]] = field(default_factory=dict)
@@ -126,7 +125,7 @@ class _Queue:
 
 
 def waits(keys: Sequence[Key], *, workers: int, seconds: float) -> dict[str, NDArray[np.float64]]:
-    """Return the waits of each kind's tasks, in seconds and in the order in which the tasks start.
+    """Return how many seconds the tasks of each kind waited, in the order in which the tasks started.
 
     Args:
         keys: the tasks.
@@ -137,7 +136,7 @@ def waits(keys: Sequence[Key], *, workers: int, seconds: float) -> dict[str, NDA
     queue, ends, found = _Queue(), list[tuple[float, int, list[_Message]]](), dict[str, list[float]]()
     number = 0
     while arriving or queue.oldest:
-        # The next event is the arrival of a message or the end of a batch.
+        # The next event is either the arrival of a message or the end of a batch.
         now = min(arriving[0].at if arriving else inf, ends[0][0] if ends else inf)
         while ends and ends[0][0] <= now:
             queue.delete(heappop(ends)[2])
@@ -146,7 +145,7 @@ def waits(keys: Sequence[Key], *, workers: int, seconds: float) -> dict[str, NDA
             number += 1
         while queue.oldest and len(ends) < workers:
             batch = queue.receive()
-            # Durations of batches vary, so that batches do not end at the same moment.
+            # Batch durations vary, so that the batches do not all end at the same moment.
             heappush(ends, (now + seconds * (0.5 + _evenly(number)), number, batch))
             number += 1
             for each in batch:
@@ -155,7 +154,7 @@ def waits(keys: Sequence[Key], *, workers: int, seconds: float) -> dict[str, NDA
 
 
 def _arrivals(keys: Sequence[Key]) -> deque[_Message]:
-    """Return the messages of all keys in the order of their arrival."""
+    """Return the messages for all keys in the order of their arrival."""
     first, found = 0, list[_Message]()
     for key in keys:
         found += key.messages(first)

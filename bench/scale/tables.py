@@ -1,4 +1,4 @@
-"""Formats the simulation results as tables for `docs/scale.md` and as figures for `results.json`."""
+"""Formats the simulations' results as tables for `docs/scale.md` and as figures for `results.json`."""
 
 from __future__ import annotations
 

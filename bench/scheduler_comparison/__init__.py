@@ -1,1 +1,1 @@
-"""Compares lateness and throughput of one-time tasks in duetime and other schedulers; run on demand."""
+"""Compares the lateness and throughput of one-time tasks in duetime and other schedulers; run only on demand."""

@@ -2,9 +2,8 @@
 
 Each scheduler runs two cases: tasks due at random milliseconds, which are the same for all schedulers, and tasks due in
 the same millisecond. A task only records its start. The first run installs the schedulers into a separate virtual
-environment;
-Redis must be installed by the user, and without `redis-server` the schedulers that need it are skipped. Run the
-comparison on a quiet machine; the figures of a run with the usual numbers of tasks go to `results.json`.
+environment. The user must install Redis; without `redis-server`, the schedulers that need it are skipped. Run the
+comparison on an idle machine. The figures are saved in `results.json` if the run has the default numbers of tasks.
 """
 
 from __future__ import annotations
@@ -31,13 +30,14 @@ if TYPE_CHECKING:
     from bench.scheduler_comparison.scheduled_tasks import Progress as Started
 
 AHEAD_SECONDS = 30.0
-"""Seconds from the creation to the first due time, in which the slowest scheduler can create a thousand tasks."""
+"""Seconds from the creation to the first due time, which suffice for the slowest scheduler to create a thousand
+tasks."""
 PATIENCE_SECONDS = 180.0
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def main() -> int:
-    """Measure the schedulers and print the figures; return 1 if a scheduler could not be measured."""
+    """Measure the schedulers, print the figures, and return 1 if a scheduler could not be measured."""
     asked = _arguments()
     usual = (asked.spread, asked.seconds, asked.burst) == (SPREAD_TASKS, SPREAD_SECONDS, BURST_TASKS)
     spread = [offset // _MILLISECOND for offset in spread_offsets(asked.spread, asked.seconds)]
@@ -76,7 +76,7 @@ class Comparison:
     Attributes:
         console: console for output.
         plan: the plan for each scheduler.
-        found: figures of the measured schedulers.
+        found: figures of the schedulers that have been measured.
         has_failed: whether a scheduler failed for a reason other than a missing server.
     """
 
@@ -86,7 +86,7 @@ class Comparison:
     has_failed: bool = False
 
     def run(self, schedulers: Sequence[Scheduler]) -> None:
-        """Measure the schedulers, and show their progress."""
+        """Measure the schedulers, and show the progress."""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),

@@ -1,4 +1,4 @@
-"""Measures duetime on a local stack started for the comparison, by the start times in results of `duetime.probe`."""
+"""Measures duetime on a local stack that is started for the comparison, using the start times in task results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _outcome(client: Client, case: str, offsets: Sequence[int], plan: Plan) -> O
 
 
 def _started_ms(client: Client, task: Task) -> int | None:
-    """Return the time when the handler started, by its own clock, from the task's result."""
+    """Return the time when the handler started, which the handler reports in the task's result."""
     result = client.tasks.get(task.id).result if task.is_terminal else None
     return int(result["started_at_ms"]) if isinstance(result, dict) else None
 

@@ -1,4 +1,4 @@
-"""Calculates a scheduler's figures from the starts of tasks."""
+"""Calculates a scheduler's figures from the start times of tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bench.scheduler_comparison.scheduled_tasks import Outcome
 
 SPREAD, BURST = "spread", "burst"
-"""The cases: tasks due at random milliseconds, and tasks due in the same millisecond."""
+"""The two cases, which are tasks due at random milliseconds and tasks due in the same millisecond."""
 KEYS = (
     "lateness_p50_ms",
     "lateness_p99_ms",
@@ -34,12 +34,13 @@ class CaseFigures:
     """The figures of one case.
 
     Attributes:
-        p50_ms, p99_ms: lateness of started tasks; negative if early; NaN if fewer than two started.
+        p50_ms, p99_ms: lateness of started tasks, which is negative if a task started early, and NaN if fewer than two
+            tasks started.
         early: number of tasks that started before their due time.
-        early_by_ms: milliseconds by which the earliest task started early.
+        early_by_ms: the most milliseconds by which a task started early; 0 if none did.
         lost: number of tasks that have not started.
-        all_started_s: seconds from the first due time to the last start; NaN if none started.
-        processor_s: CPU seconds of all processes.
+        all_started_s: seconds from the first due time to the last start; NaN if no task has started.
+        processor_s: CPU seconds of all of the scheduler's processes.
     """
 
     p50_ms: float
@@ -73,7 +74,7 @@ class SchedulerFigures:
     """The figures of one scheduler.
 
     Attributes:
-        spread: figures of tasks at random milliseconds.
+        spread: figures of tasks due at random milliseconds.
         burst: figures of tasks due in the same millisecond.
     """
 
@@ -82,17 +83,17 @@ class SchedulerFigures:
 
     @property
     def early(self) -> int:
-        """The number of tasks that started before their due time, in both cases."""
+        """The number of tasks that started before their due time, in both cases together."""
         return self.spread.early + self.burst.early
 
     @property
     def early_by_ms(self) -> int:
-        """The largest number of milliseconds by which a task started early."""
+        """The most milliseconds by which a task started early, in either case."""
         return max(self.spread.early_by_ms, self.burst.early_by_ms)
 
     @property
     def lost(self) -> int:
-        """The number of tasks that have not started, in both cases."""
+        """The number of tasks that have not started, in both cases together."""
         return self.spread.lost + self.burst.lost
 
     def kept(self, scheduler: str) -> dict[str, float]:

@@ -18,7 +18,7 @@ _KIND_HEADS = ("scheduler", "keeps tasks in", "learns that one is due by", "runs
 
 
 def tables(found: Mapping[Scheduler, SchedulerFigures]) -> Iterator[Table]:
-    """Yield tables of the figures of both cases and of each scheduler's properties."""
+    """Yield tables with the figures for both cases and with each scheduler's properties."""
     for title, heads, rows in _contents(found):
         table = Table(*heads, title=title)
         for row in rows:

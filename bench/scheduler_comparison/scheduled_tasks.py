@@ -1,8 +1,8 @@
-"""The protocol between the comparison and a scheduler's program.
+"""Defines the protocol between the comparison and a scheduler's program.
 
-A program reads a `Plan` from its standard input, and writes JSON lines to its standard output: `Progress` while tasks
-start, and an `Outcome` for each case. This module also runs in the schedulers' environment, so it does not import
-duetime.
+A program reads a `Plan` from its standard input. It writes JSON lines to its standard output: a `Progress` repeatedly
+while tasks start, and an `Outcome` for each case. This module also runs in the schedulers' environment, so it does not
+import duetime.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 START_FILE = "COMPARISON_START_FILE"
-"""The environment variable with the path of the file in which tasks record their starts."""
+"""The environment variable that contains the path of the file in which tasks record their starts."""
 _WARM_TASKS, _WARM_AHEAD_SECONDS, _WARM_PATIENCE_SECONDS = 5, 10.0, 60.0
 _PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The input of every scheduler.
+    """The input for every scheduler's program.
 
     Attributes:
-        cases: due times of tasks by case, in milliseconds from a common first due time.
-        ahead_seconds: seconds from the creation of a case to the first due time.
-        patience_seconds: seconds after a case's last due time until a task that has not started counts as lost.
+        cases: each case's due times, in milliseconds from a common first due time.
+        ahead_seconds: seconds from the creation of a case's tasks to the first due time.
+        patience_seconds: number of seconds after a case's last due time at which a task that has not started counts as
+            lost.
     """
 
     cases: Mapping[str, Sequence[int]]
@@ -57,8 +58,10 @@ class Outcome:
     Attributes:
         case: name of the case.
         due_ms: due times, in milliseconds since 1970.
-        started_ms: first starts in the same order, rounded down to a millisecond; `None` for a lost task.
-        processor_seconds: CPU seconds of all processes of the scheduler and its storage, from the creation on.
+        started_ms: each task's first start time, in the same order and rounded down to a millisecond; `None` for a lost
+            task.
+        processor_seconds: CPU seconds of the scheduler's and its storage's processes, counted from the creation of the
+            tasks.
     """
 
     case: str
@@ -68,7 +71,7 @@ class Outcome:
 
 
 class CreatedTooLate(RuntimeError):
-    """Tasks were due before all tasks had been created, so their lateness would measure the creation."""
+    """Some tasks were due before all tasks had been created, so the lateness would include creation time."""
 
     def __init__(self, case: str) -> None:
         super().__init__(f"{case}: the first tasks were due before the last were created")
@@ -84,7 +87,7 @@ class WorkerNotReady(RuntimeError):
 def note(number: int) -> None:
     """Record the start of a task, which is its only work."""
     started_ms = time.time_ns() // 1_000_000
-    # A short line is appended by one write, so lines of concurrent processes do not mix.
+    # A short line is appended with a single write, so lines from concurrent processes do not mix.
     with Path(os.environ[START_FILE]).open("ab", buffering=0) as file:
         file.write(b"%d %d\n" % (number, started_ms))
 
@@ -106,14 +109,14 @@ def received(line: str) -> Progress | Outcome:
 
 
 def processor_seconds() -> float:
-    """Return the CPU seconds of this process and all its descendants, including ended processes."""
+    """Return the CPU seconds of this process and all of its descendants, including processes that have ended."""
     this = psutil.Process()
     total = 0.0
     for process in (this, *this.children(recursive=True)):
         try:
             total += sum(process.cpu_times()[:4])
         except psutil.NoSuchProcess:
-            # The process has ended, so its time is now included in its parent's time for ended children.
+            # The process has ended, so its CPU time is now part of its parent's time for ended children.
             continue
     return total
 

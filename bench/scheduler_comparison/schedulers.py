@@ -1,4 +1,4 @@
-"""Lists the schedulers that are compared, and runs their programs."""
+"""Lists the compared schedulers, and runs their programs."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Scheduler:
     Attributes:
         key: the scheduler's key in `results.json`.
         package: name of the scheduler's package in `requirements.txt`.
-        program: file in `programs`, with arguments.
+        program: name of the file in `programs`, followed by its arguments.
         title: title of the table row, without the version.
         stores: where the scheduler stores tasks that are not due yet.
         waits: how the scheduler detects that a task is due, as configured.
-        at_once: number of concurrent tasks of the worker.
+        at_once: number of tasks that the worker runs concurrently.
         server: a server program that the user must install, if any.
     """
 
@@ -60,7 +60,7 @@ class Scheduler:
 
     @property
     def name(self) -> str:
-        """The title with the installed version."""
+        """The title with the version of the scheduler's package."""
         return " ".join(filter(None, (self.title, _versions().get(self.package))))
 
     @property

@@ -284,7 +284,7 @@ _MODULES = {
     "read_topology": "topology_files",
     "validate_topology": "topology_files",
 }
-"""The module that defines each public name. Modules are imported on first use, so that the command's help starts
+"""Maps each public name to the module that defines it. Modules are imported on first use, so that the command starts
 fast."""
 
 if not TYPE_CHECKING:

@@ -25,8 +25,8 @@ class ApiKey(ResponseModel):
     """An API key without its secret.
 
     Attributes:
-        owner: The owner on whose behalf requests with the key act.
-        roles: The roles of requests with the key.
+        owner: The owner that requests with the key act for.
+        roles: The roles that requests with the key have.
         state: `active`, `expired` or `revoked`.
         used_at: When the key was last used, accurate to the hour; `None` if it was never used.
     """
@@ -44,7 +44,7 @@ class ApiKey(ResponseModel):
 
 
 class CreatedApiKey(ApiKey):
-    """A new key; its text in `key` is returned only once."""
+    """A new key. The secret text in `key` is returned only once."""
 
     key: str
 
@@ -61,7 +61,7 @@ class ApiKeyOperations(Resource):
         owner: str | None = None,
         expires_at: datetime | str | None = None,
     ) -> Request[CreatedApiKey]:
-        """Create a key for `owner`, by default that of the caller.
+        """Create a key for `owner`, or for the caller by default.
 
         The request is not retried if its response is lost.
         """
@@ -74,7 +74,7 @@ class ApiKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[ApiKey]:
-        """List the keys of all owners in order of creation, page by page."""
+        """List the keys of all owners in order of creation; pages are fetched as needed."""
         return pages(self._session, API_KEYS, "keys", partial(read, ApiKey))
 
     @Operation

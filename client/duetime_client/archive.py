@@ -36,8 +36,8 @@ class ArchiveQuery:
     """A query for archived tasks.
 
     Attributes:
-        first: the first UTC day on which the tasks ended.
-        last: the last UTC day on which the tasks ended.
+        first: the first UTC day of the period in which the tasks ended.
+        last: the last UTC day of the period in which the tasks ended.
         where: a condition in DuckDB's SQL over `archive_columns.COLUMNS`.
         columns: the columns to return.
         limit: the maximum number of tasks; the most recently ended tasks come first.
@@ -67,7 +67,7 @@ class ArchiveQuery:
 
 
 class Archive:
-    """The archive of ended tasks.
+    """Queries the archive of ended tasks.
 
     Args:
         objects: the source of the archive's objects.
@@ -77,14 +77,14 @@ class Archive:
         self._objects = objects
 
     def query(self, query: ArchiveQuery, progress: Callable[[int, int], None]) -> list[dict[str, Any]]:
-        """Run a query; times are returned as the API's text, and JSON is parsed.
+        """Run a query; times are returned as text in the API's format, and JSON values are parsed.
 
         Args:
             query: the query to run.
             progress: called with the bytes downloaded so far and in total.
 
         Raises:
-            ArchiveQueryInvalid: the condition is not valid SQL, or the days hold too much data.
+            ArchiveQueryInvalid: the condition is not valid SQL, or the archive contains too much data for these days.
         """
         with TemporaryDirectory(prefix="duetime-archive-") as folder:
             files = self._download(query, Path(folder), progress)
@@ -118,7 +118,7 @@ def run(query: ArchiveQuery, files: Sequence[Path], folder: Path) -> list[dict[s
     """Run a query over archive files in a folder.
 
     Raises:
-        ArchiveQueryInvalid: the condition is not valid SQL, or reads anything other than these files.
+        ArchiveQueryInvalid: the condition is not valid SQL, or tries to read anything other than these files.
     """
     # DuckDB is an optional extra, and takes longer to import than all other modules.
     import duckdb  # noqa: PLC0415 - see the line above

@@ -1,4 +1,4 @@
-"""The columns of the archive of ended tasks: the fields of its lines, with their DuckDB types."""
+"""The columns for queries of the archive: one for each field of an archived task, with the field's DuckDB type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES = {str: TEXT, bool: BOOLEAN, int: INTEGER, datetime: INSTANT}
 
 
 def _type_of(annotation: Any) -> str:  # noqa: ANN401 - a type
-    """The DuckDB type of a nullable field; anything but text, numbers and times is JSON."""
+    """The DuckDB type of a nullable field; every field other than text, numbers and times is JSON."""
     choices = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
     type_, *_ = (each for each in choices if each is not type(None))
     return _TYPES.get(type_, JSON)
@@ -30,6 +30,6 @@ COLUMNS: Mapping[str, str] = {
     "events_dropped": INTEGER,
     "archive_format": INTEGER,
 }
-"""DuckDB's type of each column. Instants are in UTC."""
+"""The DuckDB type of each column; times are in UTC."""
 SHOWN = ("finished_at", "id", "type", "state", "attempt", "lateness_ms", "error")
 """The columns that a table shows by default."""

@@ -1,4 +1,4 @@
-"""Sources of archive objects: the bucket, or a folder that holds a copy."""
+"""Reads archive objects from the archive's bucket, or from a folder with a copy of the bucket."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def days_between(first: date, last: date) -> list[date]:
 
 
 def bucket_of(session: Any, stack: str) -> str | None:  # noqa: ANN401 - botocore has no types
-    """The archive's bucket in the outputs of a CloudFormation stack; `None` if the stack has no archive."""
+    """The name of the archive's bucket, from a CloudFormation stack's outputs; `None` if the stack has no archive."""
     response = session.create_client("cloudformation").describe_stacks(StackName=stack)
     outputs = response["Stacks"][0].get("Outputs", [])
     return next((str(each["OutputValue"]) for each in outputs if each["OutputKey"] == BUCKET_OUTPUT), None)

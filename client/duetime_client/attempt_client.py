@@ -1,8 +1,8 @@
-"""`context.client`: the clients of a running attempt, whose tasks are children of the attempt's task.
+"""`context.client`: the clients of a running attempt, which create tasks as children of the attempt's task.
 
-A repeated attempt creates nothing twice: each creation has an idempotency key that does not depend on the attempt. The
-API keeps the keys of each task apart. Without an explicit key, a request's key consists of the digest of its path and
-body, and its number among the identical requests of the phase.
+A repeated attempt creates nothing twice, because each creation has an idempotency key that does not depend on the
+attempt. The API stores the keys of each task separately. Without an explicit key, a request's key consists of the
+digest of the request's path and body, and the request's position among identical requests in the phase.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 _DIGEST_LENGTH = 40
 _OF_THE_CONNECTION = frozenset({"accept-encoding", "connection", "content-length", "host", "user-agent"})
-"""Headers that the worker's client sets itself."""
+"""Headers that are not copied from an attempt's request, because the worker's client sets them itself."""
 _OF_THE_CONTENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 LEASE_HEADER = "X-Duetime-Lease"
-"""Header with the lease of a pull worker: the request acts for the leased task."""
+"""The header with a pull worker's lease; a request with this header acts for the leased task."""
 
 
 class PhaseKeys:
@@ -47,7 +47,7 @@ class PhaseKeys:
         return key
 
     def give_back(self, key: str) -> None:
-        """Free the key of a failed request, so that the next request with the same path and body gets it."""
+        """Free the key of a failed request, so that the next request with the same path and body gets the same key."""
         with self._lock:
             self._taken.discard(key)
 
@@ -57,7 +57,7 @@ class BlockingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     Args:
         send: Sends a request.
-        in_thread: Runs a function without blocking the event loop; in a thread by default.
+        in_thread: Runs a function without blocking the event loop; by default, it runs the function in a thread.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class AttemptClients:
         transport: Sends the requests of both clients.
         keys: The idempotency keys of the attempt.
         sleep: Waits for the given number of seconds.
-        options: Other arguments of both clients.
+        options: Other arguments for both clients.
     """
 
     url: str
@@ -120,7 +120,7 @@ class AttemptClients:
 
 
 def clients_of_lease(client: Client, lease: str) -> AttemptClients:
-    """Return a pull worker's clients for an attempt, which send requests through the worker's client with the lease."""
+    """Return the clients for an attempt of a pull worker, which add the lease to each request."""
     runner = client._runner  # noqa: SLF001 - of this package
 
     def send(request: httpx.Request) -> httpx.Response:
@@ -143,7 +143,7 @@ def clients_of_lease(client: Client, lease: str) -> AttemptClients:
 
 
 def is_in_coroutine() -> bool:
-    """Whether this thread runs an event loop, which is impossible before asyncio is imported."""
+    """Whether this thread runs an event loop; always false before asyncio is imported."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
         return False

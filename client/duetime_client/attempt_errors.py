@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class LeaseLost(Exception):
-    """The lease could not be renewed in time, or was rejected: another worker may have the task.
+    """The lease could not be renewed in time, or was rejected, so another worker may have the task.
 
     Do not catch this error.
     """
@@ -23,12 +23,12 @@ class AttemptCancelled(Exception):
 
 
 class Unavailable(Exception):
-    """A step's result or a checkpoint could not be stored because the API does not respond. The task is retried."""
+    """A step's result or a checkpoint could not be stored because the API did not respond. The task is retried."""
 
 
 class StepInvalid(ValueError):
-    """A step was called wrongly, or its result cannot be stored. The task fails: a retry would not help."""
+    """A step was called incorrectly, or its result cannot be stored. The task fails, because a retry would not help."""
 
 
 class CheckpointInvalid(ValueError):
-    """A checkpoint cannot be stored. The task fails: a retry would not help."""
+    """A checkpoint cannot be stored. The task fails, because a retry would not help."""

@@ -38,9 +38,9 @@ class AuditFilter:
 
     @property
     def pattern(self) -> str:
-        """The CloudWatch Logs filter pattern for the fields that it can compare; empty for all records."""
+        """The CloudWatch Logs filter pattern for the fields that a pattern can compare; empty to match all records."""
         values = {"owner": self.owner, "operation": self.operation}
-        # CloudWatch Logs treats an asterisk as a wildcard, so `matches` compares again.
+        # CloudWatch Logs treats an asterisk as a wildcard, so `matches` compares the fields again.
         terms = [f"($.{name} = {json.dumps(value)})" for name, value in values.items() if value]
         return "{ " + " && ".join(terms) + " }" if terms else ""
 

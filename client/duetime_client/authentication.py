@@ -21,7 +21,7 @@ class Authentication(StrEnum):
 
 
 def authenticated(authentication: Authentication, token: str) -> httpx.Auth | None:
-    """Return the authentication for a method other than an API key, which also changes the address.
+    """Return the httpx authentication for a method; `None` for API keys, which also need another address.
 
     Raises:
         CredentialsMissing: The token, the AWS credentials or a package is missing.

@@ -72,7 +72,7 @@ class BulkOperationOperations(Resource):
 
     @Stream
     def follow(self, operation_id: str) -> Items[BulkOperation]:
-        """Yield the current state of the operation at each poll until it has ended."""
+        """Yield the current state of the operation at each poll until the operation has ended."""
         pause = FIRST_PAUSE
         while True:
             operation = yield from self._session.send(get_bulk_operation(operation_id))

@@ -30,7 +30,7 @@ class CalendarOperations(Resource):
 
     @Stream
     def list(self) -> Items[Calendar]:
-        """List all calendars by name, page by page."""
+        """List all calendars in order of name; pages are fetched as needed."""
         return pages(self._session, CALENDARS, "calendars", partial(read, Calendar))
 
     @Operation
@@ -40,7 +40,7 @@ class CalendarOperations(Resource):
 
     @Operation
     def put(self, name: str, /, *, if_match: str | None = None, **fields: Unpack[CalendarFields]) -> Request[Calendar]:
-        """Create or completely replace a calendar; schedules that name it use the new times from then on.
+        """Create or completely replace a calendar; schedules that use the calendar apply the new times from then on.
 
         With `if_match`, the calendar is replaced only if it still has that `etag`, and the request is not retried if
         its response is lost.
@@ -58,7 +58,7 @@ class CalendarOperations(Resource):
         timezone: str | None = None,
         if_match: str | None = None,
     ) -> Request[Calendar]:
-        """Create or replace a calendar with an iCalendar file (`.ics`).
+        """Create or replace a calendar from an iCalendar file (`.ics`).
 
         Args:
             name: The calendar's name.
@@ -80,10 +80,10 @@ class CalendarOperations(Resource):
 
     @Operation
     def delete(self, name: str, *, if_match: str | None = None) -> Request[Calendar]:
-        """Delete a calendar that no schedule names, and return the deleted calendar.
+        """Delete a calendar that no schedule uses, and return the deleted calendar.
 
         Raises:
-            Conflict: A schedule names the calendar.
+            Conflict: A schedule uses the calendar.
         """
         return Request("DELETE", path_of(name), _calendar, headers=guard(if_match))
 

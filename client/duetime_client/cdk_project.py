@@ -1,4 +1,4 @@
-"""An AWS CDK project: its folder, its command, and the stacks that it synthesizes."""
+"""Finds an AWS CDK project, and runs the project's CDK command to synthesize, compare and deploy stacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTPUT = Path("build", "deploy")
 
 
 class ProjectNotFound(ClientError):
-    """No CDK project was found here."""
+    """No CDK project was found in the folder or above it, or the project's CDK command is not installed."""
 
 
 class CdkFailed(ClientError):
@@ -43,7 +43,7 @@ def _run(command: Sequence[str], folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CdkProject:
-    """The folder with the `cdk.json`."""
+    """A CDK project in a folder with a `cdk.json`."""
 
     folder: Path
     command: str
@@ -69,7 +69,7 @@ class CdkProject:
         return sorted(_name_of(id_, artifact) for id_, artifact in found.items())
 
     def diff(self, stack: str) -> None:
-        """Print the differences between the templates."""
+        """Print the differences between the stack's synthesized and deployed templates."""
         self._cdk("diff", stack, "--app", str(OUTPUT), "--method", "template", "--exclusively")
 
     def prepare(self, stack: str, change_set: str) -> None:
@@ -77,7 +77,7 @@ class CdkProject:
         self._deploy("prepare-change-set", stack, change_set)
 
     def execute(self, stack: str, change_set: str) -> None:
-        """Execute exactly the prepared change set."""
+        """Execute the change set that `prepare` created."""
         self._deploy("execute-change-set", stack, change_set)
 
     def _deploy(self, method: str, stack: str, change_set: str) -> None:
@@ -91,7 +91,7 @@ class CdkProject:
 
 
 def project_here(start: Path | None = None) -> CdkProject:
-    """Find the project that a folder belongs to; by default the working directory.
+    """Find the project that contains a folder; by default, the folder is the working directory.
 
     Raises:
         ProjectNotFound: there is no project, or the CDK command is not installed.
@@ -102,11 +102,9 @@ def project_here(start: Path | None = None) -> CdkProject:
             own = folder / "node_modules" / ".bin" / "cdk"
             command = str(own) if own.exists() else shutil.which("cdk")
             if command is None:
-                raise ProjectNotFound(
-                    "the CDK's command is not installed: run `npm install` in the folder of the project"
-                )
+                raise ProjectNotFound("the CDK command is not installed: run `npm install` in the project's folder")
             return CdkProject(folder, command)
-    raise ProjectNotFound(f"there is no {_PROJECT_FILE} in {here} or above it; `duetime init` makes a project")
+    raise ProjectNotFound(f"there is no {_PROJECT_FILE} in {here} or above it; `duetime init` creates a project")
 
 
 def chosen_stack(stacks: Sequence[str], name: str) -> str:

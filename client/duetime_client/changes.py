@@ -38,21 +38,22 @@ MINE = "mine"
 """The topic for all of the caller's tasks."""
 
 REREAD_AFTER = timedelta(seconds=30)
-"""Interval between full readings, which bounds how long a lost message goes unnoticed."""
+"""Interval between full readings; the change in a lost message is noticed after this time at most."""
 STALE_REREAD_AFTER = timedelta(seconds=1)
-"""Shortest interval between readings of stale entries, which the API can report several times a second."""
+"""Shortest interval between readings of stale entries, because the API can report stale entries several times a
+second."""
 PING_AFTER = timedelta(minutes=5)
-"""API Gateway closes a connection on which nothing is sent for ten minutes."""
+"""Interval between pings, because API Gateway closes a connection that is idle for ten minutes."""
 RENEW_AFTER = timedelta(hours=1, minutes=55)
-"""API Gateway closes each connection after two hours; a new connection is opened earlier."""
+"""How long a connection is used; API Gateway closes each connection after two hours."""
 RECEIVE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 _REREAD = 100
-"""Number of listed tasks that are read again; changes to later tasks arrive only as messages."""
+"""How many tasks of a list are read again; changes to tasks further down the list arrive only as messages."""
 _CONTENTS = frozenset({"payload", "result", "content_expired"})
 _REF = "1"
 _REJECTIONS = frozenset({"fields_invalid", "subscriptions_full"})
-"""Error codes that a new connection would receive again."""
+"""Codes of errors that would recur on a new connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Change:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the record was deleted, or is a task that has ended; no more changes follow."""
+        """Whether the record was deleted, or is a task that has ended; in both cases, no more changes follow."""
         return self.item is None or (self.item.get("state") in TERMINAL and self.item.get("finished_at") is not None)
 
 
@@ -95,7 +96,7 @@ class Watch:
         subscription: Fields of the message that subscribes, besides its topic.
         address: Steps that return the URL of each new connection.
         read: Reads the watched records over REST.
-        now: The time.
+        now: Returns the current time.
         jitter: Returns a number in [0, 1).
         readable: Decrypts a message.
     """
@@ -129,11 +130,11 @@ class Watch:
                 return
 
     def _received(self) -> Generator[Step | Item[Change], Any, bool]:
-        """Yield the changes from one connection, and return whether the subject has ended."""
+        """Yield the changes from one connection, and return whether the watched task or topology has ended."""
         yield OpenConnection((yield from self.address()))
         yield SendMessage({"do": "subscribe", "ref": _REF, "topic": self.topic, **self.subscription})
         opened = read_at = pinged_at = self.now()
-        # Covers writes between the last reading and the subscription.
+        # Finds writes that happened between the last reading and the subscription.
         is_over = yield from self._reread(is_connected=True)
         is_stale = False
         while not is_over and self.now() < opened + RENEW_AFTER:
@@ -143,7 +144,7 @@ class Watch:
             is_over = yield from self._handed_out(_changes_in(self.readable(frame)), is_connected=True)
             is_stale = is_stale or frame.get("kind") == "stale"
             if not is_over and self.now() >= read_at + (STALE_REREAD_AFTER if is_stale else REREAD_AFTER):
-                # Messages that arrive during the reading may be newer.
+                # Cleared before the reading, because messages that arrive meanwhile may report newer stale entries.
                 is_stale = False
                 is_over = yield from self._reread(is_connected=True)
                 read_at = self.now()
@@ -173,7 +174,7 @@ class Watch:
     def _handed_out(
         self, changes: Iterable[Change], *, is_connected: bool
     ) -> Generator[Step | Item[Change], Any, bool]:
-        """Yield the changes that are new, and return whether the subject has ended."""
+        """Yield the changes that are new, and return whether the watched task or topology has ended."""
         subject = self.topic.partition(":")[2] if self.topic.startswith(("task:", "topology:")) else None
         for change in self._new(changes):
             if is_connected:
@@ -184,7 +185,7 @@ class Watch:
         return False
 
     def _new(self, changes: Iterable[Change]) -> Iterator[Change]:
-        """The changes with a newer version than the last change that was yielded for the record."""
+        """The changes that are newer than the last change yielded for the same record."""
         for change in changes:
             if change.version > self._versions.get(change.id, 0):
                 self._versions[change.id] = change.version

@@ -1,6 +1,6 @@
 """The clients: `Client` (blocking) and `AsyncClient` (asynchronous).
 
-Each resource is imported on first use, because the models of responses take longer to import than everything else.
+Each resource is imported on first use, because the response models take longer to import than everything else.
 """
 
 from __future__ import annotations
@@ -55,11 +55,13 @@ if TYPE_CHECKING:
 OWNER_HEADER = "X-Duetime-Owner"
 """Header with the owner to act for: the caller, one of the caller's teams or, on the local stack, any owner."""
 TIMEOUT_SECONDS = 35.0
-"""The API's gateway times out after 30 seconds, so waiting much longer is useless."""
+"""The default timeout; a longer timeout is useless, because the API's gateway times out after 30 seconds."""
 
 
 class Client:
-    """A client for one deployment. Close the client, or use it as a context manager; threads can share it.
+    """A client for one deployment.
+
+    Close the client after use, or use it as a context manager. Threads can share a client.
 
     Args:
         url: The address of the API.
@@ -71,7 +73,7 @@ class Client:
         codec: Encrypts payloads, results and error messages, so that only processes with the codec can read them.
         sleep: Waits for the given number of seconds.
         random_source: Returns a number in [0, 1).
-        now: The time.
+        now: Returns the current time.
         connect: Opens a WebSocket.
         http_transport: Sends HTTP requests.
         storage_transport: Uploads large payloads to S3, and downloads them.
@@ -150,14 +152,14 @@ class Client:
 
     @cached_property
     def calendars(self) -> Calendars:
-        """Calendars: when scheduled tasks may or may not run."""
+        """Calendars: the times at which scheduled tasks may or may not run."""
         from duetime_client.calendars import Calendars
 
         return Calendars(self._runner)
 
     @cached_property
     def groups(self) -> Groups:
-        """Groups of tasks, and what runs when they are complete."""
+        """Groups of tasks, and what runs when a group is complete."""
         from duetime_client.groups import Groups
 
         return Groups(self._runner)
@@ -185,7 +187,7 @@ class Client:
 
     @cached_property
     def ordered_keys(self) -> OrderedKeys:
-        """Ordered keys, and the tasks in their lines."""
+        """Ordered keys, and the tasks in the line of each key."""
         from duetime_client.ordered_keys import OrderedKeys
 
         return OrderedKeys(self._runner)
@@ -213,7 +215,7 @@ class Client:
 
     @cached_property
     def intake_rules(self) -> IntakeRules:
-        """Intake rules: which tasks events create, cancel or wake."""
+        """Intake rules, by which events create, cancel or wake tasks."""
         from duetime_client.intake_rules import IntakeRules
 
         return IntakeRules(self._runner)
@@ -393,14 +395,14 @@ class AsyncClient:
 
     @cached_property
     def calendars(self) -> AsyncCalendars:
-        """Calendars: when scheduled tasks may or may not run."""
+        """Calendars: the times at which scheduled tasks may or may not run."""
         from duetime_client.calendars import AsyncCalendars
 
         return AsyncCalendars(self._runner)
 
     @cached_property
     def groups(self) -> AsyncGroups:
-        """Groups of tasks, and what runs when they are complete."""
+        """Groups of tasks, and what runs when a group is complete."""
         from duetime_client.groups import AsyncGroups
 
         return AsyncGroups(self._runner)
@@ -428,7 +430,7 @@ class AsyncClient:
 
     @cached_property
     def ordered_keys(self) -> AsyncOrderedKeys:
-        """Ordered keys, and the tasks in their lines."""
+        """Ordered keys, and the tasks in the line of each key."""
         from duetime_client.ordered_keys import AsyncOrderedKeys
 
         return AsyncOrderedKeys(self._runner)
@@ -456,7 +458,7 @@ class AsyncClient:
 
     @cached_property
     def intake_rules(self) -> AsyncIntakeRules:
-        """Intake rules: which tasks events create, cancel or wake."""
+        """Intake rules, by which events create, cancel or wake tasks."""
         from duetime_client.intake_rules import AsyncIntakeRules
 
         return AsyncIntakeRules(self._runner)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DeadLetterOperations(Resource):
-    """Tasks that failed and are not retried automatically."""
+    """Tasks that have failed and are not retried automatically."""
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[ListedDeadLetters]) -> Items[Task]:

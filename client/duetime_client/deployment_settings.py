@@ -42,7 +42,7 @@ class LogLocation(ResponseModel):
 
 
 class OwnQuota(ResponseModel):
-    """A quota of the caller and its usage, which are per second or concurrent."""
+    """A quota of the caller and its usage; both numbers are either per second or counts."""
 
     quota: str
     limit: int

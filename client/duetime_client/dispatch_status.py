@@ -30,12 +30,12 @@ class Queue(ResponseModel):
 
 
 class ShardGroup(ResponseModel):
-    """A group of shards, which one invocation of the trigger reads at a time.
+    """A group of shards, read by one trigger invocation at a time.
 
     Attributes:
-        read_by: Id of the invocation that reads the group, or was the last to read it.
-        epoch: How often the group has passed from one invocation to another.
-        dispatched_until: All tasks of the group that are due before this time are on queues.
+        read_by: Id of the invocation that is reading the group, or was the last to read it.
+        epoch: How many times the group has passed from one invocation to another.
+        dispatched_until: All tasks of the group that are due before this time have been queued.
     """
 
     group: int
@@ -51,7 +51,7 @@ class DispatchStatus(ResponseModel):
 
     Attributes:
         last_tick_at: The last minute whose tick read all records that were due for dispatch.
-        dispatched_until: All tasks that are due before this time are on queues.
+        dispatched_until: All tasks that are due before this time have been queued.
     """
 
     last_tick_at: datetime | None = None
@@ -65,7 +65,7 @@ class DispatchOperations(Resource):
 
     @Operation
     def get_status(self) -> Request[DispatchStatus]:
-        """Get when the trigger last ran, what reads each shard, and how many messages are queued; for operators."""
+        """Get when the trigger last ran, what reads each shard group, and how long the queues are; for operators."""
         return Request("GET", DISPATCH, one(DispatchStatus))
 
 

@@ -1,4 +1,4 @@
-"""The errors of this client, each with its own message."""
+"""The errors that this client raises."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HeaderInvalid(ClientError, ValueError):
 
 
 class NotJson(ClientError, ValueError):
-    """A value of a request is not JSON. The message names the field and a replacement, never the value."""
+    """A value in a request is not JSON. The message names the field and a replacement, but never contains the value."""
 
 
 class CredentialsMissing(ClientError):
@@ -142,7 +142,7 @@ class UnexpectedResponse(ApiError):
 
 
 class WaitTimeout(ClientError, TimeoutError):
-    """The outcome of a task was not known in time. The task continues."""
+    """The outcome of a task was not known before the timeout. The task continues."""
 
     def __init__(self, task_id: str, state: str, seconds: float) -> None:
         super().__init__(f"task {task_id} is {state} after {seconds:g} s")

@@ -15,7 +15,7 @@ from duetime_client.task import Failure, ResponseModel
 
 
 class Gate(ResponseModel):
-    """A condition of a task's start: passed, current or still ahead."""
+    """A condition for a task's start, which the task has passed, is waiting for, or has not reached yet."""
 
     name: GateName
     state: GateState
@@ -46,7 +46,7 @@ class TaskExplanation(ResponseModel):
 
 
 class StartPreview(ResponseModel):
-    """When a task would start if it were created now; `expected_start_at` is `None` if a reason has no known end."""
+    """When a task would start if it were created now; `expected_start_at` is `None` if a wait has no known end."""
 
     as_of: datetime
     due_at: datetime

@@ -30,7 +30,7 @@ class _Part:
     Attributes:
         entries: field of the list's responses that holds the objects; empty for a single object.
         query: parameters of the list.
-        is_summarized: whether the list omits fields, so that each object is read by its name.
+        is_summarized: whether the list omits fields, so that each object must be read by name.
     """
 
     kind: str
@@ -54,7 +54,7 @@ PARTS = (
 
 
 class InvalidCursor(ValueError):
-    """A cursor does not come from an export of this version."""
+    """The cursor was not created by an export of this client version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _COUNTS = ("examined", "matched", "affected")
 class FilterActionResult(ResponseModel):
     """Progress since the previous result: the number of tasks scanned, matched, changed and rejected.
 
-    `operation_id` and `state` identify the running bulk operation; both are `None` if there is none.
+    `operation_id` and `state` identify the running bulk operation; both are `None` if no bulk operation runs.
     `confirmation_token` is returned by a dry run.
     """
 

@@ -1,4 +1,4 @@
-"""`client.groups`: groups of tasks, with their counts and what runs when they are complete."""
+"""`client.groups`: groups of tasks, with counts of members, and what runs when a group is complete."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class GroupOperations(Resource):
 
     @Stream
     def list(self) -> Items[Group]:
-        """List all groups by id, page by page."""
+        """List all groups in order of id; pages are fetched as needed."""
         return pages(self._session, GROUPS, "groups", partial(read, Group))
 
     @Operation
@@ -76,7 +76,7 @@ class GroupOperations(Resource):
         rule: CompletionRule = "all_done",
         traceparent: str | None = None,
     ) -> Request[Group]:
-        """Close a group to new tasks; once all members have ended, any given `task` or `callback_url` is called."""
+        """Close a group to new tasks; a given `task` runs or `callback_url` is called once all members have ended."""
         body: dict[str, object] = {}
         if task is not None or callback_url is not None:
             body["on_complete"] = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def steps_of(task_id: str, keeper: StepKeeper) -> Steps:
-    """The steps of an attempt."""
+    """The steps of an attempt, stored through `keeper`."""
     return Steps(task_id, RUN, keeper, encode=encoded, decode=_readable, invalid=StepInvalid, lost=_lost)
 
 
@@ -50,10 +50,10 @@ def encoded_checkpoint(value: object) -> bytes:
 
 
 def _readable(stored: bytes) -> bytes:
-    """A stored result, which the client has decrypted.
+    """Return a stored step result, which the client has already decrypted.
 
     Raises:
-        CodecMissing: The client has no codec.
+        CodecMissing: The result is still encrypted, because the client has no codec.
     """
     return decrypted_json(None, stored)
 

@@ -57,7 +57,7 @@ def _no_certificates() -> ssl.SSLContext:
 
 
 def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
-    """The error for a request without a response."""
+    """The error for a request that got no response."""
     reason = str(error) or type(error).__name__
     return Unreachable(url, reason, sent=not isinstance(error, _NEVER_SENT))
 

@@ -1,4 +1,4 @@
-"""`client.intake_rules`: which tasks events create, cancel or wake, for operators."""
+"""`client.intake_rules`: rules by which events create, cancel or wake tasks; for operators."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class IntakeRule(ResponseModel):
 
 
 class IntakeRuleList(ResponseModel):
-    """List the intake rules of a deployment by name."""
+    """The intake rules of a deployment, in order of name."""
 
     rules: list[IntakeRule]
 
@@ -50,7 +50,7 @@ class IntakeRuleOperations(Resource):
 
     @Operation
     def list(self) -> Request[IntakeRuleList]:
-        """All rules, by name."""
+        """All rules, in order of name."""
         return Request("GET", INTAKE_RULES, one(IntakeRuleList))
 
     @Operation

@@ -1,7 +1,7 @@
 """The API's operations as steps without I/O, written once for both clients.
 
-An operation is a generator of steps. A runner (`io_runners`) executes each step and sends its result back; it blocks
-for `Client`, and awaits for `AsyncClient`.
+An operation is a generator of steps. A runner (`io_runners`) executes each step and sends the step's result back; the
+runner of `Client` blocks, and the runner of `AsyncClient` awaits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Request(Generic[T]):
     Attributes:
         method: GET, POST and so on.
         path: The path, including `/v1`.
-        decode: Reads the result from a response, which is always a 2xx.
+        decode: Reads the result from a response, whose status is always 2xx.
         query: The query parameters.
         body: Sent as JSON; bytes are sent unchanged, with the content type in `headers`.
         headers: Sent in addition to the headers of every request.

@@ -46,7 +46,7 @@ class LeasedTask(BaseModel):
     """Number of consecutive earlier leases of the task that no worker acknowledged."""
     task: Task
     lasts: timedelta = timedelta(0)
-    """Remaining duration of the lease when the API responded, by the API's clock."""
+    """How much time the lease had left when the API responded, by the API's clock."""
 
 
 class LeaseState(BaseModel):
@@ -117,7 +117,7 @@ class LeaseOperations(Resource):
 
     @Operation
     def put_step(self, lease: str, step: str, result: object = None, *, duration_ms: int = 0) -> Request[Any]:
-        """Store a step's result (at most 32 KB of JSON), and return it or the result that another attempt stored."""
+        """Store a step's result (at most 32 KB of JSON); returns it, or the result that another attempt stored."""
         body = {"result": result, "duration_ms": duration_ms}
         return Request("PUT", f"{LEASES}/{segment(lease)}/steps/{segment(step)}", _step, body=body, repeatable=True)
 
@@ -155,7 +155,7 @@ class LeaseOperations(Resource):
 
     @Operation
     def acknowledge_pause(self, lease: str, checkpoint: object = None) -> Request[LeaseState]:
-        """Stop working on a task whose pause was requested, with a checkpoint for the attempt that continues."""
+        """Stop working on a task whose pause was requested; the next attempt continues from the checkpoint."""
         return _report(lease, "pause", {} if checkpoint is None else {"checkpoint": checkpoint})
 
     @Operation
@@ -221,7 +221,7 @@ def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN
 
 
 def _lasts(response: httpx.Response, expires_at: datetime | None) -> timedelta:
-    """Remaining duration of a lease, by the API's clock because this machine's clock may be wrong."""
+    """How much time a lease has left, by the API's clock because this machine's clock may be wrong."""
     if expires_at is None:
         return timedelta(0)
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 ActorType: TypeAlias = Literal["user", "schedule", "topology", "system"]
-"""The kind of actor of an event."""
+"""The kind of actor that caused an event."""
 AttemptOutcome: TypeAlias = Literal["succeeded", "retried", "failed", "lost", "paused", "cancelled", "rolled_back"]
 """How an attempt ended."""
 BulkOperationKind: TypeAlias = Literal[
@@ -93,9 +93,9 @@ OccurrenceOutcome: TypeAlias = Literal[
     "before_creation",
     "not_recorded",
 ]
-"""The outcome of one scheduled time."""
+"""What happened at one scheduled time."""
 RequestedAction: TypeAlias = Literal["pause", "cancel"]
-"""The action requested of a running attempt."""
+"""The action that a running attempt is asked to take."""
 RunStatus: TypeAlias = Literal[
     "planned", "waiting", "running", "succeeded", "failed", "cancelled", "skipped", "missed", "expired"
 ]

@@ -196,6 +196,6 @@ def _lost(url: str, error: Exception) -> Unreachable:
 
 
 def _parsed(message: str | bytes) -> Mapping[str, Any]:
-    # The gateway's own messages have no kind; they are ignored like unknown kinds.
+    # The gateway's own messages have no kind; they are ignored like messages of unknown kinds.
     parsed = json.loads(message)
     return parsed if isinstance(parsed, dict) else {}

@@ -52,7 +52,7 @@ class LockOperations(Resource):
 
     @Stream
     def list(self) -> Items[Lock]:
-        """List all locks that were used in the last day or so, in the order of their keys, page by page."""
+        """List all locks that were used in the last day or so, in order of key; pages are fetched as needed."""
         return pages(self._session, LOCKS, "locks", partial(read, Lock))
 
     @Operation
@@ -62,7 +62,7 @@ class LockOperations(Resource):
 
     @Operation
     def release(self, key: str) -> Request[Lock]:
-        """Take a lock from its holders by force; the first waiting task gets the lock."""
+        """Take a lock from its holders by force, and give it to the first waiting task."""
         return Request("DELETE", path_of(key), one(Lock))
 
 

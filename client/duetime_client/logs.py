@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 2.0
 """Seconds between two readings while following logs."""
 _LATEST_INGESTION_MS = 30_000
-"""How much later than a newer line an older line can be ingested; each reading looks back this far."""
+"""How long after a newer line an older line can still arrive; each reading looks back by this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LogFilter:
 
     @property
     def pattern(self) -> str:
-        """The CloudWatch Logs filter pattern, which can match other lines, too, because an asterisk is a wildcard."""
+        """The CloudWatch Logs filter pattern; it can also match other lines, because an asterisk is a wildcard."""
         if not self.wanted:
             return "{ $.task_id = * }"
         terms = [f"($.{key} = {json.dumps(value, ensure_ascii=False)})" for key, value in self.wanted.items()]
@@ -59,13 +59,13 @@ class LogLine:
 
     @property
     def text(self) -> str:
-        """The message; in a structured line it may be any JSON."""
+        """The message, which can be any JSON value in a structured line."""
         message = self.fields.get("message", "")
         return message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
 
     @property
     def traceback(self) -> str:
-        """The traceback of a failed attempt or of a logger, if there is one."""
+        """The traceback that a failed attempt or a logger added to the line, if any."""
         facts = self.fields.get("facts")
         found = facts.get("traceback") if isinstance(facts, dict) else None
         found = found or self.fields.get("exception")
@@ -92,7 +92,7 @@ class LogReader:
             yield line
 
     def follow(self, since_ms: int, sleep: Callable[[float], object]) -> Iterator[LogLine]:
-        """Yield each line since a given time once, and wait for new lines without end."""
+        """Yield each line since a given time once, and keep waiting for new lines."""
         seen: dict[str, int] = {}
         latest = since_ms
         while True:

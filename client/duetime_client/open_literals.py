@@ -1,4 +1,4 @@
-"""The types of `literals` for responses: known values for type checkers, any text at run time.
+"""The types of `literals` for responses. Type checkers know the listed values, but any text is accepted at run time.
 
 Responses of a newer API can therefore have additional values.
 """

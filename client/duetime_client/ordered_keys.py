@@ -1,4 +1,4 @@
-"""`client.ordered_keys`: ordered keys, and the tasks in their lines."""
+"""`client.ordered_keys`: ordered keys, and the tasks in the line of each key."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OrderedKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[OrderedKeyLine]:
-        """List all ordered keys that were used in the last year or so, sorted and page by page."""
+        """List all ordered keys that were used in the last year or so, in order of key; pages are fetched as needed."""
         return pages(self._session, ORDERED_KEYS, "ordered_keys", partial(read, OrderedKeyLine))
 
     @Operation

@@ -20,7 +20,7 @@ def pause_after(task: Task, last_pause: float, now: datetime, suggested: float |
 
     Args:
         task: the task at the last poll.
-        last_pause: seconds of the last pause; 0 if there was no pause.
+        last_pause: how many seconds the last pause took; 0 if there was no pause.
         now: the current time.
         suggested: the API's `Retry-After`, which is the longest pause if it exceeds the usual maximum.
     """

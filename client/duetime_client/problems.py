@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PROBLEM_TYPE = "application/problem+json"
 WRONG_ADDRESS = "path_not_found"
-"""The code of a 404 for an unknown route: the address of the API is wrong."""
+"""The code of a 404 response for an unknown route, which means that the API's address is wrong."""
 _OTHER_SERVER = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 _LONGEST_WAIT = 86_400.0
 
@@ -48,7 +48,7 @@ ERRORS: Mapping[int, type[ApiError]] = {
 
 
 def error_of_response(response: httpx.Response) -> ApiError:
-    """The error for a response outside 2xx."""
+    """The error for a response whose status is not 2xx."""
     retry_after = seconds_of(response.headers.get("Retry-After"), datetime.now(UTC))
     if response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
         return error_of_problem(response.status_code, document_of(response), retry_after)

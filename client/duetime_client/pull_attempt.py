@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 RENEWALS_PER_LEASE = 3
 """How many times a lease is renewed within its duration."""
 _SHORTEST_ACKNOWLEDGEMENT, _LONGEST_ACKNOWLEDGEMENT = 5, 15
-"""Bounds, in seconds, of a lease before its first heartbeat. The minimum is the API's; with the maximum, the first
-heartbeat of a default lease comes after the same interval as later heartbeats."""
+"""The shortest and longest duration, in seconds, of a lease before its first heartbeat. The API sets the minimum. The
+maximum makes the first heartbeat of a default lease come after the same interval as later heartbeats."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
 CODEC_FAILED = "CodecFailed"
 """Error type of an attempt whose result or checkpoint the codec could not encrypt."""
 _REFUSED = frozenset({400, 413, 422})
-"""HTTP statuses of a report that would be rejected again on a retry."""
+"""HTTP statuses of rejected reports that would be rejected again if they were retried."""
 _CLASS_NAME = type.__dict__["__name__"]
 """Reads a class's name directly, because a metaclass can return any value as `__name__`."""
 
 
 def acknowledge_within(lease_seconds: int) -> int:
-    """Duration of a lease before its first heartbeat in seconds, which is short to free a lost worker's tasks soon."""
+    """How many seconds a lease lasts before its first heartbeat: few, to free a lost worker's tasks soon."""
     return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
@@ -66,7 +66,7 @@ class Attempt:
     """Runs a handler under a lease, renews the lease while it runs, and reports the outcome."""
 
     def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
-        # The module needs httpx, which is imported with the first client.
+        # Imported here, because the module needs httpx, which is imported only when the first client is created.
         from duetime_client.attempt_client import clients_of_lease  # noqa: PLC0415 - see the line above
 
         task = leased.task
@@ -121,7 +121,7 @@ class Attempt:
         return "lost" if self._report(lambda: self._client.leases.release(self.leased.id)) == "lost" else "released"
 
     def interrupt(self) -> str:
-        """Give up a task whose handler still runs when the process ends, so that another worker can take it at once.
+        """Give up a task whose handler still runs when the process ends, so that another worker can soon take the task.
 
         Returns:
             `released`, or `failed` for a task that must not start again; `lost` if the API did not accept the report.
@@ -142,7 +142,7 @@ class Attempt:
         return (self.leased.task.retry or {}).get("max_attempts") == 1
 
     def _acknowledge(self) -> bool:
-        """Acknowledge the start of the attempt, so that it counts; returns whether it may start."""
+        """Acknowledge the start of the attempt, so that the attempt counts; returns whether the attempt may start."""
         pause = _SHORTEST_PAUSE
         while not self.context.lost:
             if self._renew():
@@ -252,7 +252,7 @@ class Attempt:
         self._renewed(requested_at, state)
 
     def _renewed(self, requested_at: float, state: LeaseState) -> None:
-        # The lease is measured from the request, because the API cannot have renewed it earlier.
+        # The lease's duration counts from the time of the request, because the API cannot have renewed it earlier.
         self.context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
         self.context._requested_action = state.requested_action  # noqa: SLF001 - its maker
 

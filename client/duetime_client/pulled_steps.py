@@ -1,4 +1,4 @@
-"""Stores the steps of a pull worker's handlers through the API; imported by the first handler with steps."""
+"""Stores the steps of a pull worker's handlers through the API; imported when a handler first uses steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LeasedSteps:
-    """A `duetime_common.steps.StepKeeper` that uses the API for leases."""
+    """A `duetime_common.steps.StepKeeper` that stores steps through the API's lease operations."""
 
     def __init__(self, client: Client, lease: str, context: Context) -> None:
         self._client = client
@@ -40,11 +40,11 @@ class LeasedSteps:
         return {name: json.dumps(result).encode() for name, result in steps.items()}
 
     def begin(self) -> Millis | None:
-        """The time at which a step begins; `None` if the lease is lost."""
+        """Return the current time as the step's start; `None` if the lease is lost."""
         return None if self._context.lost else _now()
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result, and return the stored result."""
+        """Store a result; returns the stored result, which may come from another attempt."""
         with stored():
             found = self._client.leases.put_step(self._lease, name, json.loads(result), duration_ms=_now() - began)
         return json.dumps(found).encode()

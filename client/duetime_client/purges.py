@@ -39,7 +39,7 @@ class PurgeReceipt(ResponseModel):
 
 
 class Purge(BulkOperation):
-    """A purge: the bulk operation, and its receipt."""
+    """A purge, which is a bulk operation with a receipt."""
 
     receipt: PurgeReceipt
 
@@ -61,8 +61,8 @@ class PurgeOperations(Resource):
     ) -> Request[Purge]:
         """Start to permanently remove all stored data of some tasks or, with `all`, of an owner.
 
-        Pass one of `task_ids`, `filter` and `all`. Only operators can name another `owner`. Tasks that have not ended
-        are kept, unless `open_tasks` is `cancel`. Use `follow` to wait for the receipt.
+        Pass exactly one of `task_ids`, `filter` and `all`. Only operators can name another `owner`. Tasks that have not
+        ended are kept, unless `open_tasks` is `cancel`. Use `follow` to wait for the receipt.
         """
         fields = {
             "task_ids": list(task_ids) or None,

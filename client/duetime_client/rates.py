@@ -67,7 +67,7 @@ class RateOperations(Resource):
 
     @Stream
     def list(self) -> Items[Rate]:
-        """List all rates that were used in the last week, or are paused or pinned, by key and page by page."""
+        """List all rates that were used in the last week, or are paused or pinned, in order of key."""
         return pages(self._session, RATES, "rates", partial(read, Rate))
 
     @Operation

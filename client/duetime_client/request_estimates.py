@@ -17,7 +17,7 @@ class RequestCostLine(BaseModel):
 
 
 class RequestEstimate(BaseModel):
-    """Estimated cost of tasks that succeed on the first attempt; for a schedule, of its runs in `days` days."""
+    """Estimated cost of tasks, or of a schedule's runs in `days` days, if each task succeeds on its first attempt."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

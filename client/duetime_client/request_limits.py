@@ -17,7 +17,7 @@ def printable(text: str, length: int) -> str:
 
 
 def error_document(kind: str, message: str) -> dict[str, str]:
-    """An attempt's error in the API's format, whatever its text contains."""
+    """An attempt's error in the API's format; the error's text can contain any characters."""
     # One more character than the API stores, so that the API detects the truncated message.
     cut = writable(message[: MAX_ERROR_MESSAGE_LENGTH + 1])
     return {"type": printable(kind, MAX_ERROR_TYPE_LENGTH) or "Error", "message": cut}

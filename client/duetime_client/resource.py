@@ -1,7 +1,7 @@
 """Resources of the API: groups of operations, each written once for `Client` and `AsyncClient`.
 
-A class `…Operations` has the operations. Its two subclasses bind it to a client, which determines the return types:
-`Task` and `Iterator[Task]`, or `Coroutine[Any, Any, Task]` and `AsyncIterator[Task]`.
+A class `…Operations` contains the operations. Its two subclasses bind the operations to a client, which determines the
+return types: `Task` and `Iterator[Task]`, or `Coroutine[Any, Any, Task]` and `AsyncIterator[Task]`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class AsyncResource(Resource):
 
 
 class Operation(Generic[P, T]):
-    """Turns a method that describes a request or steps into one that returns a result."""
+    """Turns a method that describes a request or steps into a method that returns a result."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Request[T] | Steps[T]]) -> None:
         self.build = build
@@ -82,7 +82,7 @@ class Operation(Generic[P, T]):
 
 
 class Stream(Generic[P, T]):
-    """Turns a method that describes steps into one that returns an iterator."""
+    """Turns a method that describes steps into a method that returns an iterator."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Items[T]]) -> None:
         self.build = build

@@ -74,7 +74,7 @@ def task_of(response: httpx.Response) -> Task:
     """The task in a response.
 
     Raises:
-        UnexpectedResponse: The response contains none.
+        UnexpectedResponse: The response contains no task.
     """
     task = task_in(response, document_of(response), response.headers.get("ETag"))
     return task.answering(response.headers.get(ON_CONFLICT))
@@ -84,7 +84,7 @@ def polled_task(response: httpx.Response) -> tuple[Task, float | None]:
     """The task in a response, and the suggested delay in seconds before the next poll.
 
     Raises:
-        UnexpectedResponse: The response contains none.
+        UnexpectedResponse: The response contains no task.
     """
     return task_of(response), seconds_of(response.headers.get("Retry-After"), utc_now())
 
@@ -118,7 +118,7 @@ def reply_of(response: httpx.Response) -> TargetReply:
     """The endpoint's reply in a response.
 
     Raises:
-        UnexpectedResponse: The response contains none.
+        UnexpectedResponse: The response contains no reply.
     """
     match document_of(response):
         case {"status": int() as status, "body": body}:

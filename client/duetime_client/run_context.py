@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 A = ParamSpec("A")
 _MAKING = Lock()
-"""Lock for the creation of an attempt's steps, which threads can share."""
+"""Locks the creation of an attempt's steps, because several threads can use the same attempt."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ClientMissing(RuntimeError):
 
 @dataclass
 class Context:
-    """The context of a running attempt, for its handler. Threads may share it.
+    """The context of a running attempt, for its handler. Threads can share a context.
 
     Attributes:
         task_id: the task's id, which is the same for all attempts; use it as an idempotency key.
@@ -215,8 +215,8 @@ class Context:
         """Call a function once across all attempts of a task: `receipt = context.step("charge", bank.charge, amount)`.
 
         The result is stored before `step` returns, and later attempts return the stored result without calling the
-        function. If the function raises, nothing is stored, and the next attempt calls it again, as after a crash;
-        `context.idempotency_key` is then the same.
+        function. If the function raises, nothing is stored, and the next attempt calls the function again, as after a
+        crash; `context.idempotency_key` is then the same.
 
         Args:
             name: name of the step, which is unique in an attempt and has 1 to 64 letters, digits, `_`, `.` and `-`.

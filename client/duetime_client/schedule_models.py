@@ -167,7 +167,7 @@ class SkippedRun(ResponseModel):
 
 
 class LastRun(ResponseModel):
-    """The latest started run, which may still be in progress."""
+    """The run that started last; it may still be in progress."""
 
     task_id: str
     scheduled_at: datetime
@@ -175,7 +175,7 @@ class LastRun(ResponseModel):
 
 
 class Backfill(ResponseModel):
-    """A backfill: runs the occurrences of a past period at a limited rate.
+    """A backfill, which runs the occurrences of a past period at a limited rate.
 
     Attributes:
         scheduled_after: The first moment of the period.

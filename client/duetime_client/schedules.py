@@ -78,7 +78,7 @@ class ScheduleOperations(Resource):
         name_prefix: str | None = None,
         page_size: int | None = None,
     ) -> Items[Schedule]:
-        """List all schedules, or the schedules that match the filters, by name and page by page.
+        """List all schedules, or the schedules that match the filters, in order of name; pages are fetched as needed.
 
         Args:
             state: The state or states of the schedules.
@@ -97,7 +97,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def get_forecast(self, *, hours: int | None = None) -> Request[Forecast]:
-        """Get the planned runs of active schedules for the next hours (default: 24), and minutes with several runs."""
+        """Get the runs planned for the next hours (default: 24), and the minutes in which several runs begin."""
         return Request("GET", "/v1/forecast", one(Forecast), query=[*_query({"hours": hours})])
 
     @Operation
@@ -114,7 +114,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def delete(self, name: str, *, if_match: str | None = None) -> Request[Schedule]:
-        """Delete a schedule, and return it as it was; its queued tasks will not run."""
+        """Delete a schedule, and return the deleted schedule; its queued tasks will not run."""
         return Request("DELETE", path_of(name), one(Schedule), headers=guard(if_match))
 
     @Operation
@@ -124,7 +124,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def resume(self, name: str, *, reason: str = "", if_match: str | None = None) -> Request[Schedule]:
-        """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
+        """Resume a paused schedule from now on; occurrences that were due during the pause do not run."""
         return _action(name, "resume", if_match, {"reason": reason} if reason else None)
 
     @Stream
@@ -238,7 +238,7 @@ class ScheduleOperations(Resource):
         scheduled_before: datetime | str | None = None,
         limit: int | None = None,
     ) -> Request[Occurrences]:
-        """List future occurrences with their tasks in time order; also past ones if `scheduled_after` is in the past.
+        """List occurrences with their tasks in time order; past occurrences only if `scheduled_after` is in the past.
 
         Occurrences at `scheduled_after` are included, and occurrences at `scheduled_before` are not.
         """
@@ -275,7 +275,7 @@ class ScheduleOperations(Resource):
         name: str | None = None,
         **timing: Unpack[TimingFields],
     ) -> Request[Occurrences]:
-        """Get the next occurrences of a timing after `start`, each with the decision whether it runs; creates nothing.
+        """Get the next occurrences of a timing after `start`, and whether each occurrence would run; creates nothing.
 
         `name` is the name of the future schedule, which determines the effect of `spread_seconds`.
         """

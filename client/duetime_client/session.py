@@ -49,7 +49,7 @@ class StepKeys(Protocol):
         ...
 
     def give_back(self, key: str) -> None:
-        """Free the key of a failed request, so that the next request with the same path and body gets it."""
+        """Free the key of a failed request, so that the next request with the same path and body gets the same key."""
         ...
 
 
@@ -73,13 +73,13 @@ class PageRead:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An API, and how requests to it are retried.
+    """Sends requests to one API, and retries them.
 
     Attributes:
         url: The address of the API, as `checked` returns it.
         retries: How often a request is retried.
         random_source: Returns a number in [0, 1).
-        now: The time.
+        now: Returns the current time.
         page_listeners: Called with each page of a list that is read.
         step_keys: The idempotency keys of requests whose caller chose no key; random by default.
         codec: Encrypts requests and decrypts responses; `None` for no encryption.

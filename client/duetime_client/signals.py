@@ -25,7 +25,8 @@ class SentSignal(ResponseModel):
 
     Attributes:
         woken: how many tasks the request has woken.
-        operation_id: the bulk operation that wakes the other tasks in the background; `None` if all are woken.
+        operation_id: the bulk operation that wakes the other tasks in the background; `None` if all tasks are already
+            woken.
     """
 
     id: str

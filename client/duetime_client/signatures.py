@@ -46,7 +46,7 @@ class CallVerifier:
             itself; public keys need the extra `signatures`.
         owner: the owner for whom calls must be made; `None` for any owner of the keys.
         audience: the URL, without query, to which calls must be addressed; `None` for any URL.
-        now: the time, in seconds since the epoch.
+        now: returns the current time, in seconds since the epoch.
     """
 
     keys: tuple[str, ...]

@@ -72,7 +72,7 @@ class SigV4(httpx.Auth):
 
 
 def region_of(host: str) -> str | None:
-    """The region that API Gateway's own host names contain, `<id>.execute-api.<region>.amazonaws.com`."""
+    """The region in a host name of API Gateway, which has the form `<id>.execute-api.<region>.amazonaws.com`."""
     match host.split("."):
         case [_, "execute-api", region, "amazonaws", *_]:
             return region

@@ -29,7 +29,7 @@ CONTENTS: Mapping[str, str] = {
     "AWS::Cognito::UserPool": "users",
     "AWS::SSM::Parameter": "a value",
 }
-"""The content that is lost when a resource is replaced, by type, including types that projects add to the stack."""
+"""The content that is lost when a resource is replaced, by resource type, including types that only projects use."""
 
 
 class Loss(StrEnum):
@@ -84,11 +84,11 @@ class StackChanges:
 
     @property
     def losses(self) -> Sequence[ResourceChange]:
-        """The changes that lose data, addresses or running work."""
+        """The changes that would lose data, addresses or running work."""
         return [each for each in self.resources if each.loss is not None and each.type in CONTENTS]
 
     def counts(self) -> Mapping[str, int]:
-        """The numbers of resources added, changed, replaced and removed; zeros are omitted."""
+        """The numbers of resources added, imported, changed, replaced and removed; zeros are omitted."""
         names = [_kind_of(each) for each in self.resources]
         return {
             name: names.count(name) for name in ("added", "imported", "changed", "replaced", "removed") if name in names

@@ -113,6 +113,6 @@ def _pack(source: Path, archive: Path) -> None:
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sorted(each for each in source.rglob("*") if each.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(source).as_posix(), _TIME)
-            # Lambda runs code as another user.
+            # Every user may read the files, because Lambda runs code as another user.
             entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
             packed.writestr(entry, path.read_bytes())

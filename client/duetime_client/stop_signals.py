@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
-    """Call `stop` at the first SIGTERM or SIGINT; only the main thread receives them."""
+    """Call `stop` at the first SIGTERM or SIGINT; only the main thread receives signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -63,7 +63,7 @@ class SummaryOperations(Resource):
 
     @Stream
     def list_owners(self) -> Items[OwnerSummary]:
-        """List the number of tasks of each owner, by owner and page by page; for operators only."""
+        """List the number of tasks of each owner, in order of owner; for operators only."""
         return pages(self._session, f"{SUMMARY}/owners", "owners", partial(read, OwnerSummary))
 
 

@@ -74,9 +74,9 @@ class SwitchOperations(Resource):
         rate: Mapping[str, int] | None = None,
         reason: str = "",
     ) -> Request[Switch]:
-        """Stop a type, an owner or all tasks, or limit their concurrency or `rate` (`limit`, `per_seconds`, `burst`).
+        """Stop the tasks of a type or an owner, or all tasks, or limit their concurrency or rate.
 
-        An existing switch is replaced completely.
+        The fields of `rate` are `limit`, `per_seconds` and `burst`. An existing switch is replaced completely.
         """
         body: dict[str, Any] = {"stopped": stopped, "max_concurrent": max_concurrent, "reason": reason}
         if rate is not None:

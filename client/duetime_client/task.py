@@ -24,11 +24,11 @@ from duetime_common.payload_models import from_json
 
 M = TypeVar("M")
 ClassOf: TypeAlias = type[M]
-"""An alias for `type`, which is the name of a field in task classes."""
+"""An alias for the built-in `type`, because task classes have a field with the name `type`."""
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 """Final states: the outcome of the task is known."""
 OnConflict: TypeAlias = Literal["keep", "replace"]
-"""How a creation was handled because this task holds its unique key."""
+"""How a creation with a unique key was handled, because this task holds the key."""
 
 
 class Progress(BaseModel):
@@ -273,7 +273,7 @@ class Task(ResponseModel):
 
     @classmethod
     def of_document(cls, document: Mapping[str, object], etag: str | None = None) -> Self:
-        """The task of a response's JSON.
+        """Read a task from a response's JSON.
 
         Raises:
             pydantic.ValidationError: The JSON is not a task.

@@ -118,7 +118,7 @@ class TaskActions(Resource):
 
     @Operation
     def report_heartbeat(self, task_id: str, fence: int) -> Request[Task]:
-        """Send a heartbeat of an attempt; the response's `requested_action` may ask for a pause or a cancellation."""
+        """Send a heartbeat for an attempt; the response's `requested_action` may ask for a pause or a cancellation."""
         return _report(task_id, "heartbeat", {"fence": fence})
 
     @Operation

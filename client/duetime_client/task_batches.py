@@ -35,7 +35,7 @@ class _Group:
 
 
 class BatchFunction(TaskFunction[P, Any]):
-    """A function registered for batches of a task type; calling it calls the function.
+    """A function registered for batches of a task type; calling this object calls the function.
 
     Args:
         concurrency: how many attempts the worker runs at a time, which also limits the size of a batch.
@@ -62,16 +62,16 @@ class BatchFunction(TaskFunction[P, Any]):
         return self.function(items)  # type: ignore[call-arg, arg-type]  # a function of items
 
     def runner(self, task: Task) -> Callable[[Context, Any], object]:
-        """Return the function for one attempt: in a batch, or alone for the last of several attempts.
+        """Return the method that runs one attempt in a batch or, for the last of several attempts, in a separate call.
 
-        Therefore, no task fails permanently because of another task.
+        The separate call keeps a task from failing permanently because of another task.
         """
         attempts = (task.retry or {}).get("max_attempts")
         is_alone = isinstance(attempts, int) and 1 < attempts <= task.attempt
         return self._run_alone if is_alone else self.run
 
     def run(self, context: Context, document: object) -> object:
-        """Call the function for this attempt and others, and return the result of this attempt.
+        """Call the function once for this attempt and others, and return the result of this attempt.
 
         Raises:
             PayloadInvalid: The payload is not valid.
@@ -102,13 +102,13 @@ class BatchFunction(TaskFunction[P, Any]):
         return _result(outcome)
 
     def _close(self, key: Hashable, group: _Group) -> None:
-        """Close a group to other attempts."""
+        """Close a group, so that no more attempts join."""
         if self._open.get(key) is group:
             del self._open[key]
             self._changed.notify_all()
 
     def _outcomes(self, items: Sequence[BatchItem[Context, Any]]) -> list[object]:
-        """Call the function for the items that may still start."""
+        """Call the function for the items that may still start, and return the outcome of each item."""
         reasons = [_why_not(item.context) for item in items]
         called = [item for item, reason in zip(items, reasons, strict=True) if reason is None]
         try:
@@ -120,14 +120,14 @@ class BatchFunction(TaskFunction[P, Any]):
 
 
 def _why_not(context: Context) -> Exception | None:
-    """Why an attempt that has waited for others must not start."""
+    """Why an attempt must not start although its batch is ready; `None` if it may start."""
     if context.lost:
         return LeaseLost()
     return AttemptCancelled() if context.requested_action == "cancel" else None
 
 
 def _error_for(context: Context, error: BaseException) -> BaseException:
-    """The error of one attempt whose batch has raised an exception."""
+    """The error to report for one attempt after the call of its batch has raised an exception."""
     if isinstance(error, AttemptPaused | AttemptCancelled) and context.requested_action is None:
         return BatchStopped("the function stopped the batch because of a request to another task in the batch")
     return error

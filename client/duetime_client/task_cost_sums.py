@@ -42,7 +42,7 @@ class CostKey:
         raise WorkloadError(f"{text!r} is not allowed; choose one of {', '.join(_FIELDS)}, tag:KEY")
 
     def name(self, task: Task) -> str | None:
-        """The group of a task; `None` if the task has no schedule or does not have the tag."""
+        """The name of a task's group; `None` if the task has no schedule or does not have the tag."""
         if self.field == "tag":
             return task.tags.get(self.tag)
         if self.field == "schedule":

@@ -100,5 +100,5 @@ def wait_query(wait_seconds: int) -> list[tuple[str, str]]:
 
 
 def trace_headers(traceparent: str | None) -> dict[str, str]:
-    """The header with the caller's trace."""
+    """The header with the caller's trace context."""
     return {} if traceparent is None else {"traceparent": traceparent}

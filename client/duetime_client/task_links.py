@@ -47,7 +47,7 @@ class CreatedTaskLink(TaskLink):
 
 
 class LinkedTask(ResponseModel):
-    """The part of its task that a link shows."""
+    """The part of a task that a link to the task shows."""
 
     name: str | None = None
     type: str

@@ -92,7 +92,7 @@ class HttpTarget(TypedDict):
 
 
 class Debounce(TypedDict):
-    """Other creations with the key replace the task's fields and postpone it until none has arrived for `seconds`."""
+    """Each creation with the key replaces the task's fields and makes the task due `seconds` later."""
 
     key: str
     seconds: int
@@ -113,7 +113,7 @@ class PullTarget(TypedDict):
 
 
 class AwsTarget(TypedDict):
-    """An AWS resource that is called with the task; the deployment's settings say which ones are allowed.
+    """An AWS resource that is called with the task; the deployment's settings say which resources are allowed.
 
     `mode` is for Lambda functions, `detail_type` for event buses, `wait` for state machines; ECS task definitions
     require `cluster` and `container`; `queue` is for Batch job definitions; `parameters` is for ECS, Batch, CodeBuild
@@ -147,7 +147,7 @@ class TopologyTarget(TypedDict):
 
 
 class ApprovalTarget(TypedDict):
-    """A person approves or rejects the task; `on_timeout` applies if nobody does within `timeout_seconds`."""
+    """A person approves or rejects the task; `on_timeout` applies if nobody decides within `timeout_seconds`."""
 
     kind: Literal["approval"]
     timeout_seconds: NotRequired[int]
@@ -232,10 +232,11 @@ class TaskFilter(TypedDict, total=False):
 
     `parent` lists the nodes of a topology, and `parent_task_id` the children of a task.
 
-    `name_contains` and `error_contains` examine tasks one by one; `created_after` or another field limits how many.
+    `name_contains` and `error_contains` examine tasks one by one; use `created_after` or another field to limit how
+    many tasks are examined.
 
-    Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. The order `finished_at`, which is the
-    default with `finished_after` or `finished_before`, lists only ended tasks. With `expand`, tasks include their
+    Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. The order `finished_at` lists only
+    ended tasks, and is the default with `finished_after` or `finished_before`. With `expand`, tasks include their
     `payload` or `result`, which are `None` otherwise.
     """
 
@@ -369,7 +370,7 @@ def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
 
 
 def encoded(value: object) -> object:
-    """A time as RFC 3339 text with its own offset, bytes as a binary payload, any other value unchanged.
+    """Convert a time to RFC 3339 text with its own offset, and bytes to a binary payload; other values are unchanged.
 
     Raises:
         TimeWithoutZone: The time has no zone.

@@ -57,7 +57,7 @@ class TypeOperations(Resource):
 
     @Stream
     def list(self) -> Items[TypeInfo]:
-        """List the types with a handler, with pull workers or with the caller's defaults, by name and page by page."""
+        """List the types with a handler, with pull workers or with the caller's defaults, in order of name."""
         return pages(self._session, TYPES, "types", partial(read, TypeInfo))
 
     @Operation

@@ -76,8 +76,8 @@ class TaskOperations(TaskActions, FilterActions):
     ) -> Steps[Results]:
         """Create many tasks in requests as large as the API accepts, and return a result for each task, in order.
 
-        If a later request fails, the tasks of the earlier requests exist. Calling again with the same key and the same
-        tasks creates only what is missing.
+        If a request fails, the tasks of the earlier requests exist. Another call with the same key and the same tasks
+        creates only the missing tasks.
         """
         return create_tasks(self._session, tasks, idempotency_key, traceparent)
 
@@ -192,9 +192,9 @@ class TaskOperations(TaskActions, FilterActions):
     def watch(self, task_id: str | None = None, /, **filters: Unpack[TaskFilter]) -> Items[Change]:
         """Yield changes to one task, or to all of the caller's tasks, over a WebSocket as they happen.
 
-        For all tasks, which filters narrow down, only changes from now on are yielded. For one task, the task's current
-        state comes first, and the iteration ends with the task. Lost connections are reopened; without the package
-        `websockets` (`duetime-client[live]`), or where a WebSocket cannot be opened, the API is polled.
+        Without an id, only changes from now on are yielded, and filters select the tasks. With an id, the task's
+        current state comes first, and the iteration ends when the task ends. Lost connections are reopened; without the
+        package `websockets` (`duetime-client[live]`), or where a WebSocket cannot be opened, the API is polled.
         """
         return watch(self._session, MINE if task_id is None else f"task:{task_id}", filters)
 

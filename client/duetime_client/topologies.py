@@ -140,7 +140,7 @@ class TopologyOperations(Resource):
     ) -> Request[Task]:
         """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file.
 
-        With `estimate`, the returned task includes the estimated cost with its nodes (`task.estimate`).
+        With `estimate`, the returned task includes the estimated cost of the topology and its nodes (`task.estimate`).
         """
         headers = {IDEMPOTENCY_KEY: key_or_random(idempotency_key)}
         query = estimate_query(is_wanted=estimate)

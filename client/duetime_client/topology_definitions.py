@@ -103,7 +103,7 @@ class TopologyDefinitionOperations(Resource):
 
     @Stream
     def list(self) -> Items[DefinitionSummary]:
-        """List the latest version of each definition by name, page by page."""
+        """List the latest version of each definition in order of name; pages are fetched as needed."""
         return pages(self._session, DEFINITIONS, "definitions", partial(read, DefinitionSummary))
 
     @Operation

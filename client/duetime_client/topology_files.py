@@ -1,13 +1,13 @@
 """Reads a topology from a file, and validates it before it is sent.
 
-A file is JSON, and either the body of `POST /v1/topologies` itself:
+A file contains JSON, which is either the body of `POST /v1/topologies` itself:
 
 ```json
 {"name": "nightly", "on_failure": "stop",
  "nodes": {"fetch": {"type": "fetch"}, "report": {"type": "report", "depends_on": ["fetch"], "inputs": ["fetch"]}}}
 ```
 
-or a recorded workflow, a list of nodes with their recorded durations (see `workflow_import.py`).
+or a recorded workflow, a list of nodes with their recorded durations (see `recorded_workflows.py`).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class TopologyInvalid(ClientError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """The place of a node in its graph; without dependencies if they cannot be read."""
+    """The place of a node in its graph; dependencies that cannot be read are left out."""
 
     key: str
     depends_on: Sequence[str]
@@ -68,7 +68,7 @@ def _faults(body: object, known: Collection[str]) -> Iterator[InvalidField]:
 
 
 def _rule_faults(body: Mapping[str, Any], nodes: Mapping[str, Any]) -> Iterator[InvalidField]:
-    """Faults by the API's rules, for all node names that can be read."""
+    """Yield the faults in the graph by the API's rules; names that cannot be read are ignored."""
     placed = [_Node(key, _names(node, "depends_on"), _names(node, "inputs")) for key, node in nodes.items()]
     for fault in graph_faults(placed, _names(body, "outputs")):
         yield InvalidField(fault.field, fault.reason)
@@ -84,7 +84,7 @@ def _is_list_of_names(value: object) -> bool:
 
 
 def _shape_faults(body: Mapping[str, Any], nodes: Mapping[str, Any], known: Collection[str]) -> Iterator[InvalidField]:
-    """Fields that do not exist, and values of the wrong type."""
+    """Yield the fields that do not exist, and the values of the wrong type."""
     yield from _unknown(body, known, "")
     yield from _choice_faults("on_failure", body.get("on_failure", "stop"), ON_FAILURE)
     yield from _list_faults("outputs", body)
@@ -112,7 +112,7 @@ def _node_faults(place: str, node: object) -> Iterator[InvalidField]:
 
 
 def _subgraph_faults(place: str, node: Mapping[str, Any]) -> Iterator[InvalidField]:
-    """Faults in the graph of a nested topology; the API checks graphs of definitions."""
+    """Yield the faults in the graph of a nested topology; the API checks the graphs of definitions."""
     target = node.get("target")
     if not isinstance(target, dict) or target.get("kind") != "topology" or target.get("definition") is not None:
         return
@@ -142,7 +142,7 @@ def _unknown(fields: Mapping[str, Any], known: Collection[str], place: str) -> I
 
 
 def _shown(name: str) -> str:
-    """A name for error messages: cut if long, escaped if not printable ASCII."""
+    """Format a name for error messages; a long name is cut, and characters other than printable ASCII are escaped."""
     return name[:_SHOWN_LENGTH] if name.isascii() and name.isprintable() else ascii(name[:_SHOWN_LENGTH])
 
 

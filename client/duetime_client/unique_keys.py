@@ -42,7 +42,7 @@ class UniqueKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[HeldUniqueKey]:
-        """List all keys that tasks hold, in the order of the tasks' due times, page by page."""
+        """List all keys that tasks hold, in order of the tasks' due times; pages are fetched as needed."""
         return pages(self._session, UNIQUE_KEYS, "unique_keys", partial(read, HeldUniqueKey))
 
     @Operation

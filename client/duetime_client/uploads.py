@@ -41,7 +41,7 @@ class _Upload(ResponseModel):
 
 
 def sent_payload(codec: PayloadCodec | None, fields: Mapping[str, object]) -> object:
-    """The payload of a creation as it is sent: encrypted, if there is a codec."""
+    """The payload of a creation as it is sent, which is encrypted if the client has a codec."""
     payload = fields.get("payload")
     if codec is None:
         return payload
@@ -78,7 +78,7 @@ def uploaded(session: Session, sent: bytes, payload: object, key: str) -> Steps[
 
 
 def downloaded(session: Session, payload: object) -> Steps[Any]:
-    """The payload in a response; for an uploaded payload, to which the response only links, its bytes."""
+    """The payload in a response, or the downloaded bytes if the response only links to an uploaded payload."""
     match payload:
         case {"$binary": {"url": str(url), "content_type": str(content_type)}}:
             response = yield from session.exchange(HttpCall("GET", url, None, {}, is_signed_url=True))

@@ -29,7 +29,7 @@ def create_watch_ticket() -> Request[WatchTicket]:
 
 
 class WatchTicketOperations(Resource):
-    """Tickets; `tasks.watch` and similar methods create their own."""
+    """Tickets for WebSocket connections; `tasks.watch` and similar methods create tickets themselves."""
 
     @Operation
     def create(self) -> Request[WatchTicket]:

@@ -82,7 +82,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 X = TypeVar("X", Context, AsyncContext)
 BatchItem: TypeAlias = _BatchItem[Context, P]
-"""One task of a batch: its `context` and `payload`; `fail(error)` fails only its attempt."""
+"""One task of a batch, with its `context` and `payload`; `fail(error)` fails only this task's attempt."""
 MOST_AT_ONCE = 10
 """The API leases at most this many tasks in one request."""
 _FIRST_PAUSE = 0.5
@@ -91,7 +91,7 @@ _UNWAITED_PAUSE = 2.0
 """Pause, in seconds, after a request that the API answered without waiting for tasks."""
 _NAME_LENGTH = 40
 _REPORTING = 1.0
-"""Seconds of a stop that are reserved for reports about tasks that have not ended."""
+"""How many seconds of a stop are reserved for reporting tasks that have not ended."""
 
 
 class Registration(Protocol):
@@ -142,7 +142,7 @@ class PythonHandler(Protocol):
 
 
 def _definition_of(handler: Any) -> PythonHandler:  # noqa: ANN401 - a function or a class, whatever type checkers say
-    """Return the definition that `@handler` made of a function or a class.
+    """Return the definition that `@handler` created for a function or a class.
 
     Raises:
         TypeError: a pull worker cannot run the handler.
@@ -204,7 +204,7 @@ class Worker:
             client: client of the deployment; may also be given to `run`.
             concurrency: how many tasks run at a time, each in a thread.
             lease_seconds: duration of a lease, after which another worker gets the task; the lease is renewed after
-                each third of it.
+                each third of this time.
             wait_seconds: how long a request waits for a task; if this is shorter than `stop_seconds`, a stopped worker
             releases the tasks of the last request.
             pause_seconds: pause after a response without tasks.
@@ -283,9 +283,9 @@ class Worker:
             task_type: The type.
             payload: The class of the payload, a pydantic model or a dataclass; a task with an invalid payload fails at
             once.
-            batch: The function is called with several tasks: a list of `BatchItem`, at most as many as the worker's
-            `concurrency`. The function returns a list with the result or, after a failure, an exception of each task,
-            or `None`. An exception that the function raises fails all tasks.
+            batch: The function is called with a list of `BatchItem`, one for each task, and with at most as many tasks
+                as the worker's `concurrency`. The function returns `None`, or a list with the result or the exception
+                of each task. An exception that the function raises fails all tasks.
             retry_on: Only these exceptions, and `RetryIn`, are retried; other exceptions fail the task at once.
             no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
 
@@ -321,11 +321,12 @@ class Worker:
         return register
 
     def add_handler(self, handler: PythonHandler | type[Any]) -> None:
-        """Run a handler of `duetime.handlers`, a function or a class with `run` only, for work that takes longer.
+        """Run a handler that `@handler` of `duetime.handlers` registered: a function, or a class with only `run`.
 
-        The handler gets a `Context` of this module, which has no `deadline` and no `defer`; an error whose class is
-        named `Unretriable` fails the task at once, whatever its package. The options that the handler sets for its
-        tasks, such as `retry`, apply only if the package that registers the handler is also deployed.
+        This is for work that takes longer than a worker function allows. The handler gets a `Context` of this module,
+        which has no `deadline` and no `defer`; an error whose class is named `Unretriable` fails the task at once,
+        whatever the package of the class. The options that the handler sets for its tasks, such as `retry`, apply only
+        if the package that registers the handler is also deployed.
 
         Raises:
             DuplicateHandler: the handler's type already has a function.
@@ -397,7 +398,7 @@ class Worker:
                 self._stopping.wait(self._pause(poll.took))
 
     def _end_attempts(self) -> None:
-        """Let running attempts end in time, and give up the rest."""
+        """Let running attempts end in time, and give up the attempts that do not."""
         ends_at = self._stopped_at + self.stop_seconds
         with self._changed:
             self._changed.wait_for(lambda: not self._running, self._time_to_wait())
@@ -425,7 +426,7 @@ class Worker:
         thread.start()
 
     def _pause(self, took: float) -> float:
-        """The pause after a response without tasks, given how long it took.
+        """The pause after a response without tasks, given how long the request took.
 
         An early response means that the API did not wait, because too many requests are already waiting.
         """
@@ -433,7 +434,7 @@ class Worker:
         return max(self.pause_seconds, _UNWAITED_PAUSE) if is_soon else self.pause_seconds
 
     def _lease(self, client: Client) -> list[LeasedTask]:
-        """Lease as many tasks as there are free threads, at least one."""
+        """Wait for a free thread, and lease as many tasks as there are free threads."""
         free = 0
         while not free and not self._stopping.is_set():
             free = int(self._free.acquire(timeout=0.5))
@@ -484,14 +485,14 @@ class Worker:
                 self._free.release()
             self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
         finally:
-            # After this, the process may end.
+            # The process may end as soon as the attempt is removed.
             with self._changed:
                 self._running.remove(attempt)
                 self._changed.notify_all()
 
 
 class _Poll:
-    """A request for leases in its own thread, which a stopped worker need not wait for.
+    """A request for leases that runs in its own thread, so that a stopped worker need not wait for the response.
 
     Attributes:
         took: how long the request took, in seconds, including the wait for a free thread.
@@ -506,7 +507,7 @@ class _Poll:
         threading.Thread(target=self._run, name="duetime poll", daemon=True).start()
 
     def answer(self, is_stopping: Callable[[], bool], time_to_wait: Callable[[], float]) -> list[LeasedTask]:
-        """The leases; empty if the worker is stopped and no response arrives in time.
+        """Return the leases; empty if the worker is stopped and no response arrives in time.
 
         Leases that arrive later get no heartbeat and expire soon without counting as attempts.
         """

@@ -1,4 +1,4 @@
-"""The events of a pull worker, and the errors that keep it from starting."""
+"""The events of a pull worker, and the errors that keep a worker from starting."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class TaskFunction(TaskType[P], Generic[P, R_co]):
-    """A function registered for a task type; calling it calls the function."""
+    """A function registered for a task type; calling this object calls the function."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
         payload: type[P] | None = None,
         retry_rule: RetryRule = RETRY_ALL,
     ) -> None:
-        # Called first, because it copies the attributes of a function that is itself a handler.
+        # Called first, so that attributes copied from a function that is itself a handler do not replace this object's.
         update_wrapper(self, function)
         super().__init__(task_type, payload)
         self.function = function

@@ -1,1 +1,1 @@
-"""Code shared by the client and the core; only conditions and payload classes need more than the standard library."""
+"""Code shared by the client and the core. Only conditions and payload classes need third-party packages."""

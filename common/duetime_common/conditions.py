@@ -1,10 +1,11 @@
-"""JMESPath conditions on nodes and on waits for an event.
+"""Validates and evaluates JMESPath conditions on nodes and on waits for an event.
 
 A node's condition applies to the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
-value}}`, a wait's condition to the signal, `{"payload": value}`. The API and the client reject the same conditions.
+value}}`, and a wait's condition applies to the signal, `{"payload": value}`. The API and the client reject the same
+conditions.
 
-Owners write conditions, and workers that all owners share evaluate them, so each evaluation has a budget: even a short
-expression such as `[@,@]|[@,@]|…` can describe a huge value.
+Owners write the conditions, but workers that all owners share evaluate them. Each evaluation therefore has a budget,
+because even a short expression such as `[@,@]|[@,@]|…` can describe a huge value.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 STEPS = 1_000_000
-"""Maximum steps of an evaluation, which take about a second. Filtering a 1 MB list needs a fifth of them."""
+"""Maximum number of steps in an evaluation; this many steps take about a second. Filtering a 1 MB list needs a fifth of
+this number."""
 _STEPS_AT_CREATION = 5_000
-"""Maximum steps on a document without results, which is more than any useful condition of the maximum length needs."""
+"""Maximum number of steps on a document without results. No useful condition of the maximum length needs this many."""
 _CHARACTERS = 16
-"""Number of characters that take about as long as one step."""
+"""Number of characters whose processing takes about as long as one step."""
 PARENTS, PARAMETERS, PAYLOAD = "parents", "parameters", "payload"
 FIELDS = ("outcome", "result", "error")
 _CHAINS = frozenset({"subexpression", "index_expression"})
@@ -36,14 +38,14 @@ _SIDE_BY_SIDE = frozenset(
         *("multi_select_list", "multi_select_dict", "key_val_pair"),
     }
 )
-"""Expression types whose parts all apply to the same value; in other types, later parts apply to the first part's
+"""Expression types whose parts all apply to the same value. In other types, later parts apply to the first part's
 result."""
 _Tree: TypeAlias = "Mapping[str, Any]"
 """A parsed expression of `jmespath`: `type`, `value` and `children`."""
 
 
 class ConditionInvalid(ValueError):
-    """A condition is invalid; the message gives the reason."""
+    """A condition is invalid. The message gives the reason."""
 
 
 class BudgetSpent(Exception):
@@ -56,8 +58,8 @@ class BudgetSpent(Exception):
 class Budget:
     """Counts the steps of one evaluation.
 
-    A value's size is the size of its JSON: its elements, plus one per 16 characters of text. Values share their parts,
-    so the size may be far larger than the memory that the value takes.
+    The size of a value is the number of elements in its JSON, plus one per 16 characters of text. A value can contain
+    the same part many times, so its size can far exceed the memory that the value takes.
 
     Attributes:
         left: steps left; negative if the budget is spent.
@@ -65,7 +67,7 @@ class Budget:
 
     def __init__(self, steps: int) -> None:
         self.left = steps
-        # Stored with the values to keep them alive: Python reuses the ids of deleted values.
+        # Each size is stored with its value to keep the value alive, because Python reuses the ids of deleted values.
         self._sizes: dict[int, tuple[object, int]] = {}
 
     def spend(self, steps: int) -> None:
@@ -79,7 +81,7 @@ class Budget:
             raise BudgetSpent
 
     def size(self, value: object) -> int:
-        """The size of a value. Each part is visited only once per evaluation."""
+        """Return the size of a value. Each part of the value is visited only once per evaluation."""
         if isinstance(value, str):
             return 1 + len(value) // _CHARACTERS
         if not isinstance(value, list | dict):
@@ -94,7 +96,7 @@ class Budget:
 
 
 class _BoundedFunctions(Functions):
-    """JMESPath functions, which pay for the size of their arguments before they run."""
+    """JMESPath functions that spend steps for the size of their arguments before they run."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -103,7 +105,7 @@ class _BoundedFunctions(Functions):
         """Call a function."""
         self._budget.spend(sum(map(self._budget.size, resolved_args)))
         if function_name == "join" and isinstance(resolved_args[0], str) and isinstance(resolved_args[1], list):
-            # The only function whose result is larger than its arguments.
+            # `join` is the only function whose result can be larger than its arguments.
             self._budget.spend(self._budget.size(resolved_args[0]) * len(resolved_args[1]))
         return super().call_function(function_name, resolved_args)
 
@@ -114,7 +116,7 @@ class _BoundedInterpreter(TreeInterpreter):
     def __init__(self, budget: Budget) -> None:
         super().__init__(Options(custom_functions=_BoundedFunctions(budget)))
         self._budget = budget
-        # Replaces the class's table for this evaluation.
+        # This table replaces the class's table for this evaluation.
         comparisons = {name: self._paying(each) for name, each in TreeInterpreter.COMPARATOR_FUNC.items()}
         self.COMPARATOR_FUNC = comparisons  # type: ignore[misc]
 
@@ -124,7 +126,7 @@ class _BoundedInterpreter(TreeInterpreter):
         return super().visit(node, *args, **kwargs)
 
     def _paying(self, compare: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
-        """A comparison that pays for the size of its values, because values are compared in depth."""
+        """Return a comparison that spends steps for the size of the values, because values are compared in depth."""
 
         def paid(left: object, right: object) -> object:
             self._budget.spend(min(self._budget.size(left), self._budget.size(right)))
@@ -155,7 +157,7 @@ def evaluate(expression: str, document: object, budget: Budget | None = None) ->
 
     Raises:
         BudgetSpent: the evaluation takes too many steps, or its result is too large.
-        Exception: any error that `jmespath` or Python raises about a value of the wrong type.
+        Exception: any error that `jmespath` or Python raises for a value of the wrong type.
     """
     budget = budget or Budget(STEPS)
     value = _BoundedInterpreter(budget).visit(jmespath.compile(expression).parsed, document)
@@ -164,7 +166,7 @@ def evaluate(expression: str, document: object, budget: Budget | None = None) ->
 
 
 def reject_condition(expression: str, parents: Collection[str], parameters: Collection[str] | None = ()) -> None:
-    """Rejects a condition that is invalid regardless of the document.
+    """Rejects a condition that is invalid for every document.
 
     Args:
         expression: the condition.
@@ -184,7 +186,7 @@ def reject_condition(expression: str, parents: Collection[str], parameters: Coll
 
 
 def reject_signal_condition(expression: str) -> None:
-    """Rejects a condition on a signal that is invalid regardless of the signal.
+    """Rejects a condition on a signal that is invalid for every signal.
 
     Raises:
         ConditionInvalid: the condition is too long, not JMESPath, or refers to something that does not exist.
@@ -202,13 +204,13 @@ def reject_expression(expression: str) -> None:
     """Rejects an expression that is invalid for every document.
 
     Raises:
-        ConditionInvalid: the expression is too long, or not JMESPath.
+        ConditionInvalid: the expression is too long, or is not a JMESPath expression.
     """
     _reject(expression, {}, lambda _: None)
 
 
 def _reject(expression: str, document: object, reject_paths: Callable[[_Tree], None]) -> None:
-    """Rejects an expression that is invalid, or takes too many steps on a small document."""
+    """Rejects an expression that is invalid or that takes too many steps on a small document."""
     if len(expression) > MAX_CONDITION_LENGTH:
         raise ConditionInvalid(f"should have at most {MAX_CONDITION_LENGTH} characters")
     try:
@@ -224,7 +226,7 @@ def _reject(expression: str, document: object, reject_paths: Callable[[_Tree], N
 
 
 def parents_in(expression: str, parents: Sequence[str]) -> tuple[str, ...]:
-    """The parents that a condition refers to, in the given order; all parents if the condition names none."""
+    """The parents that a condition refers to, in the given order; all parents if it uses `parents` as a whole."""
     paths = _paths(jmespath.compile(expression).parsed)
     named = {path[1] if len(path) > 1 else None for path in paths if path[:1] != (PARAMETERS,)}
     return tuple(name for name in parents if None in named or name in named)
@@ -245,7 +247,7 @@ def _reject_bomb(expression: str, document: object) -> None:
         raise ConditionInvalid("builds or compares values that grow without bound") from None
     except RecursionError:
         raise
-    except Exception:  # noqa: BLE001, S110 - without results, it may well have no value
+    except Exception:  # noqa: BLE001, S110 - without results, an expression may have no value
         pass
 
 
@@ -269,7 +271,7 @@ def _reject_path(path: Sequence[str], parents: Collection[str], parameters: Coll
         raise ConditionInvalid(f"begins with {path[0]}: a condition is about {PARENTS}.NAME.result, .outcome or .error")
     if len(path) > 1 and path[1] not in parents:
         raise ConditionInvalid(f"names {path[1]!a}, which is not among its depends_on")
-    if len(path) > 2 and path[2] not in FIELDS:  # noqa: PLR2004 - parents, NAME, and what of it
+    if len(path) > 2 and path[2] not in FIELDS:  # noqa: PLR2004 - parents, NAME, FIELD
         raise ConditionInvalid(f"names {path[2]!a} of {path[1]}: it has {', '.join(FIELDS)}")
 
 
@@ -281,7 +283,7 @@ def _reject_parameter(path: Sequence[str], parameters: Collection[str] | None) -
 
 
 def _paths(tree: _Tree) -> Iterator[Sequence[str]]:
-    """The paths from the root of the document that an expression uses; an empty path for the complete document."""
+    """Yield the paths from the document's root that an expression uses; an empty path stands for the whole document."""
     kind, children = tree["type"], tree["children"]
     if kind == "field":
         yield (tree["value"],)

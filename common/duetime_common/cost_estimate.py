@@ -1,7 +1,7 @@
-"""Estimates the cost of a month's workload without AWS: counted writes and requests, multiplied by the price table.
+"""Estimates the monthly cost of a workload offline, by multiplying counted writes and requests by the price table.
 
-Tests assert the exact counts (listed on the reference page "What a task costs"). Function durations on AWS have not
-been measured: the constants below that say so are assumptions.
+Tests assert the exact counts, which are listed on the reference page "What a task costs". Function durations on AWS
+have not been measured, so the constants below that say "Assumed" are assumptions.
 """
 
 from __future__ import annotations
@@ -24,53 +24,55 @@ MINUTE_SECONDS = 60
 MONTH_SECONDS = MONTH_DAYS * 24 * 3_600
 TICKS = MONTH_SECONDS // MINUTE_SECONDS
 BATCH = 10
-"""Maximum messages per SQS request and per batch of a worker."""
+"""Maximum number of messages per SQS request, and per batch of a worker."""
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """Limits of Lambda functions (Source: AWS Lambda quotas)."""
 STREAM_SECONDS, WATCHED_STREAM_SECONDS = 30, 5
-"""Default batching windows for task changes, in seconds: the normal window, and the window with a console, event bus or
-quota."""
+"""Default batching windows for task changes, in seconds. The second, shorter window applies with a console, event bus
+or quota."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 LISTED_FROM = 1_000
-"""Number of tasks of an owner above which lists by type, state and end are kept."""
+"""Lists by type, state and end are kept for owners with more than this number of tasks."""
 LISTS, LIST_BLOCK = 2, 45
-"""Lists of a plain task, by type and by end; and how many tasks of one list and batch share a write unit."""
+"""Number of lists with a plain task (by type and by end), and number of tasks in the same list and batch that share a
+write unit."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.11, 0.56
-"""Average seconds that a single worker holds a message with precision `normal`: one sent by the trigger, and one sent
-by the API."""
+"""Average seconds that a single worker holds a message with precision `normal`, if the trigger sends the message, and
+if the API sends the message."""
 EARLY_HOLD = 1.5
 """Average seconds that a single worker holds a message with precision `exact`."""
 FEWEST_ALIGNED, MOST_ALIGNED = 2, 100
-"""Range of messages per minute in which the trigger sends each message at its best moment."""
+"""Minimum and maximum number of messages per minute for which the trigger sends each message at its best moment."""
 STEPS = 10
 """Sending moments per second."""
 
 
 class WorkloadError(ValueError):
-    """A workload is invalid; the error names the field."""
+    """A workload is invalid. The error names the field."""
 
 
 @frozen
 class Workload:
-    """The tasks of a month.
+    """The tasks of a month, and how they are created and run.
 
     Attributes:
-        tasks: one-time tasks per month, spread evenly.
+        tasks: number of one-time tasks per month, spread evenly.
         seconds: how long an attempt occupies its worker, in seconds.
         together: how many tasks are due at the same moment.
-        per_request: tasks that one API request creates (1 to 100); 0 if they are created without requests, as by
-            schedules.
-        ahead: whether tasks are created more than four minutes before they are due; otherwise the API sends them.
+        per_request: number of tasks that one API request creates (1 to 100); 0 if tasks are created without requests,
+            for example by schedules.
+        ahead: whether tasks are created more than four minutes before they are due; otherwise the API sends their
+            messages.
         precision: `normal`, `exact` or `relaxed`.
-        memory_mb: memory of the worker.
+        memory_mb: memory of the worker function, in MB.
         retries: fraction of tasks with one retry.
         keys: whether requests have an idempotency key.
-        heartbeats: heartbeats per task.
+        heartbeats: number of heartbeats per task.
         extra_writes: additional write units per task: four with a unique key, two with a lock.
-        transitions: Step Functions state transitions per task, for topologies.
+        transitions: number of Step Functions state transitions per task, for topologies.
         pulled: whether pull workers run the tasks.
-        stream_seconds: batching window for changes of tasks (`broadcast_batch_seconds`, at least 1).
+        stream_seconds: batching window for task changes in seconds (`broadcast_batch_seconds`, at least 1).
         has_lists: whether lists of tasks by state, type and end are kept (`task_lists` above 0).
         has_summary: whether tasks are counted (`summary_spread` above 0).
         has_traces: whether X-Ray tracing is on (`xray`).
@@ -123,33 +125,36 @@ class Workload:
 
     @property
     def attempts(self) -> float:
-        """First attempts and retries."""
+        """Number of first attempts and retries."""
         return self.tasks * (1 + self.retries)
 
     @property
     def deliveries(self) -> float:
-        """Batches of messages received by worker functions, or by pull workers."""
+        """Number of message batches received by worker functions or pull workers."""
         return self.attempts / min(BATCH, self.together)
 
     @property
     def batches(self) -> float:
-        """Invocations of the worker function."""
+        """Number of invocations of the worker function."""
         return 0.0 if self.pulled else self.deliveries
 
     @property
     def creations(self) -> float:
-        """Requests to the API that create tasks."""
+        """Number of API requests that create tasks."""
         return self.tasks / self.per_request if self.per_request else 0.0
 
     @property
     def requests(self) -> float:
-        """All requests to the API: a pull worker sends one to lease, one for each heartbeat and one to complete."""
+        """Number of API requests.
+
+        A pull worker sends one request per lease, per heartbeat and per completed attempt.
+        """
         by_pull_workers = self.deliveries + self.attempts + self.tasks * self.heartbeats if self.pulled else 0.0
         return self.creations + by_pull_workers
 
     @property
     def minute(self) -> float:
-        """Tasks per minute."""
+        """Number of tasks per minute."""
         return self.tasks / TICKS
 
     @property
@@ -178,56 +183,59 @@ class Workload:
 
 API_MB, TRIGGER_MB, BROADCAST_MB = 512, 1_024, 512
 TASK_WRITES = 4
-"""Write units per task: record, lease, outcome, and the entry in the owner's list."""
+"""Write units per task for its record, lease and outcome, and for the entry in the owner's list."""
 RETRY_WRITES = 2
 SUMMARY_WRITES, SUMMARY_CHANGE_WRITES, SUMMARY_READS = 4, 0.03, 1
-"""Write units per stream delivery, for the counts of one minute; write units per change, whose mark is rewritten with
-later changes in the same minute; and read units per stream delivery, for the current counts."""
+"""Write units per stream delivery for the counts of one minute, write units per change for a mark (which later changes
+in the same minute rewrite), and read units per stream delivery for the current counts."""
 WATCHER_READS = 0.5
-"""Read units per delivery, for the list of watchers."""
+"""Read units per stream delivery for the list of watchers."""
 SWITCH_READS = 0.5
-"""Read units per batch: a worker reads the switches at most every five seconds."""
+"""Read units per batch for the switches, which a worker reads at most every five seconds."""
 OWN_SECONDS = 0.04
-"""Assumed worker time for the claim, the outcome and message visibility."""
+"""Assumed worker time per batch for claims, outcomes and message visibility, in seconds."""
 API_SECONDS, API_TASK_SECONDS = 0.013, 0.002
-"""Assumed duration of the API function, per request and per task in the request."""
+"""Assumed duration of the API function per request, and per task in the request, in seconds."""
 BROADCAST_SECONDS = 0.1
-"""Assumed time per delivery of the table's stream."""
+"""Assumed duration of the broadcast function per stream delivery, in seconds."""
 LOG_BYTES, LOG_TASK_BYTES = 320, 12
-"""Size of the metrics line for a worker's invocation, and for each task in it, in bytes. Other functions log nothing
-about an ordinary task."""
+"""Bytes in the metrics line for a worker's invocation, and additional bytes per task. Other functions log nothing about
+an ordinary task."""
 ACCESS_LOG_BYTES = 400
-"""Assumed bytes per request in the API's access log."""
+"""Assumed number of bytes per request in the API's access log."""
 IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 57
-"""With 16 shards: one strongly and five eventually consistent reads of each shard, and one read of the shard count."""
+"""Write and read units of an idle tick with 16 shards. The tick reads each shard once strongly and five times
+eventually consistently, and the shard count once."""
 IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
-"""Requests to an empty queue that invokes a function: five concurrent 20-second polls."""
+"""Monthly requests to an empty queue that invokes a function (five concurrent 20-second polls), and number of these
+queues."""
 IDLE_SCHEDULES = TICKS + TICKS // 5
-"""Scheduled invocations per month: the tick, and the recount of the summary every five minutes."""
+"""Scheduled invocations per month: the tick every minute, and the recount of the summary every five minutes."""
 
 ALARM_METRICS, IDLE_METRICS = 28, 1
-"""Metrics for the alarms of `prod`, and metrics that an idle trigger writes."""
+"""Number of metrics for the alarms of `prod`, and number of metrics that an idle trigger writes."""
 ALARM_METRIC_DOLLARS, METRIC_DOLLARS, SECRET_DOLLARS = 0.10, 0.30, 0.40
-"""Assumed monthly prices in all Regions (Source: CloudWatch and Secrets Manager price lists, not compared)."""
+"""Assumed monthly prices of an alarm metric, another metric and a secret in all Regions (Source: CloudWatch and Secrets
+Manager price lists, not compared)."""
 IDLE_LOG_DOLLARS = 0.01
-"""Monthly cost of an idle trigger's log lines."""
+"""Monthly cost of an idle trigger's log lines, in dollars."""
 STREAM_BATCH = 500
-"""Maximum number of changes per delivery."""
+"""Maximum number of changes per stream delivery."""
 _CHANGES = 3
-"""Changes per task: created, started, ended."""
+"""Number of changes per task: created, started and ended."""
 _MANY = 100
 """Quantities of at least this size are shown without a fraction."""
 
 
 @frozen
 class CostLine:
-    """A line of the bill.
+    """One line of the estimate.
 
     Attributes:
         part: the billed item.
         quantity: the billed quantity.
         unit: unit of the quantity.
-        dollars: cost of the total quantity.
+        dollars: cost of this quantity.
         note: additional explanation.
     """
 
@@ -249,7 +257,7 @@ class CostEstimate:
     """Monthly cost of a workload.
 
     Attributes:
-        lines: cost of the tasks by part.
+        lines: cost of the tasks, by billed item.
         idle: cost of the deployment without any task, excluding CloudWatch alarms, metrics and dashboard.
     """
 
@@ -259,21 +267,22 @@ class CostEstimate:
 
     @property
     def dollars(self) -> float:
-        """Cost per month, including the idle deployment."""
+        """Cost per month including the idle deployment, in dollars."""
         return self.idle + sum(line.dollars for line in self.lines)
 
     @property
     def per_million(self) -> float:
-        """Cost per million tasks, excluding the idle deployment."""
+        """Cost per million tasks without the idle deployment, in dollars."""
         return sum(line.dollars for line in self.lines) / (self.workload.tasks or 1) * MILLION
 
 
 THIN_TRAFFIC = Workload(MILLION)
-"""A million tasks per month in the default deployment, created singly, minutes before their distinct due times."""
+"""A million tasks per month in the default deployment. One request creates each task, minutes before the task's own due
+time."""
 RELAXED_TRAFFIC = replace(THIN_TRAFFIC, precision="relaxed")
 """`THIN_TRAFFIC` with precision `relaxed`."""
 FULL_BATCHES = Workload(MILLION, together=1_000, per_request=100)
-"""A million tasks per month, created in requests of a hundred tasks, with a thousand due at the same moment."""
+"""A million tasks per month. Each request creates a hundred tasks, and a thousand tasks are due at the same moment."""
 
 
 def estimate(workload: Workload) -> CostEstimate:
@@ -282,7 +291,7 @@ def estimate(workload: Workload) -> CostEstimate:
 
 
 def lines_of(workloads: Iterable[Workload]) -> list[CostLine]:
-    """Combined cost of workloads by part, without the idle deployment."""
+    """The combined cost of several workloads by billed item, without the idle deployment."""
     found: dict[str, CostLine] = {}
     for workload in workloads:
         prices = PRICES[workload.region]
@@ -298,26 +307,29 @@ def _together(one: CostLine, other: CostLine) -> CostLine:
 
 
 def idle_month(prices: Prices) -> float:
-    """Monthly cost without any task: ticks, polls of empty queues, schedules. Excludes durations and CloudWatch."""
+    """Monthly cost of ticks, polls of empty queues and schedules without any task.
+
+    Durations and CloudWatch are excluded.
+    """
     ticks = TICKS * (IDLE_TICK_WRITES * prices.write_unit + IDLE_TICK_READS * prices.read_unit)
     polls = POLLED_QUEUES * IDLE_POLLS * prices.queue_request
     return ticks + polls + IDLE_SCHEDULES * (prices.scheduler_invocation + prices.function_request)
 
 
 def watched_month() -> float:
-    """Monthly cost of the idle environment `prod`: alarms, metrics, logs, and the signing secret."""
+    """Monthly cost of alarms, metrics, logs and the signing secret in the idle environment `prod`."""
     return ALARM_METRICS * ALARM_METRIC_DOLLARS + IDLE_METRICS * METRIC_DOLLARS + IDLE_LOG_DOLLARS + SECRET_DOLLARS
 
 
 def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
-    """Cost of accepting, sending and running the tasks."""
+    """The cost of accepting, sending and running the tasks."""
     w = workload
     writes = w.tasks * (TASK_WRITES + RETRY_WRITES * w.retries + w.keys + w.heartbeats + w.extra_writes)
     yield CostLine("table writes", writes, "units", writes * prices.write_unit)
     reads = SWITCH_READS * w.batches + w.attempts * w.pulled
     yield CostLine("table reads", reads, "units", reads * prices.read_unit)
-    # Each delivery is received and deleted. Worker functions extend the visibility of each delivery, pull workers that
-    # of leased messages.
+    # Each delivery is received and deleted. A worker function also extends each delivery's visibility once, and a pull
+    # worker extends a leased message's visibility with each heartbeat.
     hidden = w.tasks * w.heartbeats if w.pulled else w.batches
     messages = w.sends + 2 * w.deliveries + hidden
     yield CostLine("queues", messages, "requests", messages * prices.queue_request)
@@ -337,7 +349,10 @@ def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
 
 
 def _tick_wait(workload: Workload) -> float:
-    """Average seconds that a tick waits for best moments: until the last but one, if evenly distributed."""
+    """Average seconds that a tick waits for best moments.
+
+    The tick waits until the second-to-last of evenly distributed moments.
+    """
     if not workload.is_aligned:
         return 0.0
     moments = workload.minute / workload.together
@@ -345,7 +360,7 @@ def _tick_wait(workload: Workload) -> float:
 
 
 def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
-    """Cost of publishing, counting, logging and tracing the changes."""
+    """The cost of publishing, counting, logging and tracing the tasks' changes."""
     deliveries = _stream_deliveries(workload)
     time = deliveries * BROADCAST_SECONDS * BROADCAST_MB / 1_024
     published = (
@@ -353,7 +368,7 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     )
     yield CostLine("change events", deliveries, "deliveries of the table's stream", published)
     if workload.has_summary:
-        # A delivery that spans several seconds occasionally contains changes of two minutes.
+        # A delivery that spans several seconds occasionally contains changes from two minutes.
         minutes = 1 + (workload.stream_seconds / MINUTE_SECONDS if deliveries < _alone(workload) else 0)
         units = SUMMARY_WRITES * minutes * deliveries + SUMMARY_CHANGE_WRITES * _CHANGES * workload.tasks
         counted = units * prices.write_unit + SUMMARY_READS * minutes * deliveries * prices.read_unit
@@ -364,7 +379,8 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     gigabytes = (written + workload.requests * ACCESS_LOG_BYTES) / 1e9
     yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
     if workload.has_traces:
-        # X-Ray samples the first request of each second, and 5 % of all others (Source: AWS X-Ray Developer Guide).
+        # X-Ray samples the first request of each second, and 5 % of the other requests (Source: AWS X-Ray Developer
+        # Guide).
         traces = sum(_sampled(each) for each in (workload.requests, workload.batches, deliveries))
         yield CostLine("traces", traces, "recorded", traces * prices.trace)
 
@@ -385,12 +401,12 @@ def _sampled(invocations: float) -> float:
 
 
 def _stream_deliveries(workload: Workload) -> float:
-    """Number of deliveries from a stream with one shard: one per change, or one per batching window."""
+    """Number of deliveries from a stream with one shard, which delivers once per change or once per batching window."""
     full = ceil(workload.tasks * _CHANGES / STREAM_BATCH)
     return max(min(_alone(workload), MONTH_SECONDS / workload.stream_seconds), full)
 
 
 def _alone(workload: Workload) -> float:
-    """Number of deliveries if tasks that are created or run at different times never share a delivery."""
+    """The number of deliveries if tasks that are created or run at different times never share a delivery."""
     runs = workload.tasks / workload.together
     return (workload.creations or runs) + runs * (1 if workload.seconds < workload.stream_seconds else 2)

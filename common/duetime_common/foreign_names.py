@@ -1,6 +1,6 @@
-"""Request field names of other schedulers and of early designs, for hints and for the reference.
+"""Request field names of other schedulers and of early designs, and what they mean in duetime.
 
-Imported only when a request has an unknown field.
+Hints in errors and the reference use these names. The API imports this module only when a request has an unknown field.
 
 Sources: the design's own field list; Celery 5.4 "Calling Tasks" and "Tasks"; EventBridge Scheduler API Reference,
 CreateSchedule; Temporal Python SDK 1.8 (`start_workflow`, `ScheduleSpec`, `RetryPolicy`); Airflow 2.10 (`DAG`,
@@ -27,8 +27,8 @@ class Meaning:
     """The meaning of a foreign name in duetime.
 
     Attributes:
-        fields: equivalent fields, most likely first; nested fields with a dot.
-        text: the hint if none of these fields is allowed at that place.
+        fields: equivalent fields, the most likely first; the path of a nested field contains a dot.
+        text: the hint if none of these fields is allowed in the place of the foreign name.
     """
 
     fields: tuple[str, ...] = ()
@@ -256,7 +256,7 @@ SYSTEMS: Mapping[str, Mapping[str, Meaning]] = {
     "Airflow": AIRFLOW,
     "QStash": QSTASH,
 }
-"""Names that duetime does not use, by system."""
+"""Names that duetime does not use, grouped by system."""
 _DUE_ALSO = _is("due_at", "start_at", "scheduled_at")
 USUAL: Mapping[str, Meaning] = {
     **dict.fromkeys(("at", "run_at", "scheduled_for", "schedule_at", "when", "execute_at", "time"), _DUE_ALSO),
@@ -294,7 +294,8 @@ USUAL: Mapping[str, Meaning] = {
     **dict.fromkeys(("from", "since", "due_from"), _is("due_after", "scheduled_after")),
     **dict.fromkeys(("to", "until", "due_to"), _is("due_before", "scheduled_before")),
 }
-"""Common names that belong to no particular system: suggested only if a duetime field fits."""
+"""Common names that are not specific to one system. Each leads to a hint only if the request allows an equivalent
+field."""
 
 
 def plain_name(name: str) -> str:
@@ -303,7 +304,7 @@ def plain_name(name: str) -> str:
 
 
 def meanings_of(plain: str) -> Sequence[Meaning]:
-    """The meanings of a name in plain form, one for each system."""
+    """The meanings of a name that `plain_name` returned, one for each system that uses the name."""
     return _by_plain_name().get(plain, ())
 
 

@@ -1,7 +1,7 @@
-"""Frozen dataclasses that are cheap to define: each cold start defines about two hundred.
+"""Defines frozen dataclasses quickly, because each cold start defines about two hundred of them.
 
 For each class, `dataclass(frozen=True, slots=True)` compiles six methods, which takes a third of a cold start. This
-module compiles only `__init__`, which writes to the slots directly, in half the time.
+module compiles only `__init__`, which writes to the slots directly, and needs half the time.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def frozen(*, kw_only: bool = False, order: bool = False) -> Callable[[type[C]],
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: Any = None, /, *, kw_only: bool = False, order: bool = False) -> Any:
-    """Make a class a dataclass with slots whose fields cannot be assigned; equal fields make equal instances.
+    """Make a class a frozen dataclass with slots. Instances with equal fields are equal.
 
-    `fields`, `replace`, `asdict`, `match`, `copy` and `pickle` work as for every dataclass. Methods that the class
+    `fields`, `replace`, `asdict`, `match`, `copy` and `pickle` work as with every dataclass. Methods that the class
     defines are kept.
 
     Args:
@@ -90,7 +90,7 @@ def _init(cls: Any) -> Callable[..., None]:  # noqa: ANN401 - any class
     text = "\n".join([f"def __init__({', '.join(parameters)}):", *(lines or ["    pass"])])
     exec(text, names)  # noqa: S102 - as in `dataclasses`: the text has only names of fields
     init: Callable[..., None] = names["__init__"]
-    # Errors about arguments show this name.
+    # Python shows this name in errors about arguments.
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     return init
 

@@ -1,6 +1,6 @@
-"""Rules for a graph of tasks, which the API and the client share: node names, dependencies, cycles.
+"""Checks the node names, dependencies and cycles of a task graph. The API and the client share these rules.
 
-Faults name the node or the path of a cycle. Run time is linear in nodes and edges.
+A fault names the node or the path of the cycle. The run time is linear in the number of nodes and edges.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class GraphNode(Protocol):
 
 @frozen
 class GraphFault:
-    """A fault of a graph.
+    """A fault in a graph.
 
     Attributes:
         field: path of the fault in the request.
@@ -48,7 +48,7 @@ class GraphFault:
 
 
 def graph_faults(nodes: Sequence[GraphNode], outputs: Sequence[str] = ()) -> Iterator[GraphFault]:
-    """The faults in a graph, except cycles: sizes, names, dependencies, inputs and outputs."""
+    """Yield the faults in a graph's size, names, dependencies, inputs and outputs; `cycle_fault` finds cycles."""
     if not 1 <= len(nodes) <= MAX_NODES:
         yield GraphFault("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}", "out_of_range")
     if (edges := sum(len(node.depends_on) for node in nodes)) > MAX_EDGES:
@@ -89,7 +89,7 @@ def _reference_faults(
 
 
 def cycle_fault(parents: Mapping[str, Sequence[str]]) -> GraphFault | None:
-    """A cycle in a graph without other faults; `None` for no cycle.
+    """The fault for a cycle in a graph without other faults; `None` if there is no cycle.
 
     Args:
         parents: names of the parents of each node.
@@ -99,14 +99,14 @@ def cycle_fault(parents: Mapping[str, Sequence[str]]) -> GraphFault | None:
 
 
 def _cycle_in(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The nodes of a cycle, each followed by a node that depends on it; empty for no cycle.
+    """The nodes of a cycle, each followed by a node that depends on it; empty if there is no cycle.
 
     The result is deterministic: the cycle starts with the node that comes first in the graph.
     """
     left = _without_order(parents)
     if not left:
         return ()
-    # Every node that is left has a parent that is left, so following parents must lead to a visited node.
+    # Every node in `left` has a parent in `left`, so following parents must lead to a visited node.
     key = next(iter(left))
     walked: dict[str, int] = {}
     while key not in walked:
@@ -119,7 +119,7 @@ def _cycle_in(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _without_order(parents: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
-    """The nodes, in the given order, that no topological order can contain."""
+    """The nodes on a cycle or downstream of a cycle, in the given order."""
     open_parents = {key: len(names) for key, names in parents.items()}
     children: dict[str, list[str]] = {key: [] for key in parents}
     for key, names in parents.items():
@@ -141,7 +141,7 @@ def _short(name: str) -> str:
 
 
 def _shown(cycle: Sequence[str]) -> str:
-    """Formats a cycle: `a -> b -> c -> a`; the middle of a long cycle is left out."""
+    """Formats a cycle as `a -> b -> c -> a`, without the middle of a long cycle."""
     path = [*cycle, cycle[0]]
     hidden = len(path) - 2 * _SHOWN_AT_EACH_END
     if hidden > 1:

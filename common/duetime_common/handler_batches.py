@@ -1,4 +1,4 @@
-"""Batch handlers: one function call for several tasks of a type, each with its own outcome."""
+"""Defines batch handlers, which process several tasks of a type in one call and give each task its own outcome."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ P = TypeVar("P")
 
 @frozen
 class Batch:
-    """How tasks of a type are batched into calls of a handler.
+    """Defines how tasks of a type are batched into calls of a handler.
 
     Attributes:
         max_size: maximum number of tasks in one call, 1 to 1 000. A worker cannot pass more tasks than it holds: a
             worker function holds the tasks of one queue delivery, and a pull worker holds as many tasks as its
             `concurrency`.
-        max_wait_seconds: how long the first task may wait for other tasks, 0 to 60 seconds. The wait counts towards the
-            task's timeout, and uses at most half of it. A worker function does not wait if no other task could still
+        max_wait_seconds: how long the first task may wait for others, 0 to 60. The wait counts towards the task's
+            timeout, and uses at most half of the timeout. A worker function does not wait if no other task could still
             join.
-        key: a function of the payload, or the name of a payload field: only tasks with the same key share a call;
+        key: a function of the payload, or the name of a payload field. Only tasks with the same key share a call;
             `None` lets all tasks share calls.
 
     Raises:
@@ -44,14 +44,14 @@ class Batch:
     key: Callable[[Any], Hashable] | str | None = None
 
     def __post_init__(self) -> None:
-        """Check the values, which users write."""
+        """Check the values, because users write them."""
         if isinstance(self.max_size, bool) or not isinstance(self.max_size, int):
             raise TypeError(f"max_size takes a whole number, not {self.max_size!r}")
         if not 1 <= self.max_size <= MAX_HANDLER_BATCH:
             raise ValueError(f"max_size takes 1 to {MAX_HANDLER_BATCH}, not {self.max_size}")
         if isinstance(self.max_wait_seconds, bool) or not isinstance(self.max_wait_seconds, int | float):
             raise TypeError(f"max_wait_seconds takes a number of seconds, not {self.max_wait_seconds!r}")
-        # Written so that NaN fails the comparison, too.
+        # This comparison also rejects NaN.
         if not 0 <= self.max_wait_seconds <= MAX_HANDLER_BATCH_WAIT_SECONDS:
             raise ValueError(
                 f"max_wait_seconds takes 0 to {MAX_HANDLER_BATCH_WAIT_SECONDS}, not {self.max_wait_seconds}"
@@ -60,7 +60,7 @@ class Batch:
             raise TypeError(f"key takes a function of the payload, or the name of a field, not {self.key!r}")
 
     def key_of(self, payload: Any) -> Hashable:  # noqa: ANN401 - any payload
-        """The key of a payload.
+        """Return the batch key of a payload.
 
         Raises:
             Exception: the key function raises an exception, or the payload has no such field.
@@ -92,7 +92,7 @@ class BatchItem(Generic[C, P]):
     Attributes:
         context: the context of the task's attempt.
         payload: the task's payload.
-        error: the error passed to `fail`; `None` for none.
+        error: the error passed to `fail`; `None` if `fail` was not called.
     """
 
     __slots__ = ("context", "error", "payload")
@@ -103,7 +103,9 @@ class BatchItem(Generic[C, P]):
         self.error: BaseException | None = None
 
     def fail(self, error: BaseException) -> None:
-        """Fail only this task's attempt, as if its handler had raised the error; the last call counts.
+        """Fail only this task's attempt, as if its handler had raised the error.
+
+        If called repeatedly, the last error counts.
 
         Raises:
             TypeError: `error` is not an exception.
@@ -133,7 +135,7 @@ def batch_outcomes(items: Sequence[BatchItem[Any, Any]], returned: object) -> li
 
 
 def _is_error(value: object) -> bool:
-    # Uses the real class: an object's `__class__` may return anything.
+    # `type` returns the real class; an object's `__class__` may return anything.
     return issubclass(type(value), BaseException)
 
 

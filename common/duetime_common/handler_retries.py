@@ -1,4 +1,4 @@
-"""A handler's retry rules: which exceptions are retried, and when."""
+"""Lets handlers decide which exceptions are retried, and when."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from duetime_common.limits import MAX_RETRY_WAIT_SECONDS
 
 Classes = tuple[type[BaseException], ...]
 HANDLER_DEFINITION = "_duetime_definition"
-"""Attribute of a handler class with its task type, which the client uses to create tasks for the handler."""
+"""Attribute of a handler class that contains the handler's task type, so that the client can create tasks for the
+handler."""
 
 
 class RetryIn(Exception):
-    """Raise this to fail the attempt and start the next one after a given time instead of the retry policy's wait.
+    """Raise this to fail the attempt and start the next attempt after the given time.
 
-    The attempt counts: `max_attempts` and `max_duration_seconds` of the retry policy apply.
+    The retry policy's wait is ignored.
+
+    The failed attempt counts, so the retry policy's `max_attempts` and `max_duration_seconds` apply.
 
     Args:
         seconds: More than 0 and at most 86 400, the longest wait of a retry policy.
@@ -32,7 +35,7 @@ class RetryIn(Exception):
 def _checked(seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise TypeError(f"RetryIn takes a number of seconds, not {seconds!r}")
-    # A comparison that NaN fails, too.
+    # This comparison also rejects NaN.
     if not 0 < seconds <= MAX_RETRY_WAIT_SECONDS:
         raise ValueError(f"RetryIn takes more than 0 and at most {MAX_RETRY_WAIT_SECONDS} seconds, not {seconds!r}")
     return seconds
@@ -55,7 +58,7 @@ def _is_any(error: BaseException, classes: Classes) -> bool:
 
 
 def requested_wait(error: BaseException) -> float | None:
-    """The seconds of a `RetryIn`; `None` for other exceptions, and if a subclass lacks valid seconds."""
+    """The seconds of a `RetryIn`; `None` for other exceptions, and for a subclass without valid seconds."""
     if not _is_any(error, (RetryIn,)):
         return None
     try:
@@ -66,7 +69,7 @@ def requested_wait(error: BaseException) -> float | None:
 
 @frozen
 class RetryRule:
-    """Which of a handler's exceptions are retried; by default all. `RetryIn` is always retried.
+    """Defines which exceptions of a handler are retried. By default, all exceptions are retried; `RetryIn` always is.
 
     Attributes:
         retry_on: only these exceptions and their subclasses are retried; `None` for all.
@@ -80,13 +83,13 @@ class RetryRule:
     no_retry_on: Classes = ()
 
     def __post_init__(self) -> None:
-        """Check the values, which users write."""
+        """Check the values, because users write them."""
         if self.retry_on is not None:
             _check_classes("retry_on", self.retry_on)
         _check_classes("no_retry_on", self.no_retry_on)
 
     def allows(self, error: BaseException) -> bool:
-        """Whether the attempt that raised an exception may be retried."""
+        """Whether an attempt that raised this exception may be retried."""
         if _is_any(error, (RetryIn,)):
             return True
         if _is_any(error, self.no_retry_on):

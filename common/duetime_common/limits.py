@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 MAX_BODY_BYTES = 5_242_880
-"""Size of a request body, in bytes. API Gateway passes on 10 MB, Lambda accepts 6 MB (Source: AWS Lambda quotas)."""
+"""Maximum size of a request body, in bytes. API Gateway passes on up to 10 MB, but Lambda accepts only 6 MB (Source:
+AWS Lambda quotas)."""
 MAX_PAYLOAD_BYTES = 1_048_576
-"""Size of a payload's JSON, in bytes of UTF-8, or of a binary payload; an uploaded payload can be larger."""
+"""Maximum size of a binary payload or of a payload's JSON in UTF-8, in bytes. An uploaded payload can be larger."""
 MAX_UPLOAD_BYTES = 5_000_000
-"""Size of an uploaded payload, in bytes: its text form must fit into one Lambda invocation of 6 MB (Source: AWS Lambda
-quotas)."""
+"""Maximum size of an uploaded payload, in bytes. The payload's text form must fit into one Lambda invocation of 6 MB
+(Source: AWS Lambda quotas)."""
 MAX_UPLOAD_ID_LENGTH = 64
-"""Characters of an upload's id."""
+"""Maximum length of an upload's id, in characters."""
 MAX_JSON_DEPTH = 64
-"""Levels of nesting in a request's JSON."""
+"""Maximum number of nesting levels in a request's JSON."""
 MAX_RESULT_BYTES = 262_144
-"""Size of a result's JSON, in bytes of UTF-8; a larger result fails the attempt."""
+"""Maximum size of a result's JSON in UTF-8, in bytes. A larger result fails the attempt."""
 MAX_BATCH = 100
-"""Tasks in one `POST /v1/tasks/batch`, and ids in one `GET /v1/tasks?ids=`."""
+"""Maximum number of tasks in one `POST /v1/tasks/batch`, or ids in one `GET /v1/tasks?ids=`."""
 MAX_PAGE = 100
-"""Tasks on one page of a list."""
+"""Maximum number of tasks on one page of a list."""
 MAX_CHECKPOINT_BYTES = 4_096
-"""Size of an attempt's checkpoint, in bytes of JSON."""
+"""Maximum size of an attempt's checkpoint, in bytes of JSON."""
 MAX_STEPS = 100
-"""Steps of one phase of a task's handler, as in `context.step`."""
+"""Maximum number of steps (`context.step`) in one phase of a task's handler."""
 MAX_STEP_NAME_LENGTH = 64
 MAX_STEP_RESULT_BYTES = 32_768
-"""Size of a step's result, in bytes of JSON. The results of all steps fit into one response."""
+"""Maximum size of a step's result, in bytes of JSON. The results of all steps fit into one response."""
 MAX_NODES = 10_000
-"""Nodes of one topology, including nodes of its sub-topologies."""
+"""Maximum number of nodes in one topology, including the nodes of its sub-topologies."""
 MAX_EDGES = 50_000
-"""Dependencies among the nodes of one topology; each is a separate write."""
+"""Maximum number of dependencies among the nodes of one topology. Each dependency is a separate write."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_CONDITION_LENGTH = 1_000
-"""Length of a condition on a node or a signal."""
+"""Maximum length of a condition on a node or a signal, in characters."""
 MAX_ERROR_MESSAGE_LENGTH = 256
-"""Characters of a stored error message; a longer message is truncated."""
+"""Maximum length of a stored error message, in characters. A longer message is truncated."""
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_TRACEBACK_LENGTH = 4_000
-"""Characters at the end of a stored traceback, or fewer if they do not compress to `MAX_TRACEBACK_BYTES`."""
+"""Maximum length of a stored traceback, in characters. The end of a longer traceback is stored, and less of it if it
+does not compress to `MAX_TRACEBACK_BYTES`."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_ENCRYPTED_TEXT_LENGTH = 512
-"""Characters of a stored error or progress message that a codec has encrypted."""
+"""Maximum length of a stored error or progress message that a codec has encrypted, in characters."""
 MAX_HANDLER_BATCH = 1_000
-"""Largest `max_size` of a batch handler, and of an HTTP target's `batch`."""
+"""Largest `max_size` of a batch handler or an HTTP target's `batch`."""
 MAX_HANDLER_BATCH_WAIT_SECONDS = 60
 """Largest `max_wait_seconds` of a batch."""
 DEFAULT_BATCH_SIZE = 100
@@ -50,4 +52,4 @@ DEFAULT_BATCH_SIZE = 100
 DEFAULT_BATCH_WAIT_SECONDS = 1.0
 """Default `max_wait_seconds` of a batch."""
 MAX_RETRY_WAIT_SECONDS = 86_400
-"""Longest wait between two attempts in a retry policy, and longest wait that a handler can request."""
+"""Longest wait between two attempts in seconds, whether set in a retry policy or requested by a handler."""

@@ -1,4 +1,4 @@
-"""Task options as typed dictionaries, as in API requests."""
+"""Typed dictionaries for task options, with the same fields as in API requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class RetryPolicy(TypedDict, total=False):
-    """How often a failed task is retried, and the wait before each retry."""
+    """How often a failed task is retried, and how long to wait before each retry."""
 
     max_attempts: int
     initial_seconds: float
@@ -19,7 +19,7 @@ class RetryPolicy(TypedDict, total=False):
 class LockSpec(TypedDict):
     """A named resource that at most `max_holders` tasks hold, in all phases (`task`) or only in `run`.
 
-    `shared` tasks hold the lock together; an `exclusive` task excludes all `shared` tasks.
+    `shared` tasks can hold the lock at the same time; an `exclusive` task excludes all shared tasks.
     """
 
     key: str
@@ -30,7 +30,7 @@ class LockSpec(TypedDict):
 
 
 class RateSpec(TypedDict):
-    """Rate limit for attempts of all tasks with the same key: `limit` per `per_seconds`, plus `burst` at once."""
+    """Rate limit for all tasks with the same key: `limit` attempts per `per_seconds`, plus `burst` attempts at once."""
 
     key: str
     limit: int
@@ -52,7 +52,7 @@ class UniqueKey(TypedDict):
 class OrderedKey(TypedDict):
     """Runs tasks with the same key one after another, in creation order.
 
-    After a final failure, the next task runs (`continue`), or waits until the failed task is retried or deleted
+    After a final failure, the next task runs (`continue`) or waits until the failed task is retried or deleted
     (`stop`).
     """
 
@@ -73,7 +73,7 @@ class NotifyOn(TypedDict, total=False):
 
 
 class TypeOptions(TypedDict, total=False):
-    """Task options that can have type defaults; `None` disables the handler's default."""
+    """Task options that can have defaults per task type; `None` disables the handler's default."""
 
     priority: Literal["high", "normal", "low"] | None
     retry: RetryPolicy | None

@@ -1,9 +1,9 @@
-"""Binary payloads in JSON, and codecs, which encrypt users' data before it leaves their process.
+"""Represents binary payloads in JSON, and defines codecs, which encrypt data before the data leaves the user's process.
 
 Bytes with a content type are `{"$binary": {"base64": "…", "content_type": "…"}}`. An encrypted value is such a payload
 with the content type `ENCRYPTED`, whose bytes are the encrypted JSON text. An encrypted text, such as an error message,
-is `$encrypted:` followed by the base64 of the text's encrypted JSON. duetime stores both and passes them on, but cannot
-read them.
+is `$encrypted:` followed by the base64 of the text's encrypted JSON. duetime stores and passes on encrypted values and
+texts, but cannot read them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 from duetime_common.limits import MAX_ENCRYPTED_TEXT_LENGTH
 
 BINARY = "$binary"
-"""Name of the only field in a JSON object that stands for bytes."""
+"""Name of the only field in a JSON object that represents bytes."""
 BASE64, CONTENT_TYPE = "base64", "content_type"
 OCTET_STREAM = "application/octet-stream"
 CONTENT_TYPE_PATTERN = r"^[a-zA-Z0-9_.+-]+/[a-zA-Z0-9_.+-]+( ?; ?[a-zA-Z0-9_-]+=[a-zA-Z0-9_.:+-]+)*$"
@@ -40,25 +40,25 @@ class Binary(bytes):
         made.content_type = content_type
         return made
 
-    def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # its constructor takes one more
-        """The constructor arguments, for copies and pickles."""
+    def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # `bytes` takes one argument less
+        """The constructor arguments for copying and unpickling."""
         return bytes(self), self.content_type
 
 
 def json_of_bytes(data: bytes) -> dict[str, dict[str, str]]:
-    """Bytes as JSON, with the content type of a `Binary`, by default `application/octet-stream`."""
+    """Bytes as JSON, with the content type of a `Binary` or, for plain bytes, `application/octet-stream`."""
     content_type = data.content_type if isinstance(data, Binary) else OCTET_STREAM
     return {BINARY: {BASE64: base64.b64encode(data).decode(), CONTENT_TYPE: content_type}}
 
 
 def value_of(payload: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A payload as handlers receive it: JSON that stands for bytes becomes bytes, all other JSON is unchanged."""
+    """A payload as handlers receive it: JSON that represents bytes becomes bytes, and all other JSON is unchanged."""
     match payload:
         case {"$binary": {"base64": str(text), "content_type": str(content_type)}} if len(payload) == 1:
             try:
                 return Binary(base64.b64decode(text, validate=True), content_type)
             except binascii.Error:
-                # Such a payload does not come from a creation, which validates base64.
+                # This payload was not in a creation request, because creations validate base64.
                 return payload
     return payload
 
@@ -74,7 +74,7 @@ def value_in(payload: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def binary_in(payload: bytes) -> Binary | None:
-    """The bytes that a stored payload stands for; `None` for any other JSON."""
+    """The bytes that a stored payload represents; `None` if the payload does not represent bytes."""
     if not payload.startswith(_START):
         return None
     value = value_in(payload)
@@ -91,7 +91,7 @@ _NOT_ENCRYPTED = "the text could not be encrypted"
 
 
 class PayloadCodec(Protocol):
-    """Encrypts and decrypts bytes, like `cryptography.fernet.Fernet`, whose two methods are named differently."""
+    """Encrypts and decrypts bytes, like `cryptography.fernet.Fernet`, whose methods have other names."""
 
     def encode(self, data: bytes, /) -> bytes:
         """Encrypt bytes."""
@@ -103,7 +103,7 @@ class PayloadCodec(Protocol):
 
 
 class CodecMissing(ValueError):
-    """A value is encrypted, and the process has no codec to decrypt it."""
+    """A value is encrypted, but the process has no codec to decrypt it."""
 
     def __init__(self) -> None:
         super().__init__("the task's payload, checkpoint or step is encrypted, and no codec is set to decrypt it")
@@ -116,7 +116,7 @@ def is_encrypted(value: object) -> bool:
 
 
 def encrypted(codec: PayloadCodec, value: object) -> Binary:
-    """A value (JSON or bytes) as encrypted bytes.
+    """Encrypt a value, which is JSON or bytes.
 
     Raises:
         TypeError, ValueError: The value is not JSON.
@@ -127,10 +127,10 @@ def encrypted(codec: PayloadCodec, value: object) -> Binary:
 
 
 def decrypted(codec: PayloadCodec | None, value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A value after decryption; an unencrypted value is unchanged.
+    """Decrypt a value. An unencrypted value is returned unchanged.
 
     Raises:
-        CodecMissing: The value is encrypted, and there is no codec.
+        CodecMissing: The value is encrypted, but there is no codec.
     """
     if not is_encrypted(value):
         return value
@@ -140,14 +140,14 @@ def decrypted(codec: PayloadCodec | None, value: Any) -> Any:  # noqa: ANN401 - 
 
 
 def encrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
-    """The JSON text of the encrypted value; unchanged for `null`, and without a codec."""
+    """Encrypt a value's JSON text; `null` is unchanged, and so is any text if there is no codec."""
     if codec is None or data == b"null":
         return data
     return json.dumps(json_of_bytes(Binary(codec.encode(data), ENCRYPTED)), separators=(",", ":")).encode()
 
 
 def decrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
-    """A stored value's JSON text after decryption; an unencrypted value is unchanged.
+    """Decrypt a stored value's JSON text. An unencrypted value is returned unchanged.
 
     Raises:
         CodecMissing: The value is encrypted, and there is no codec.
@@ -168,7 +168,7 @@ def is_encrypted_text(text: str) -> bool:
 def encrypted_text(
     codec: PayloadCodec | None, text: str, most: int = MAX_ENCRYPTED_TEXT_LENGTH, *, keeps_end: bool = False
 ) -> str:
-    """Encrypt a text; an empty text is unchanged, as is any text without a codec. Never raises.
+    """Encrypt a text. An empty text is unchanged, and so is any text if there is no codec. This function never raises.
 
     Args:
         codec: the codec; `None` for none.
@@ -183,7 +183,7 @@ def encrypted_text(
         part = text if length == len(text) else f"{_CUT} {text[-length:]}" if keeps_end else f"{text[:length]} {_CUT}"
         try:
             data = codec.encode(json.dumps(part, ensure_ascii=False).encode("utf-8", "backslashreplace"))
-        except Exception:  # noqa: BLE001 - a codec may raise what it likes, and the text must not be stored as it is
+        except Exception:  # noqa: BLE001 - a codec may raise any error, and the text must not be stored unencrypted
             break
         found = ENCRYPTED_TEXT + base64.b64encode(data).decode()
         if len(found) <= most:
@@ -193,24 +193,24 @@ def encrypted_text(
 
 
 def decrypted_text(codec: PayloadCodec, text: str) -> str:
-    """A text with all encrypted texts in it decrypted, except those with another key."""
+    """Decrypt all encrypted texts within a text, except texts that were encrypted with another key."""
 
     def plain(found: re.Match[str]) -> str:
         try:
             return str(json.loads(codec.decode(base64.b64decode(found[1], validate=True))))
-        except Exception:  # noqa: BLE001 - a codec may raise what it likes, and the rest of the response is readable
+        except Exception:  # noqa: BLE001 - a codec may raise any error, and the rest of the response is readable
             return found[0]
 
     return _TEXTS.sub(plain, text) if ENCRYPTED_TEXT in text else text
 
 
 def hidden_text(text: str) -> str:
-    """A text for people without the codec, with `[encrypted]` in place of each encrypted text."""
+    """The text shown to people without the codec, with `[encrypted]` in place of each encrypted text."""
     return _TEXTS.sub("[encrypted]", text)
 
 
 def decrypted_within(codec: PayloadCodec, document: Any) -> Any:  # noqa: ANN401 - any JSON
-    """JSON in which all encrypted values and texts, at any depth, are decrypted."""
+    """Decrypt all encrypted values and texts in JSON, at any depth."""
     if is_encrypted(document):
         found = decrypted(codec, document)
         return json_of_bytes(found) if isinstance(found, bytes) else found

@@ -1,6 +1,6 @@
 """Converts payloads and results from and to pydantic models and dataclasses.
 
-Pydantic, which parses both, is imported on first use.
+Both are parsed by pydantic, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def from_json(model: type[M], document: object) -> M:
     try:
         return _adapter(model).validate_json(json.dumps(document))
     except ValidationError as error:
-        # Not `from error`, whose message quotes values.
+        # This is not `from error`, because the message of `error` quotes values.
         raise ValueError(_faults(model, error)) from None
 
 
 def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
-    """Encode a value as JSON from which an equal value can be parsed; bytes are unchanged.
+    """Encode a value as JSON from which an equal value can be parsed. Bytes are unchanged.
 
     Raises:
         ValueError: The JSON cannot be parsed again. The message names the fields, and quotes no values.
@@ -61,7 +61,7 @@ def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
 
 
 def schema_of(model: type) -> str | None:
-    """The JSON Schema of a class as JSON text; `None` for none, as for bytes or a field of arbitrary type."""
+    """The JSON Schema of a class as JSON text; `None` for classes without a schema, such as `bytes`."""
     if _is_bytes(model):
         return None
     from pydantic.errors import PydanticInvalidForJsonSchema  # noqa: PLC0415 - as above
@@ -73,15 +73,15 @@ def schema_of(model: type) -> str | None:
 
 
 def plain(value: object) -> object:
-    """A pydantic model or a dataclass as JSON; any other value unchanged.
+    """Convert a pydantic model or a dataclass to JSON; any other value is unchanged.
 
     Raises:
         ValueError: Two keys would be equal in JSON.
     """
     model = type(value)
     if _is_model(model):
-        # The text contains both of two keys that are equal in JSON, such as 1 and "1"; the document has only the last
-        # one.
+        # If two keys are equal in JSON, such as 1 and "1", the text contains both keys, but the document only the last
+        # key.
         json.loads(_adapter(model).dump_json(value), object_pairs_hook=_checked)
         return _adapter(model).dump_python(value, mode="json")
     return value

@@ -1,4 +1,4 @@
-"""The price table: assumed AWS prices in three regions. All cost calculations use these figures.
+"""The price table, which contains assumed AWS prices in three regions. All cost calculations use these figures.
 
 The figures are public on-demand list prices without free tiers, volume tiers, savings plans or taxes. Only the prices
 of DynamoDB and HTTP APIs in us-east-1 were compared with a published list; all other prices are assumptions. Check your
@@ -23,7 +23,7 @@ WORKER_MB = 512
 
 @frozen
 class Prices:
-    """Price per unit, in dollars.
+    """Prices per unit in one region, in dollars.
 
     Attributes:
         write_unit, read_unit: DynamoDB, on demand.

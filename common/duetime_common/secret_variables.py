@@ -1,4 +1,4 @@
-"""Environment variables with the values of handler secrets, for processes outside AWS."""
+"""Names the environment variables that contain the values of handler secrets in processes outside AWS."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class SecretMissing(LookupError):
 
 
 def variable_of(name: str) -> str:
-    """The environment variable with a secret's value in a process outside AWS: `DUETIME_SECRET_STRIPE`."""
+    """The environment variable with a secret's value in a process outside AWS, such as `DUETIME_SECRET_STRIPE`."""
     return f"{VARIABLE_PREFIX}{re.sub('[^A-Z0-9]', '_', name.upper())}"

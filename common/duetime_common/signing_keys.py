@@ -1,9 +1,9 @@
-"""The deployment's keys for signing HTTP calls, as stored in Secrets Manager, and their rotation.
+"""Stores the deployment's keys for signing HTTP calls in Secrets Manager's format, and rotates them.
 
 Each owner's secret is derived from the deployment's key, the owner, and two numbers: how often the owner's secret was
-rotated under this key, and how many scheduled rotation periods have passed since. So no owner's secret is stored, and
-a scheduled rotation needs no process. Two secrets are active at any time: the current one, and the one before the last
-rotation of any kind.
+rotated under this key, and how many scheduled rotation periods have passed since that rotation. Therefore, owners'
+secrets are not stored, and a scheduled rotation needs no process. Two secrets are active at any time: the current
+secret, and the secret before the last scheduled or manual rotation.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 DAY_MS = 86_400_000
 MOST_SECRET_BYTES = 65_536
-"""Source: AWS Secrets Manager quotas, "Secret value size"."""
+"""Maximum size of a secret, in bytes (Source: AWS Secrets Manager quotas, "Secret value size")."""
 _LIVE_KEYS = 2
 
 
 class SigningKeysFull(Exception):
-    """Too many owners' secrets were rotated individually to fit into the deployment's secret."""
+    """The deployment's secret is too small for the number of individual rotations of owners' secrets."""
 
     def __init__(self) -> None:
         super().__init__("too many owners were rotated one by one; rotate the secrets of all owners")
@@ -37,7 +37,7 @@ class SecretVersion:
     Attributes:
         key: the deployment's key, in base64.
         turn: how often the owner's secret was rotated under this key.
-        period: how many scheduled rotation periods have passed since.
+        period: how many scheduled rotation periods have passed since the last of these rotations.
     """
 
     key: str
@@ -47,13 +47,14 @@ class SecretVersion:
 
 @frozen
 class SigningKey:
-    """A key of the deployment.
+    """A signing key of the deployment.
 
     Attributes:
         key: 24 to 64 random bytes in base64.
         since: when the key became current, in milliseconds since 1970; 0 if unknown.
-        days: days from one scheduled rotation to the next; 0 for none.
-        owners: when individual owners' secrets were rotated under this key, in milliseconds since 1970, in order.
+        days: days from one scheduled rotation to the next; 0 if no rotations are scheduled.
+        owners: for each owner, the times at which the owner's secret was rotated under this key, in milliseconds since
+            1970, in order.
     """
 
     key: str
@@ -62,27 +63,27 @@ class SigningKey:
     owners: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def starts(self, owner: str) -> tuple[int, ...]:
-        """When each turn of an owner began."""
+        """When each turn of an owner began, in milliseconds since 1970."""
         return (self.since, *self.owners.get(owner, ()))
 
     def version(self, turn: int, since: int, at: int) -> SecretVersion:
-        """The version that is current at a time within a turn that began at `since`."""
+        """The version that is current at the time `at`, in a turn that began at `since`."""
         length = self.days * DAY_MS
         return SecretVersion(self.key, turn, max(0, at - since) // length if length else 0)
 
 
 @frozen
 class SigningKeys:
-    """A deployment's keys: the current key first, then the previous key."""
+    """A deployment's signing keys: the current key, followed by the previous key."""
 
     keys: tuple[SigningKey, ...]
 
     @classmethod
     def parse(cls, text: str) -> SigningKeys:
-        """Keys from the stored text: JSON, or the bare key that CloudFormation generates.
+        """Parse the stored text, which is JSON or the bare key that CloudFormation generates.
 
         Raises:
-            ValueError: the text is neither.
+            ValueError: the text has neither form.
         """
         if not text.startswith("{"):
             return cls((SigningKey(text.removeprefix("whsec_")),))
@@ -115,7 +116,7 @@ class SigningKeys:
         return text
 
     def live(self, owner: str, now: int) -> tuple[SecretVersion, ...]:
-        """The versions of an owner's secret that sign at a given time: the current one, and the previous one if any.
+        """The versions of an owner's secret that sign at a given time: the current version, and any previous version.
 
         Args:
             owner: the owner.
@@ -125,11 +126,11 @@ class SigningKeys:
         current = key.version(turn, since, now)
         if current.period:
             return current, replace(current, period=current.period - 1)
-        # The version at the last moment before this turn.
+        # The second version is the one that was current at the last moment before this turn.
         return (current, *(one.version(number, began, since - 1) for one, number, began in older[:1]))
 
     def rotates_at(self, owner: str, now: int) -> int | None:
-        """When the next scheduled rotation replaces an owner's secret, in milliseconds; `None` without a schedule."""
+        """When a scheduled rotation next replaces an owner's secret, in milliseconds; `None` without a schedule."""
         key, turn, since = next(self._turns(owner))
         return since + (key.version(turn, since, now).period + 1) * key.days * DAY_MS if key.days else None
 
@@ -139,7 +140,7 @@ class SigningKeys:
         Args:
             key: the new key, in base64.
             now: the time, in milliseconds since 1970.
-            days: days between scheduled rotations, from now on; 0 for none; `None` for no change.
+            days: days between scheduled rotations, from now on; 0 turns them off, `None` keeps the current number.
         """
         new = SigningKey(key, now, self.keys[0].days if days is None else days)
         return SigningKeys((new, *self.keys[: _LIVE_KEYS - 1]))
@@ -151,7 +152,7 @@ class SigningKeys:
         return SigningKeys((replace(current, owners=owners), *older))
 
     def _turns(self, owner: str) -> Iterator[tuple[SigningKey, int, int]]:
-        """Key, number and beginning of each turn of an owner, the newest first."""
+        """Yield the key, number and beginning of each turn of an owner, the newest turn first."""
         for key in self.keys:
             for turn, since in reversed([*enumerate(key.starts(owner))]):
                 yield key, turn, since

@@ -1,4 +1,4 @@
-"""A soft time limit: raises an exception in a late function, which can clean up before its attempt is ended."""
+"""Raises an exception in a function that runs too long, so that the function can clean up before its attempt ends."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class SoftTimeout(TimeoutError):
 
 
 class soft_timeout:  # noqa: N801 - used like a function
-    """Raise `SoftTimeout` in a block or function that does not end within some seconds.
+    """Raise `SoftTimeout` in a block or function that does not end within the given number of seconds.
 
         @handler("report", timeout_seconds=60)
         @soft_timeout(50)
         def make_report(context, payload): ...
 
     The exception is raised between two Python instructions, in the thread that entered the block. A call that waits
-    outside Python, such as `time.sleep` or a socket read, is not interrupted: give such a call its own timeout. In a
+    outside Python, such as `time.sleep` or a socket read, is not interrupted; give this call a timeout of its own. In a
     coroutine, use `asyncio.timeout`. An uncaught exception fails the attempt, which is retried like any other failed
     attempt.
 
@@ -46,13 +46,13 @@ class soft_timeout:  # noqa: N801 - used like a function
     def __init__(self, seconds: float) -> None:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise TypeError(f"soft_timeout takes a number of seconds, not {seconds!r}")
-        # Written so that NaN fails the comparison, too.
+        # This comparison also rejects NaN.
         if not seconds > 0:
             raise ValueError(f"soft_timeout takes more than 0 seconds, not {seconds!r}")
         self._seconds = seconds
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Limit each call of a function, which may run in several threads."""
+        """Limit each call of a function; calls may run in several threads."""
         if iscoroutinefunction(function):
             raise TypeError(
                 f"soft_timeout cannot limit a coroutine such as {function.__name__}: use asyncio.timeout in it"
@@ -81,7 +81,7 @@ class soft_timeout:  # noqa: N801 - used like a function
 
 
 class _Limit:
-    """The limit of one block."""
+    """The time limit of one block."""
 
     def __init__(self, thread: int) -> None:
         self._thread = thread
@@ -97,7 +97,7 @@ class _Limit:
                 _raise_in(self._thread, SoftTimeout)
 
     def end(self) -> None:
-        """End the limit with its block."""
+        """End the limit when its block ends."""
         with self._lock:
             self._has_ended = True
         if self._was_raised:
@@ -106,7 +106,7 @@ class _Limit:
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an exception in a thread; `None` withdraws a pending exception (Source: Python/C API docs)."""
+    """Raise an exception in a thread; `None` cancels a pending exception (Source: Python/C API docs)."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
     )

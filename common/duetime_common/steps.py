@@ -1,4 +1,4 @@
-"""Handler steps: functions that run once across all attempts of a task, because their results are stored.
+"""Runs a handler's steps: functions that run once across all attempts of a task, because their results are stored.
 
 Worker functions and pull workers use the same rules, but store results in different places.
 """
@@ -25,11 +25,11 @@ _NAME = re.compile(STEP_NAME_PATTERN.strip("^$"))
 RUN = "run"
 """The phase whose steps have the shortest keys, and whose results the other phases can read."""
 _STEP: ContextVar[tuple[str, str] | None] = ContextVar("duetime_step", default=None)
-"""Task id and idempotency key of the step that runs in this thread or coroutine."""
+"""The task id and the idempotency key of the step that runs in this thread or coroutine."""
 
 
 class StepKeeper(Protocol):
-    """Stores the results of one phase of an attempt, each as JSON text in UTF-8."""
+    """Stores the step results of one phase of an attempt. Each result is JSON text in UTF-8."""
 
     def load(self) -> Mapping[str, bytes]:
         """The stored results of the phase by step name."""
@@ -40,7 +40,7 @@ class StepKeeper(Protocol):
         ...
 
     def begin(self) -> Millis | None:
-        """The start time of a step; `None` if the attempt has lost its lease and the step must not start."""
+        """The start time of a step; `None` if the attempt has lost its lease, so that the step must not start."""
         ...
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
@@ -49,10 +49,10 @@ class StepKeeper(Protocol):
 
 
 class MemorySteps:
-    """Keeps step results in memory, for unit tests of a handler.
+    """Keeps step results in memory for a handler's unit tests.
 
     Args:
-        results: an earlier attempt's step results, by name; new results are added.
+        results: the step results of earlier attempts, by step name; new results are added.
     """
 
     def __init__(self, results: MutableMapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ class MemorySteps:
     load_run = load
 
     def begin(self) -> Millis | None:
-        """Does not advance."""
+        """Always return 0."""
         return 0
 
     def keep(self, name: str, result: bytes, _began: Millis) -> bytes:
@@ -82,7 +82,7 @@ class Steps:
         phase: name of the phase.
         keeper: stores the results.
         encode: encodes a result for storage; raises `ValueError` if the result is not JSON.
-        decode: returns the JSON of a stored result.
+        decode: converts a stored result to JSON text.
         invalid: creates the error for an invalid call of a step.
         lost: creates the error for an attempt that has lost its lease.
     """
@@ -110,7 +110,7 @@ class Steps:
         self._used: set[str] = set()
 
     def call(self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON, or a coroutine
-        """Run a step, or return its stored result; for a coroutine function, return an awaitable."""
+        """Run a step, or return its stored result. For a coroutine function, return an awaitable."""
         if _is_coroutine_function(function):
             return self._awaited(name, function, args, kwargs)
         with self._once(name):
@@ -142,7 +142,7 @@ class Steps:
 
     @contextmanager
     def _once(self, name: str) -> Iterator[None]:
-        """Reserve a name for this attempt; if the step raises, the name can be used again."""
+        """Reserve a step name for this attempt. If the step raises an exception, the name can be used again."""
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
             raise self._invalid(
                 f"{name!r} is not a valid name of a step: 1 to {MAX_STEP_NAME_LENGTH} letters, digits, _, . and -; "
@@ -164,7 +164,7 @@ class Steps:
             raise
 
     def _load(self) -> dict[str, bytes]:
-        """The stored results; loaded once, under the lock."""
+        """The stored results, which are loaded once, under the lock."""
         if self._stored is None:
             self._stored = dict(self._keeper.load())
         return self._stored
@@ -197,7 +197,7 @@ class Steps:
 
 
 def idempotency_key(task_id: str) -> str:
-    """The idempotency key of the step that runs in this thread or coroutine; the task's id outside of steps."""
+    """The idempotency key of the step that runs in this thread or coroutine, or the task's id outside of steps."""
     step = _STEP.get()
     return step[1] if step is not None and step[0] == task_id else task_id
 

@@ -23,11 +23,11 @@ _USUAL = {
     "PATCH": ("update",),
     "DELETE": ("delete",),
 }
-"""First words of operation summaries that only repeat the HTTP method, by method."""
+"""The first words of operation summaries that say no more than the HTTP method, by method."""
 
 
 def calls() -> str:
-    """List each resource with its operations, and the summaries of operations that their paths do not explain."""
+    """List each resource with its operations; an operation whose path does not explain it is shown with its summary."""
     rows: dict[str, list[str]] = {}
     for one in sorted(OPERATIONS, key=lambda one: one.route.partition(" ")[2]):
         method, _, path = one.route.partition(" ")
@@ -41,13 +41,13 @@ def calls() -> str:
 
 
 def _resource(path: str) -> str:
-    """Return the path up to its first parameters, or the collection if the path has no parameters."""
+    """Return the part of the path up to its first parameters, or up to the collection if it has no parameters."""
     found = re.match(r"(?:/[\w.-]+)+(?:/\{\w+\})+", path) or re.match(r"(?:/[\w.-]+){1,2}", path)
     return found[0] if found else path
 
 
 def _is_explained(method: str, below: str, summary: str) -> bool:
-    """Return whether the path or the method's usual meaning says the same as the operation's summary."""
+    """Return whether the operation's path or method already says what its summary says."""
     words = summary.lower()
     if not below:
         return words.split()[0] in _USUAL[method]
@@ -56,7 +56,7 @@ def _is_explained(method: str, below: str, summary: str) -> bool:
 
 
 def task_fields() -> str:
-    """List the field names of a request that creates a task."""
+    """List the names of the fields in a request that creates a task."""
     schema = document()["components"]["schemas"]["TaskCreate"]
     required = schema["required"]
     names = sorted(schema["properties"], key=lambda name: (name not in required, name))
@@ -72,7 +72,7 @@ def problem_table() -> str:
 
 
 def bounds(field: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the limits of a value in a JSON schema."""
+    """Yield the limits that a JSON schema sets for a value."""
     if "minimum" in field or "maximum" in field:
         yield (
             f"{field.get('minimum', 0):g}-{_number(field['maximum'])}"
@@ -92,7 +92,7 @@ def _number(value: float) -> str:
 
 
 def foreign_names() -> str:
-    """List the names of request fields in other systems, one line per meaning; Celery has a separate page."""
+    """List the names that other systems use for request fields, one line per meaning; Celery has a separate page."""
     lines: dict[str, list[str]] = {}
     for system, meanings in SYSTEMS.items():
         if system == "Celery":
@@ -106,7 +106,7 @@ def foreign_names() -> str:
 
 
 def _here(meaning: Meaning) -> str:
-    """Return the request fields that have a meaning, or the meaning's text if no field has it."""
+    """Return the request fields with a meaning, or the meaning's text if there is no such field."""
     names = [each for each in meaning.fields if not each.startswith("task.")]
     if not names:
         return meaning.text

@@ -1,4 +1,4 @@
-"""Generates tables of Celery's options and their duetime counterparts from the import's data."""
+"""Generates tables of Celery's options and their duetime counterparts from the data that the import command uses."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def task_options() -> str:
-    """Return a table of the options of `@app.task`."""
+    """Return a table of the options for `@app.task`."""
     return _table("`@app.task`", TASK_OPTIONS)
 
 
 def call_options() -> str:
-    """Return a table of the `apply_async` options, except `@app.task` options with the same counterpart."""
+    """Return a table of the options for `apply_async`, except those with the same counterpart as in `@app.task`."""
     own = {name: text for name, text in CALL_OPTIONS.items() if TASK_OPTIONS.get(name) != text}
     return _table("`apply_async`", own)
 
@@ -28,14 +28,14 @@ def entry_keys() -> str:
 
 
 def settings() -> str:
-    """Return a table of the settings that affect running tasks."""
+    """Return a table of the Celery settings that affect how tasks run."""
     return _table("`app.conf`", SETTINGS)
 
 
 def _table(of: str, options: Mapping[str, str]) -> str:
-    """Return a table with one row for all options with the same counterpart.
+    """Return a table with one row for each counterpart, which lists all options that have this counterpart.
 
-    Options without a counterpart are left out; the import reports them.
+    Options without a counterpart are left out, because the import command reports them.
     """
     names: dict[str, list[str]] = {}
     for name, text in options.items():

@@ -1,4 +1,4 @@
-"""Generates the sections about the checks of `duetime doctor` and the IAM policy that allows them."""
+"""Generates the sections about the checks that `duetime doctor` runs, and about the IAM policy that allows them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def check_table() -> str:
     rows = []
     for check in CHECKS:
         own = [each for each in check.asks if each not in stack or len(check.asks) == 1]
-        source = "the time of responses" if check.name == "clock" else "the API"
+        source = "the time in responses" if check.name == "clock" else "the API"
         rows.append((check.name, ", ".join(map(code, own)) or source))
     return table(("check", "asks"), rows)
 
 
 def policy() -> str:
-    """Return an IAM policy that allows every check, as a JSON code block."""
+    """Return a JSON code block with an IAM policy that allows every check."""
     actions = sorted({action for check in CHECKS for action in check.asks})
     lines = [", ".join(json.dumps(each) for each in some) for _, some in groupby(actions, _service)]
     listed = ",\n    ".join(lines)

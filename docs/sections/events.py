@@ -1,4 +1,4 @@
-"""Generates the sections and the JSON schemas of the events on the EventBridge bus."""
+"""Generates the sections about the events on the EventBridge bus, and the events' JSON schemas."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def event_kinds() -> str:
 
 
 def schemas() -> str:
-    """Return the content of a file with the JSON schema of each event kind."""
+    """Return the content of a file that contains a JSON schema for each event kind."""
     return f"{json.dumps({kind.value: schema_of(kind) for kind in EventKind}, indent=1, ensure_ascii=False)}\n"
 
 
 def _own(kind: EventKind) -> list[str]:
-    """Return the field names of an event kind, or a reference to a kind with the same fields."""
+    """Return an event kind's field names, or a reference to another kind with the same fields."""
     names = list(get_type_hints(DOCUMENTS[kind]))
     for other in EventKind:
         known = list(get_type_hints(DOCUMENTS[other]))
@@ -42,7 +42,7 @@ def _own(kind: EventKind) -> list[str]:
 
 
 def schema_of(kind: EventKind) -> dict[str, Any]:
-    """Return the JSON schema of an event kind's `detail`."""
+    """Return the JSON schema for an event kind's `detail`."""
     hints = get_type_hints(DOCUMENTS[kind], include_extras=True)
     properties = {name: _property(hint) for name, hint in hints.items()}
     return {

@@ -21,12 +21,12 @@ _LIMITS = (shared_limits, limits)
 _MODULES = (*_LIMITS, operating_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
-"""Durations that the code writes as plain milliseconds, so that no unit identifies them as durations."""
+"""Durations that the code writes as plain numbers of milliseconds, so that they cannot be recognized by a unit."""
 _NOTICED = frozenset({
     "ATTEMPTS_INLINE", "INLINE_CONTENT_BYTES", "ITEM_CONTENT_BYTES", "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL",
     "LONGEST_NOT_SENT_WAIT", "MAX_HOLD", "MISSED_AFTER", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "TOPOLOGY_MARGIN",
 })  # fmt: skip
-"""Record limits and internal intervals that users and operators notice."""
+"""Record limits and internal intervals whose effects users and operators notice."""
 _BOUNDS = frozenset({
     "DEFAULT_APPROVAL_SECONDS", "DEFAULT_BATCH_SIZE", "DEFAULT_BATCH_WAIT_SECONDS", "DEFAULT_EVENT_SECONDS",
     "MAX_ATTEMPTS", "MAX_BACKFILL_PER_MINUTE", "MAX_BULK_PACE", "MAX_CALENDARS", "MAX_CALENDAR_WINDOWS",
@@ -41,7 +41,7 @@ _BOUNDS = frozenset({
     "MAX_SUCCESS_STATUSES", "MAX_TAGS", "MAX_TIMINGS", "MAX_WAIT_SECONDS", "MIN_BULK_PACE",
     "MIN_EXPECT_DURATION_FACTOR", "MIN_EXPECT_EVERY_SECONDS", "MIN_LATE_SECONDS", "MIN_LEASE_SECONDS",
 })  # fmt: skip
-"""Bounds and defaults of single fields and parameters; the OpenAPI document has these."""
+"""Bounds and defaults of single fields and parameters, which the OpenAPI document states."""
 _DESCRIBED = frozenset({
     "ACTIONS_INLINE", "BULK_RETENTION", "GROUP_LIFE", "IDEMPOTENCY_KEY_LIFE", "LEASE_SECONDS",
     "MAX_DEFINITION_VERSIONS", "MAX_EXAMINED", "MAX_EXPANDED_BYTES", "MAX_EXPANDED_PAGE", "MAX_INTAKE_RULES",
@@ -55,7 +55,7 @@ _UNNOTICED = frozenset({
     "MAX_STOPPED_OCCURRENCES", "MAX_SUMMARY_OWNERS", "MAX_SUMMARY_TYPES", "MAX_TRACEBACK_BYTES", "MAX_WORKER_BATCH",
     "SHORTEST_WORKER_LEASE_SECONDS",
 })  # fmt: skip
-"""Limits that no request can reach, and bounds of settings, which are on the settings page."""
+"""Limits that no request can reach, and bounds of settings, which the settings page states."""
 _COUNT = "Maximum number of "
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
@@ -67,7 +67,7 @@ class LimitUnexplained(LookupError):
 
 
 def limit_list() -> str:
-    """List the limits of requests and records, without reasons and without bounds of single fields."""
+    """List the limits of requests and records, without their reasons and without the bounds of single fields."""
     return _list(_LIMITS, _REASON)
 
 
@@ -77,7 +77,7 @@ def interval_list() -> str:
 
 
 def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
-    """List each limit with its value and meaning, without its source or the part of its text that `rest` matches."""
+    """List each limit with its value and its meaning, without the source and without text that `rest` matches."""
     times = _times()
     rows = [
         (
@@ -100,7 +100,7 @@ def _count(text: str) -> str:
 
 
 def _times() -> frozenset[str]:
-    """Return the names of limits that are durations, which are written with a unit or in terms of another duration."""
+    """Return the names of limits that are durations; in the code, their values contain a unit or another duration."""
     found = set(_UNIT_NAMES | _PLAIN_TIMES)
     for node in (node for module in _MODULES for node in ast.parse(inspect.getsource(module)).body):
         if isinstance(node, ast.Assign) and found & {
@@ -127,10 +127,10 @@ def _is_length(name: str) -> bool:
 
 
 def _explained(name: str, text: str) -> str:
-    """Return the text of a limit in the code.
+    """Return the docstring of a limit in the code.
 
     Raises:
-        LimitUnexplained: the limit has no text.
+        LimitUnexplained: the limit has no docstring.
     """
     if not text:
         raise LimitUnexplained(name)

@@ -18,7 +18,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def bullets(rows: Iterable[tuple[str, str, str]]) -> str:
-    """Return a Markdown list of names, each with the form and the meaning of its value."""
+    """Return a Markdown list of names, each with its value's form and meaning."""
     return "\n".join(f"* {name}{f' ({form})' if form else ''}: {meaning}" for name, form, meaning in rows)
 
 
@@ -28,7 +28,7 @@ def code(text: object) -> str:
 
 
 def documented(module: ModuleType, class_name: str | None = None) -> dict[str, str]:
-    """Return the names that a module or class assigns, each with the docstring that follows it ("" for none)."""
+    """Return the names that a module or class assigns, each with the docstring below it ("" if there is none)."""
     body = ast.parse(inspect.getsource(module)).body
     if class_name is not None:
         body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == class_name)

@@ -1,4 +1,4 @@
-"""Generates the price table, and the cost of a million tasks and of a month in the default deployment."""
+"""Generates the price table, and tables of what a million tasks and a month cost in the default deployment."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _UNITS = {
     "log_gigabyte": ("CloudWatch Logs, a gigabyte written", 1),
     "state_transition": ("Step Functions, standard, a million state transitions", MILLION),
 }
-"""The item of each price, and the quantity for which the table shows it."""
+"""What each price is for, and the quantity for which the table shows the price."""
 
 
 def price_table() -> str:
-    """Return a table with a row for each price and a column for each region."""
+    """Return a table with a row for each price and a column for each Region."""
     rows = [
         (text, *(f"${getattr(prices, name) * number:.4g}" for prices in PRICES.values()))
         for name, (text, number) in _UNITS.items()
     ]
-    return table(("price of", *PRICES), rows)
+    return table(("price for", *PRICES), rows)
 
 
 def default_bill() -> str:
-    """Return a table of what a million tasks cost in the default deployment, by part, for thin and dense traffic."""
+    """Return a table of what a million tasks cost in the default deployment, by part, for sparse and dense traffic."""
     thin, full = estimate(THIN_TRAFFIC), estimate(FULL_BATCHES)
     rows = [
         (one.part, one.use, f"{one.dollars:.2f}", f"{other.dollars:.2f}")
         for one, other in zip(thin.lines, full.lines, strict=True)
     ]
     total = ("**a million tasks**", "", f"**{thin.per_million:.2f}**", f"**{full.per_million:.2f}**")
-    return table(("part", "use, each posted and due alone", "dollars", "dollars in full batches"), [*rows, total])
+    return table(("part", "use, each created and due alone", "dollars", "dollars in full batches"), [*rows, total])
 
 
 def month_table() -> str:
@@ -50,7 +50,7 @@ def month_table() -> str:
         thin, full = (estimate(replace(each, tasks=tasks)).dollars for each in (THIN_TRAFFIC, FULL_BATCHES))
         rows.append((f"{tasks:,}".replace(",", " "), _dollars(thin), _dollars(full)))
     watched = f"In `prod`, alarms, metrics, logs and a secret are {_dollars(watched_month())} more."
-    return f"{table(('tasks a month', 'each posted and due alone', 'in full batches'), rows)}\n\n{watched}"
+    return f"{table(('tasks a month', 'each created and due alone', 'in full batches'), rows)}\n\n{watched}"
 
 
 def _dollars(amount: float) -> str:
@@ -59,4 +59,4 @@ def _dollars(amount: float) -> str:
 
 _MONTHS = (0, 10_000, MILLION, 100 * MILLION)
 _ROUND = 100
-"""Dollar amounts from this value on are shown without cents."""
+"""Dollar amounts of at least this value are shown without cents."""

@@ -1,4 +1,4 @@
-"""Generates the table of API roles and the operations that each role allows."""
+"""Generates the table of API roles, with the operations that each role allows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def role_table() -> str:
-    """Return a table of the roles with their purposes and the operations that need them."""
+    """Return a table of the roles, with the purpose of each role and the operations that need it."""
     _, meanings = parts_of(inspect.getdoc(Role) or "")
     rows = []
     for role in Role:
@@ -27,15 +27,15 @@ def role_table() -> str:
 def _operations(role: Role) -> str:
     """List the operations that need a role.
 
-    For readers and writers, the list ends with all other operations that read or change something.
+    For readers and writers, the list ends with a phrase for all other operations that read or change something.
     """
-    usual = {Role.READER: "all others that read", Role.WRITER: "all others that change something"}
+    usual = {Role.READER: "all other operations that read", Role.WRITER: "all other operations that change something"}
     own = dict.fromkeys(_named(one) for one in OPERATIONS if one.role is role)
     return ", ".join([*own, *([usual[role]] if role in usual else [])]) or "none"
 
 
 def _named(one: Operation) -> str:
-    """Return an operation's name, or its collection's name if all operations of the collection need the same role."""
+    """Return the operation's name, or its collection's name if all operations in it need the same role."""
     collection = "/".join(one.route.partition(" ")[2].split("/")[:3])
     roles = {each.role for each in OPERATIONS if each.route.partition(" ")[2].startswith(collection)}
     return f"all of {code(collection)}" if len(roles) == 1 else code(one.route)

@@ -1,4 +1,4 @@
-"""Generates the lists of an environment's settings and of function sizes."""
+"""Generates the lists of settings and of function sizes, and the table of differences between environments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`0-9])")
 _NEEDED = re.compile(r"^[`0-9]|\b(?:never|Never|cannot|must)\b")
-"""Matches sentences after a setting's first one that the page includes: meanings of special values, and warnings."""
+"""Matches those sentences after a setting's first sentence that the page includes, which are meanings of special values
+and warnings."""
 _APART = frozenset({"name", "sizes"})
 
 
@@ -36,16 +37,16 @@ def setting_list() -> str:
 
 
 def _short(meaning: str) -> str:
-    """Return the first sentence of a setting's meaning, and later sentences that `_NEEDED` matches.
+    """Return the first sentence of a setting's meaning, and those later sentences that `_NEEDED` matches.
 
-    Editors show the complete text with the field.
+    In an editor, users see the field's complete docstring.
     """
     first, *others = _SENTENCE.split(meaning)
     return " ".join([first, *(each for each in others if _NEEDED.search(each))])
 
 
 def handlers_environment_list() -> str:
-    """List each field of the handlers' environment."""
+    """List each field of `HandlersEnvironment`."""
     meanings = documented(handlers_environment, "HandlersEnvironment")
     return bullets(
         [(code(field.name), _shown(_default(field)), meanings[field.name]) for field in fields(HandlersEnvironment)]
@@ -53,7 +54,7 @@ def handlers_environment_list() -> str:
 
 
 def handlers_package_list() -> str:
-    """List each field of a handlers package."""
+    """List each field of `HandlersPackage`."""
     meanings = documented(handlers_packages, "HandlersPackage")
     return bullets(
         [
@@ -64,7 +65,7 @@ def handlers_package_list() -> str:
 
 
 def canary_list() -> str:
-    """List each field of a canary."""
+    """List each field of `Canary`."""
     meanings = documented(canary, "Canary")
     return bullets([(code(field.name), _shown(_default(field)), meanings[field.name]) for field in fields(Canary)])
 
@@ -74,7 +75,7 @@ def _is_required(field: Field[Any]) -> bool:
 
 
 def difference_table() -> str:
-    """Return a table of the cloud environments' values that differ from the defaults."""
+    """Return a table of the values in cloud environments that differ from the defaults."""
     shown = {name: each for name, each in ENVIRONMENTS.items() if name != "local"}
     rows = []
     for field in fields(Environment):
@@ -98,7 +99,7 @@ def _plain(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a value in readable form, without naming the machine on which this code runs."""
+    """Return a value in readable form, which does not depend on the machine on which this code runs."""
     match value:
         case Target():
             return f"Python {value.python}, {value.architecture}" if value.wheels else "this machine's"

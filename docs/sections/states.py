@@ -1,4 +1,4 @@
-"""Generates the table of task states and the diagram of the moves between them."""
+"""Generates the table of task states, and the diagram of the moves between the states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GROUPS = ((STARTABLE, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
 
 
 def reached() -> frozenset[State]:
-    """Return the states that moves can reach from a task's first state, which is scheduled or, for a node, blocked."""
+    """Return the states that a task can reach from its first state, which is scheduled or, for a node, blocked."""
     found = {State.SCHEDULED, State.BLOCKED}
     while True:
         further = {rule.to for rule in LEGAL.values() if rule.to and rule.sources & found} - found
@@ -45,7 +45,7 @@ def state_table() -> str:
 
 
 def first_design_states() -> str:
-    """List the first design's word for each state."""
+    """List, for each state, the word that the project's first design used."""
     return "; ".join(f"*{_FIRST_DESIGN[state]}*: {code(state)}" for state in State)
 
 

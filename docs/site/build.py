@@ -1,7 +1,8 @@
-"""Builds the documentation site: `python -m docs.site.build`; with `--serve`, shows the site on this machine.
+"""Builds the documentation site (`python -m docs.site.build`) or, with `--serve`, shows the site on this machine.
 
-The pages are written for a checkout and link to files outside `docs/`. They are copied to `build/pages`, where links
-between pages of the site are adapted and any other link is replaced by its text. The site is generated from this copy.
+The pages are written for a checkout and link to files outside `docs/`. The pages are copied to `build/pages`. In the
+copy, from which the site is generated, links between the site's pages are adapted, and links to other files are
+replaced by their text.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ _SUFFIXES = frozenset({".md", ".json", ".svg", ".png", ".txt"})
 _FENCE = re.compile(r"(^ *(?P<mark>```|~~~).*?^ *(?P=mark)[ ]*$)", re.MULTILINE | re.DOTALL)
 _OPERATIONS = "<!-- on the site: operations -->"
 _OPERATIONS_LINK = " Here, [operations and models](operations.md) shows it."
-"""The text that replaces the comment on the site."""
+"""The text that replaces the comment `_OPERATIONS` on the site."""
 _LINK = re.compile(r"(?<!\\)(?P<image>!?)\[(?P<label>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")
 
 
 class PagesNotListed(ValueError):
-    """The navigation in `mkdocs.yml` lacks pages, or names pages that do not exist."""
+    """The navigation in `mkdocs.yml` omits pages, or names pages that do not exist."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"the navigation of mkdocs.yml and the pages differ: {', '.join(names)}")
 
 
 def check_navigation() -> None:
-    """Compare the navigation with the pages.
+    """Check that the navigation lists exactly the existing pages.
 
     Raises:
         PagesNotListed: a page is not in the navigation, or the navigation names a page that does not exist.
@@ -50,7 +51,7 @@ def check_navigation() -> None:
 
 
 def staged(text: str, source: Path) -> str:
-    """Return a page's text for the site, where links to pages outside the site are replaced by their text."""
+    """Return a page's text for the site, in which links to files outside the site are replaced by their text."""
     here = Path(name_of(source) or "")
 
     def link(match: re.Match[str]) -> str:
@@ -64,7 +65,7 @@ def staged(text: str, source: Path) -> str:
         relative = os.path.relpath(name, here.parent)
         return f"{match['image']}[{match['label']}]({relative}{f'#{anchor}' if anchor else ''})"
 
-    # Fenced code is shown unchanged.
+    # Fenced code is copied unchanged.
     parts = _FENCE.split(text)
     linked = "".join(
         part if position % 3 == 1 else "" if position % 3 == 2 else _LINK.sub(link, part)  # noqa: PLR2004 - of the groups
@@ -74,7 +75,7 @@ def staged(text: str, source: Path) -> str:
 
 
 def stage() -> None:
-    """Copy all pages, and the files that the pages show, to `build/pages`."""
+    """Copy all pages, and the files that the pages use, to `build/pages`."""
     shutil.rmtree(STAGED, ignore_errors=True)
     sources = [path for path in DOCS.rglob("*") if path.suffix in _SUFFIXES and DOCS / "site" not in path.parents]
     for source in [*sources, *(ROOT / name for name in OUTSIDE)]:
@@ -90,7 +91,10 @@ def stage() -> None:
 
 
 def main() -> int:
-    """Build the site, or show it until Ctrl-C; return an exit code other than 0 if a link is broken."""
+    """Build the site, or show it until Ctrl-C.
+
+    The returned exit code is that of the generator, which is not 0 if a link is broken.
+    """
     parser = argparse.ArgumentParser(description="Build the documentation site.")
     parser.add_argument("--serve", action="store_true", help=f"show it at http://{ADDRESS} until Ctrl-C")
     is_served = parser.parse_args().serve

@@ -1,4 +1,4 @@
-"""Generates `docs/llms.txt`, a list of all pages for programs, in the format of llmstxt.org."""
+"""Generates `docs/llms.txt`, which lists all pages for language models in the format of llmstxt.org."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FILE = DOCS / "llms.txt"
 
 
 def text() -> str:
-    """Return a list of the pages under their headings, each with its title and first sentence."""
+    """Return the text, in which the pages are listed under their headings, each with its title and first sentence."""
     known = settings()
     lines = [f"# {known['site_name']}", "", f"> {known['site_description']}."]
     for heading, below in groupby(pages(), key=lambda page: page.heading):

@@ -1,4 +1,4 @@
-"""Reads the site's pages, with their order and headings, from the navigation in `mkdocs.yml`."""
+"""Reads the pages of the site, in order and with their headings, from the navigation in `mkdocs.yml`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUTSIDE: Mapping[str, str] = {
     "infra/cdk/README.md": "constructs.md",
     "testing/README.md": "testing-kit.md",
 }
-"""Pages outside `docs/` in the checkout, and their names on the site."""
+"""Pages that are outside `docs/` in the checkout, with their names on the site."""
 BUILT = frozenset({"reference/operations.md"})
 """Pages that are generated when the site is built."""
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -35,7 +35,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads YAML whose tags name Python objects, without creating those objects."""
+    """A safe loader for YAML with tags that name Python objects; the objects are not created."""
 
 
 _Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, _suffix, _node: None)
@@ -43,12 +43,12 @@ _Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, _suff
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the site.
+    """A page on the site.
 
     Attributes:
         heading: the page's heading in the navigation ("" for the first page).
-        name: the page's Markdown path below the site's root.
-        source: the page's file.
+        name: the path of the page's Markdown file, relative to the site's root.
+        source: the page's file in the checkout.
     """
 
     heading: str
@@ -63,7 +63,7 @@ class Page:
 
     @property
     def summary(self) -> str:
-        """The page's first sentence, without links."""
+        """The page's first sentence, in which links are replaced by their text."""
         text = re.sub(r"^```.*?^```", "", self.source.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         found = _PARAGRAPH.search(text)
         sentence = _SENTENCE.match(_LINK.sub(r"\1", " ".join(found[1].split()))) if found else None
@@ -77,20 +77,20 @@ def settings() -> dict[str, Any]:
 
 
 def pages() -> list[Page]:
-    """Return the pages that have a file, in navigation order."""
+    """Return the pages that have a file in the checkout, in navigation order."""
     return [
         Page(heading, name, source_of(name)) for heading, name in _entries(settings()["nav"], "") if name not in BUILT
     ]
 
 
 def source_of(name: str) -> Path:
-    """Return the file of a page on the site."""
+    """Return the file in the checkout for a page on the site."""
     outside = {staged: source for source, staged in OUTSIDE.items()}
     return ROOT / outside[name] if name in outside else DOCS / ("README.md" if name == "index.md" else name)
 
 
 def name_of(source: Path) -> str | None:
-    """Return the name of a file on the site, or None if the site does not have the file."""
+    """Return a file's name on the site, or `None` if the file is not part of the site."""
     path = source.relative_to(ROOT).as_posix()
     if path in OUTSIDE:
         return OUTSIDE[path]

@@ -1,4 +1,4 @@
-"""The CDK app: defines a duetime stack for the environment that is given with `-c env=NAME`."""
+"""The CDK app, which defines a duetime stack for the environment given with `-c env=NAME`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from settings import ENVIRONMENTS
 
 
 def main() -> None:
-    """Define the stack for an environment, with this project's handlers."""
+    """Define an environment's stack, with this project's handlers."""
     app = App()
     name = app.node.try_get_context("env") or "dev"
     try:

@@ -1,4 +1,4 @@
-"""The settings of each environment: a preset, with changes such as `replace(PROD, shards=32)`."""
+"""The settings of each environment, which are a preset with changes such as `replace(PROD, shards=32)`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from duetime_cdk import DEV, LOCAL_STACK, PROD, STAGING
 
 PULLED = {"stock.count": ("*",)}
-"""The task types that external workers pull, and the identities that are allowed to pull them."""
+"""The task types that external workers pull, and the identities that may pull each type."""
 
 ENVIRONMENTS = {
-    # For experiments: works in a new account, and deleting the stack deletes all its data.
+    # This environment is for experiments: it works in a new account, and deleting the stack deletes all of its data.
     "dev": replace(DEV, pulled_types=PULLED),
     "staging": replace(STAGING, pulled_types=PULLED),
     "prod": replace(

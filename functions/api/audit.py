@@ -1,4 +1,4 @@
-"""Records requests in the audit log, with their responses."""
+"""Records requests and the results of their responses in the audit log."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from .responses import Response
 
 _MOST_OF_A_NAME = 256
-"""Maximum number of recorded characters of a user agent, because a caller can send any text."""
+"""Maximum number of characters that are recorded of a user agent, because callers can send any text."""
 
 
 def record(event: Mapping[str, Any], response: Response) -> None:
-    """Record a request, if it controls or administers something, or reads another owner's data.
+    """Record a request that controls or administers something, or that reads another owner's data.
 
     The response is sent even if the log does not respond, because the caller's change is already made, and an error
     would make the caller repeat the request. In this case, the function's log has the record, and a metric counts it.
@@ -45,9 +45,9 @@ def record(event: Mapping[str, Any], response: Response) -> None:
     if "token" in parameters:
         link = composed(LinkServices).holders.find(parameters["token"])
         if link is None:
-            # Anyone can send wrong tokens, which should not fill the log.
+            # Requests with wrong tokens are not recorded, because anyone can send them and fill the log.
             return
-        # The token is a secret; the link's id is not.
+        # The record names the link by its id, because the token is a secret.
         subject = links.DELETE.url(task_id=link.task_id, link_id=link.id)
         found = replace(found, owner=link.owner, caller=f"link {link.id}", subject=subject)
     try:
@@ -78,7 +78,7 @@ def _record(event: Mapping[str, Any], response: Response, operation: str, path: 
 
 
 def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
-    """The owner and the caller; empty if unknown, or for an owner that the caller may not act for."""
+    """The request's owner and caller. Each is empty if unknown, and the owner also if the caller may not act for it."""
     handler = (event["requestContext"].get("authorizer") or {}).get(requests.HANDLER)
     if handler is not None:
         return handler["owner"], f"handler of {handler['task_id']}"
@@ -99,7 +99,7 @@ def _reads_for_another(event: Mapping[str, Any]) -> bool:
 
 
 def _reason(event: Mapping[str, Any]) -> str:
-    """The `reason` in the body, or in the query of an update; empty if missing, or if the request is unreadable."""
+    """The `reason` from the body or an update's query; empty if it is missing or the request is unreadable."""
     found: object = (event.get("queryStringParameters") or {}).get("reason")
     with suppress(BodyUnreadable, RequestError, ValueError, RecursionError):
         text = text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))

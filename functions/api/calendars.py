@@ -81,7 +81,7 @@ def delete_calendar(request: Request) -> Response:
 
 
 def _condition(request: Request) -> Precondition:
-    """The condition for a calendar's PUT request.
+    """The condition that a calendar's PUT request sets.
 
     Raises:
         ParametersInvalid: `If-None-Match` names a version, which has no meaning for a write.

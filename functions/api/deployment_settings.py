@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @route(GET)
 def get_settings(request: Request) -> Response:
-    """Read the settings of the deployment that concern the caller."""
+    """Read the deployment's settings that are relevant to the caller."""
     settings = composed().settings
     owners = [request.owner] if request.parent else owners_of_caller(request.event, settings)
     return answer(json_text(_settings(settings, request.caller, owners, composed(CoreServices).target_rules)))
@@ -50,7 +50,7 @@ def _quotas(owner: str) -> list[OwnQuota]:
 
 
 def _settings(settings: Settings, caller: Caller, owners: Sequence[str], rules: TargetRules) -> DeploymentSettings:
-    """The settings visible to a caller; operators also see what is reserved for other owners."""
+    """The settings visible to a caller; operators also see settings that are reserved for other owners."""
     owner = caller.owner
     stack, region, log_group = settings.worker_logs
     pullers = settings.pullers

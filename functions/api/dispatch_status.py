@@ -18,6 +18,6 @@ if TYPE_CHECKING:
 
 @route(GET)
 def get_dispatch_status(request: Request) -> Response:  # noqa: ARG001 - no parameters
-    """Read the progress of dispatching; for operators only."""
+    """Read the progress of dispatching; only operators may call this operation."""
     found = composed(DispatchStatusServices).reader.read()
     return answer(json_text(dispatch_response(found)))

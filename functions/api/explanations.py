@@ -1,4 +1,4 @@
-"""Handlers for explanations; their modules are imported at first use, so that other requests do not wait for them."""
+"""Handlers for explanations. Modules are imported at first use, so that other requests do not wait for the imports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @route(EXPLAIN_TASK)
 def explain_task(request: Request) -> Response:
-    """Explain why a task has not run yet, or where its time went."""
+    """Explain why a task has not run yet, or how its time was spent."""
     explainer = composed(TaskServices).explainer
     return answer(json_text(task_explanation(explainer.explain(request.owner, request.task_id))))
 

@@ -1,4 +1,4 @@
-"""Handlers that cancel, update, retry and delete tasks by a filter."""
+"""Handlers that cancel, update, retry and delete the tasks that match a filter."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def update_tasks_by_filter(request: Request) -> Response:
 
 
 def take(request: Request, model: type[FilterActionBody]) -> Response:
-    """Apply a body's action to the matching tasks: for one page, at once, or with a bulk operation."""
+    """Apply the action in a body to one page of matching tasks, or to all of them, at once or with a bulk operation."""
     document = request.document()
     body = read_filter_action(model, document)
     scope = scope_of(body, request.owner)
@@ -80,22 +80,23 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
         if body.dry_run and until is not None:
             token = confirmation_token(body, request.owner, deployment, until)
         return answer(json_text(filter_action_response(done, scope, token)))
-    # Two requests of different kinds with equal bodies are different requests.
+    # `begin` hashes the kind too, because requests of different kinds can have equal bodies.
     return begin(request, wanted, document.value)
 
 
 def begin(request: Request, wanted: BulkRequest, body: object) -> Response:
-    """Carry out a request, at once or with a bulk operation."""
+    """Carry out a request at once, or with a bulk operation."""
     key = IdempotencyKey(request.key, body_hash([wanted.kind, body])) if request.key else None
     taken = composed(FilterActionServices).requests.take(request.owner, wanted, key)
     operation = taken.value
     if operation.state is not BulkState.SUCCEEDED:
-        # This also covers an operation that was cancelled since, whose progress does not cover the complete request.
+        # An operation that was cancelled in the meantime is also shown this way, because it did not complete the
+        # request.
         headers = replayed(location(operation), is_replay=taken.is_replay)
         return answer(json_text(bulk_response(operation)), HTTPStatus.ACCEPTED, headers)
     return answer(json_text(done_response(operation)), headers=replayed({}, is_replay=taken.is_replay))
 
 
 def location(operation: BulkOperation) -> dict[str, str]:
-    """The path of an operation."""
+    """The `Location` header with the path of an operation."""
     return {"Location": operations.READ.url(operation_id=operation.id)}

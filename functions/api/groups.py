@@ -38,7 +38,7 @@ def list_groups(request: Request[groups.GroupListQuery]) -> Response:
 
 @route(groups.READ)
 def get_group(request: Request[groups.GroupQuery]) -> Response:
-    """Read one group; if requested, wait until it is complete."""
+    """Read one group and, if requested, wait until the group is complete."""
     wait = request.query.wait_seconds * SECOND
     status = composed(GroupServices).manager.get(request.owner, _id(request), wait)
     return answer(json_text(groups.group_response(status)))
@@ -59,20 +59,20 @@ def close_group(request: Request) -> Response:
 
 @route(groups.CANCEL)
 def cancel_group(request: Request) -> Response:
-    """Cancel the members that have not ended."""
+    """Cancel the group's members that have not ended."""
     body = read_body(groups.GroupCancel, request.document()) if request.has_body else groups.GroupCancel()
     return _act(request, BulkKind.CANCEL, body, force=body.force)
 
 
 @route(groups.RETRY)
 def retry_group(request: Request) -> Response:
-    """Retry the failed members."""
+    """Retry the group's failed members."""
     body = read_body(groups.GroupRetry, request.document()) if request.has_body else groups.GroupRetry()
     return _act(request, BulkKind.RETRY, body)
 
 
 def _act(request: Request, kind: BulkKind, action: groups.GroupRetry, **more: Any) -> Response:  # noqa: ANN401 - JSON
-    """Carry out an action on the members of an existing group, as an action by filter."""
+    """Carry out an action on the members of an existing group, using a filter for the group."""
     group_id = _id(request)
     composed(GroupServices).manager.require(request.owner, group_id)
     body = {"filter": {"group": group_id}, "reason": action.reason, "per_second": action.per_second, **more}

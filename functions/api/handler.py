@@ -27,11 +27,11 @@ logger = Logger()
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Answer one request; write a line of metrics only if there is something to report."""
+    """Answer one request, and write a line of metrics only if there is something to report."""
     try:
         response = with_deprecation(_response(event), event)
         if composed().settings.audit_log_group and _may_be_recorded(event):
-            # Most requests are not recorded, so the module is imported only for those that are.
+            # Most requests are not recorded, so the module is imported only for recorded requests.
             from .audit import record  # noqa: PLC0415 - see the line above
 
             record(event, response)
@@ -41,7 +41,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
 
 
 def _may_be_recorded(event: dict[str, Any]) -> bool:
-    """Whether the audit log may record a request: it is neither a read nor a creation, or it names an owner."""
+    """Whether the audit log may record a request. Reads and creations are recorded only if they name an owner."""
     is_usual = event["requestContext"]["http"]["method"] == "GET" or event["rawPath"].endswith("/v1/tasks")
     return not is_usual or header_of(event, OWNER_HEADER) is not None
 
@@ -51,7 +51,7 @@ def _response(event: dict[str, Any]) -> Response:
         return unless_known(respond(event), event)
     except Exception as error:
         if kind_of(error) is INTERNAL:
-            # The message is left out, because it may quote the request.
+            # The error's message is not logged, because it may quote the request.
             logger.error("a request failed unexpectedly", extra={"error": places_of(error)})  # noqa: TRY400 - see above
         elif isinstance(error, Unavailable):
             logger.warning("a request was turned away", exc_info=error)

@@ -1,4 +1,4 @@
-"""Handlers about the API itself."""
+"""Handlers for the API's health and its descriptions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def get_openapi(request: Request) -> Response:  # noqa: ARG001 - no parameters
 
 @cache
 def _document() -> str:
-    # The document is imported and built on request, so that no task waits for it.
+    # The document is imported and built on request, so that requests for tasks do not wait for the import.
     from duetime.contract.openapi.document import document  # noqa: PLC0415 - see the line above
 
     settings = composed().settings

@@ -66,13 +66,13 @@ def fail_lease(request: Request) -> Response:
 
 @route(leases.PAUSE)
 def acknowledge_lease_pause(request: Request) -> Response:
-    """Record that a requested pause took place."""
+    """Record that an attempt has stopped because of a requested pause."""
     return _ended(request, leases.lease_pause(request.document()))
 
 
 @route(leases.CANCEL)
 def acknowledge_lease_cancel(request: Request) -> Response:
-    """Record that a requested cancellation took place."""
+    """Record that an attempt has stopped because of a requested cancellation."""
     return _ended(request, Stopped())
 
 

@@ -1,6 +1,6 @@
-"""The page that people see when they open a link; it works without scripts, and loads no other files.
+"""Creates the page that people see when they open a link. The page works without scripts, and loads no other files.
 
-All text that users have written, such as the task's name, is escaped.
+All text from users, such as the task's name, is escaped.
 """
 
 from __future__ import annotations
@@ -87,17 +87,17 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow",
 }
-"""The page's address is a secret, so browsers must send the address to no other site, and nothing may store the
+"""The page's address is a secret, so browsers must not send the address to other sites, and caches must not store the
 page."""
 
 
 def response_of(page: str, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """A response with a page."""
+    """A response that contains the page."""
     return Response(status.value, page, _HEADERS)
 
 
 def page_of(link: OpenedLink) -> str:
-    """The page for a link that has not ended."""
+    """The page for a link that is still valid."""
     task = link["task"]
     title, parts = _title(link), [_facts(task)]
     if link["used_for"] is None and link["is_awaited"]:
@@ -186,7 +186,7 @@ def _form(link: OpenedLink) -> str:
 
 
 def _time(iso: str) -> str:
-    """A time in a form for people, in UTC, because a page without scripts does not know their time zone."""
+    """A readable time in UTC, because a page without scripts does not know its reader's time zone."""
     day, _, rest = iso.partition("T")
     return f"{day} {rest[:5]} UTC"
 

@@ -1,4 +1,4 @@
-"""Handlers that manage links, and handlers for the requests of links' holders, who have no other credentials."""
+"""Handlers for managing links, and for requests from link holders, who have no other credentials."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def create_task_link(request: Request) -> Response:
     """Create a link."""
     wanted = links.new_link(request.document())
     link, token = composed(LinkServices).admin.create(request.caller, request.task_id, wanted)
-    # The URL has no host if the deployment does not know its address.
+    # The URL has no host if the deployment does not know the API's address.
     url = composed().settings.api_url + links.OPEN.url(token=token)
     return answer(json_text(links.created_link(link, url)), HTTPStatus.CREATED)
 
@@ -53,13 +53,13 @@ def delete_task_link(request: Request) -> Response:
 
 @route(links.OPEN)
 def get_link(request: Request) -> Response:
-    """Read what a link is for, without changing anything."""
+    """Read what a link can be used for, without changing anything."""
     return _shown(request, lambda: composed(LinkServices).holders.read(request.parameters["token"]))
 
 
 @route(links.USE)
 def use_link(request: Request) -> Response:
-    """Carry out the request of a link's holder."""
+    """Carry out a link holder's request."""
     return _shown(request, lambda: composed(LinkServices).holders.use(request.parameters["token"], _use_of(request)))
 
 
@@ -73,7 +73,7 @@ def _use_of(request: Request) -> LinkUse:
 
 
 def _shown(request: Request, carry_out: Callable[[], tuple[Link, Task]]) -> Response:
-    """The response for a link: a page for browsers, otherwise JSON."""
+    """The response for a link, which is a page for browsers and JSON for other clients."""
     is_page = "text/html" in (request.header("Accept") or "").lower()
     try:
         link, task = carry_out()

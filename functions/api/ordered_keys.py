@@ -30,6 +30,6 @@ def list_ordered_keys(request: Request[ordered_keys.OrderedKeyListQuery]) -> Res
 
 @route(ordered_keys.READ)
 def get_ordered_key(request: Request) -> Response:
-    """Read one ordered key with the tasks in line."""
+    """Read one ordered key and the tasks in its queue."""
     key = ordered_keys.ordered_key(request.parameters["ordered_key"])
     return answer(json_text(ordered_keys.key_response(composed(LimitServices).ordered_keys.get(request.owner, key))))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read_page(owner: str, query: ListedQuery) -> Page:
-    """The page of an owner's list that a request asks for."""
+    """Read the requested page of an owner's task list."""
     return composed(TaskServices).reader.list(_wanted(owner, query), query.filter)
 
 
@@ -43,12 +43,12 @@ def next_token(page: Page, owner: str, query: ListedQuery) -> str | None:
 
 
 def applied(page: Page, owner: str, query: ListedQuery) -> AppliedList:
-    """A page's filters, how many tasks were read for it, and on request how many tasks match."""
+    """A page's filters, the number of tasks read for the page and, if requested, the number of matching tasks."""
     count = composed(TaskServices).reader.count(_wanted(owner, query), query.filter) if query.count else None
     return query.applied(page.examined, page.after, page.changed_at, count)
 
 
 def page_response(page: Page, owner: str, query: TaskListQuery, headers: Mapping[str, str] | None = None) -> Response:
-    """A page of a list: its entries, its filters, and the token for the next page."""
+    """The response with a page's tasks and filters, and with the token for the next page."""
     rest = {"applied": applied(page, owner, query), "next_token": next_token(page, owner, query)}
     return answer(page_text(page.tasks, query.expand, rest), headers=headers)

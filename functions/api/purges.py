@@ -36,7 +36,7 @@ def create_purge(request: Request) -> Response:
 
 @route(purges.READ)
 def get_purge(request: Request) -> Response:
-    """Read a purge with its receipt."""
+    """Read a purge and its receipt."""
     operation = composed(BulkServices).operations.get(request.owner, id_of(request))
     if operation.kind is not BulkKind.PURGE:
         raise BulkNotFound(operation.id)

@@ -31,7 +31,7 @@ def list_rates(request: Request[rates.RateListQuery]) -> Response:
 
 @route(rates.READ)
 def get_rate(request: Request) -> Response:
-    """Read one rate with the tasks in line."""
+    """Read one rate and the tasks in its queue."""
     return answer(json_text(rates.rate_response(*composed(LimitServices).rates.get(request.owner, _key(request)))))
 
 
@@ -44,15 +44,15 @@ def pin_rate(request: Request) -> Response:
 
 @route(rates.UNPIN)
 def unpin_rate(request: Request) -> Response:
-    """Restore the limits that tasks request."""
+    """Let the limits that tasks request apply to a rate again."""
     request.reject_body()
     return _answer(composed(LimitServices).rates.unpin(request.owner, _key(request), request.attributed("")))
 
 
 @route(rates.PAUSE)
 def pause_rate(request: Request) -> Response:
-    """Stop all starts of attempts under a rate."""
-    # The reason is in the audit log; a body with other fields is rejected.
+    """Stop attempts from starting under a rate."""
+    # Only the audit log keeps the reason; reading it here rejects a body with other fields.
     _ = request.attribution
     return _answer(composed(LimitServices).rates.pause(request.owner, _key(request)))
 
@@ -65,7 +65,7 @@ def resume_rate(request: Request) -> Response:
 
 @route(rates.RESET)
 def reset_rate(request: Request) -> Response:
-    """Reset the starts that a rate has counted, and its line."""
+    """Reset the starts that a rate has counted, and its queue."""
     return _answer(composed(LimitServices).rates.reset(request.owner, _key(request), request.attribution))
 
 

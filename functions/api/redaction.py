@@ -1,4 +1,4 @@
-"""Responses to read-only callers, without the task contents that the settings redact."""
+"""Removes task contents from responses to read-only callers, as the settings require."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _JSON = "application/json"
 
 
 def redacted(response: Response) -> Response:
-    """The response with markers in place of values that are not shown.
+    """The response with markers in place of redacted values.
 
-    Its ETag differs from the complete response's, which a cache may still have from the time before the caller became
-    read-only.
+    The ETag of the redacted response differs from the full response's ETag, because a cache may still have the full
+    response from before the caller became read-only.
     """
     if response.headers.get("Content-Type") != _JSON:
         return response

@@ -1,4 +1,4 @@
-"""Requests to the API: their callers, parameters and bodies, and their admission by quotas."""
+"""Parses API requests (callers, parameters and bodies), and checks them against quotas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from typing_extensions import TypeVar  # with a default, before Python 3.13
+from typing_extensions import TypeVar  # supports `default` before Python 3.13
 
 from duetime.composition import composed
 from duetime.composition.core import QuotaServices
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 
 HANDLER = "duetime"
-"""The authorizer for requests from handlers, whose functions invoke this function without the gateway.
+"""Name of the authorizer context in requests from handlers, whose functions invoke this function without the gateway.
 
-It names the task and its owner, and whether the handler can only create tasks. For requests through the gateway, the
-gateway itself writes the authorizer.
+The context contains the task and its owner, and whether the handler can only create tasks. In requests through the
+gateway, the gateway itself writes the authorizer context.
 """
 API_KEY = "lambda"
-"""Where the gateway puts the context that duetime's authorizer returns for an API key."""
+"""Name under which the gateway passes on the context that duetime's authorizer returns for an API key."""
 OWNER_HEADER = declared.OWNER.name.lower()
-"""Header that names the owner that the caller wants to act for."""
+"""Header with the owner that the caller wants to act for."""
 LOCAL_OWNER = "local"
 SCOPE = re.compile(r"duetime[:/](?P<role>\S*)")
-"""A token scope that grants a role: `duetime:reader`, or `duetime/reader` as Cognito writes it."""
+"""A token scope that grants a role, such as `duetime:reader`, or `duetime/reader` in Cognito."""
 _OWNER = re.compile(OWNER_PATTERN)
 _ARN_PARTS = 6
 _EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
@@ -67,7 +67,7 @@ _EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
 
 @frozen
 class Sender:
-    """The sender of a request, and the owner that it acts for.
+    """The sender of a request, and the owner that the request acts for.
 
     Attributes:
         caller: the caller, with the owner that the request acts for.
@@ -85,13 +85,13 @@ class Sender:
 
 @frozen
 class Identity:
-    """What the gateway's authorizer verified.
+    """The identity that the gateway's authorizer verified.
 
     Attributes:
-        name: the identity in the form of an owner, for which the caller acts by default.
-        actor: name for histories, which distinguishes the users of a role.
+        name: the identity as an owner's name; the caller acts for this owner by default.
+        actor: the caller's name in histories, which distinguishes the users of a role.
         roles: the roles that a token grants; `None` if the token does not limit its caller.
-        owners: other owners that a token lets its caller act for.
+        owners: other owners for which a token lets its caller act.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Identity:
 
 
 def sender_of(event: Mapping[str, Any], operation: Operation[Any]) -> Sender:
-    """The sender of a request, if it has the role that the operation needs.
+    """The sender of a request, who must have the role that the operation needs.
 
     Raises:
         RequestError: the caller is unknown or invalid, may not act for the owner or the task that it names, or lacks
@@ -124,14 +124,14 @@ def _handler(handler: Mapping[str, Any], operation: Operation[Any]) -> Sender:
     if handler.get("only_creates") and declared.LEASE not in operation.headers:
         raise LeaseOnlyCreates
     owner = handler["owner"]
-    # Anyone who can create tasks for an administrator's handlers should not become an administrator.
+    # The handler is not an administrator, because anyone who can create tasks for it would gain that role.
     caller = Caller(owner, _usual_roles({owner}, composed().settings) - {Role.ADMIN}, owner)
     caller.require(operation.needs)
     return Sender(caller, TaskId.parse(handler["task_id"]))
 
 
 def _sender_with_lease(caller: Caller, lease: str, operation: Operation[Any]) -> Sender:
-    """The handler of a pull worker, which acts for the task that it runs."""
+    """The sender of a pull worker's request, which acts for the leased task."""
     # Few requests have a lease, so the modules are imported only for them.
     from duetime.composition.attempts import PullServices  # noqa: PLC0415 - see the line above
     from duetime.contract.leases import key_of  # noqa: PLC0415 - same
@@ -148,7 +148,7 @@ def _sender_with_lease(caller: Caller, lease: str, operation: Operation[Any]) ->
 def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
     """The caller of a request, with the owner that it acts for.
 
-    An administrator may read any owner's data, but acts only for its own owners.
+    An administrator may read any owner's data, but may act only for its own owners.
 
     Raises:
         CallerUnknown: the gateway passed no identity.
@@ -171,22 +171,22 @@ def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
 
 
 def owners_of_caller(event: Mapping[str, Any], settings: Settings) -> Sequence[str]:
-    """All owners that the caller of a request may act for, in order of name."""
+    """All owners that the caller of a request may act for, sorted by name."""
     identities = [identity_of(event, settings)]
     if settings.authentication is Authentication.NONE and not _authorizer(event).get(API_KEY):
-        # A caller that has chosen another owner can switch back.
+        # The default owner is added, so that a caller that chose another owner can switch back.
         identities.append(Identity(LOCAL_OWNER, LOCAL_OWNER))
     names = {name for each in identities for name in (each.name, *_teams_of(each, settings))}
     return sorted(name for name in names if _OWNER.fullmatch(name) is not None)
 
 
 def _teams_of(identity: Identity, settings: Settings) -> frozenset[str]:
-    """The owners that an identity may act for, besides its own."""
+    """The owners that an identity may act for, in addition to its own."""
     return identity.owners | {owner for owner, members in settings.teams.items() if identity.name in members}
 
 
 def _usual_roles(names: set[str], settings: Settings) -> frozenset[Role]:
-    """The roles of a caller whom no token or key limits, from its own name and the owner's."""
+    """The roles of a caller that no token or key limits, derived from the names of the caller and the owner."""
     roles = {Role.WRITER, Role.WORKER}
     if any(map(settings.operators.include, names)):
         roles.add(Role.OPERATOR)
@@ -196,7 +196,7 @@ def _usual_roles(names: set[str], settings: Settings) -> frozenset[Role]:
 
 
 def identity_of(event: Mapping[str, Any], settings: Settings) -> Identity:
-    """What the authorizer verified about the sender of a request.
+    """The identity that the authorizer verified for the sender of a request.
 
     Raises:
         CallerUnknown: the gateway passed no identity.
@@ -216,12 +216,12 @@ def identity_of(event: Mapping[str, Any], settings: Settings) -> Identity:
 
 
 def _identity_of_key(key: Mapping[str, str]) -> Identity:
-    """The identity for an API key, as the authorizer passes it on; its name in histories cannot be an owner's."""
+    """The identity for an API key from the authorizer. The identity's name in histories cannot be an owner's name."""
     return Identity(key["owner"], f"key {key['key']}", frozenset(map(Role, key["roles"].split())))
 
 
 def _identity_of_arn(arn: object) -> Identity:
-    """The identity of an IAM user or role: account and name, without the session, which changes with each login."""
+    """The identity of an IAM user or role. The owner excludes the session name, which changes with each login."""
     parts = arn.split(":", _ARN_PARTS - 1) if isinstance(arn, str) else []
     if len(parts) != _ARN_PARTS:
         raise CallerUnknown
@@ -240,14 +240,14 @@ def _identity_of_claims(claims: Mapping[str, Any], teams_claim: str) -> Identity
         raise CallerUnknown
     scopes = [*_items(claims.get("scope")), *_items(claims.get("scp"))]
     named = [found["role"] for each in scopes if (found := SCOPE.fullmatch(each)) is not None]
-    # A scope that names no known role grants none, so that a misspelled scope does not grant too much.
+    # A scope with an unknown role grants no role, so that a misspelled scope does not grant too much.
     roles = frozenset(Role(each) for each in named if each in list(Role)) if named else None
     owners = frozenset(_items(claims.get(teams_claim))) if teams_claim else frozenset()
     return Identity(name, name, roles, owners)
 
 
 def _items(claim: object) -> list[str]:
-    """The items of a claim, which is a list, a list passed by the gateway as `[a b]`, or text with spaces."""
+    """The items of a claim, which is a list, a text with spaces, or the text `[a b]` (the gateway's form of a list)."""
     if isinstance(claim, list):
         return [each for each in claim if isinstance(each, str)]
     return claim.removeprefix("[").removesuffix("]").replace(",", " ").split() if isinstance(claim, str) else []
@@ -261,7 +261,7 @@ def _owner_header(event: Mapping[str, Any]) -> str | None:
 
 
 def session_end(event: Mapping[str, Any], now: Millis) -> Millis | None:
-    """When a live connection of the caller must end; `None` if neither a token nor a key limits it."""
+    """When a live connection of the caller must end; `None` if neither a token nor a key limits the connection."""
     authorizer = _authorizer(event)
     if key := authorizer.get(API_KEY):
         expires = int(key["expires"]) * SECOND if key["expires"] else now + API_KEY_SESSION
@@ -275,29 +275,29 @@ def _authorizer(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def header_of(event: Mapping[str, Any], name: str) -> str | None:
-    """A header of a request; the gateway passes header names in lower case."""
+    """The value of a request's header; the gateway passes header names in lower case."""
     value = (event.get("headers") or {}).get(name.lower())
     return value if isinstance(value, str) else None
 
 
 _ENCRYPTED = re.compile(rf'"{BASE64}":"[^"]*"(?=,"{CONTENT_TYPE}":"{re.escape(ENCRYPTED)}")')
-"""The bytes of an encrypted payload in JSON with sorted fields."""
+"""Matches the bytes of an encrypted payload in JSON with sorted fields."""
 ICALENDAR = "text/calendar"
 Q = TypeVar("Q", bound="Parameters", default=Any)
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _ULIDS = ("task_id", "topology_id", "operation_id")
-"""Path parameters that ignore upper and lower case."""
+"""Path parameters that are not case-sensitive."""
 
 
 @frozen
 class Request(Generic[Q]):
-    """The request for an operation.
+    """A request for an operation.
 
     Attributes:
         event: the gateway's event.
-        operation: requested operation.
+        operation: the requested operation.
         parameters: path parameters.
-        caller: who sends the request, with the owner that it acts for.
+        caller: the sender of the request, with the owner that the request acts for.
         query: query parameters, parsed by the operation's model.
         version: version required by `If-Match`; `None` for any version.
         key: idempotency key.
@@ -327,7 +327,7 @@ class Request(Generic[Q]):
 
     @property
     def task_id(self) -> TaskId:
-        """The id in the path, of a task or a topology; a topology's id is that of its task.
+        """The id of the task or topology in the path; a topology has the same id as its task.
 
         Raises:
             TaskNotFound: the text is not a valid id.
@@ -343,14 +343,14 @@ class Request(Generic[Q]):
         return reference_to(operation.path, self.event["rawPath"])
 
     def attributed(self, reason: str) -> Attribution:
-        """The caller and reason of the request."""
+        """The caller of the request, with the given reason."""
         actor = self.caller.actor if self.parent is None else f"handler of {self.parent}"
-        # The record already names the owner.
+        # The record already contains the owner, so an equal actor is left out.
         return Attribution(name="" if actor == self.owner else actor, reason=reason)
 
     @property
     def attribution(self) -> Attribution:
-        """The caller and reason of an action, whose body has no other fields and may be omitted."""
+        """The caller and reason of an action whose body is optional and has no other fields."""
         return self.attributed(action_reason(self.document()) if self.has_body else "")
 
     @property
@@ -375,12 +375,12 @@ class Request(Generic[Q]):
 
     @property
     def is_icalendar(self) -> bool:
-        """Whether the body is declared to be an iCalendar file."""
+        """Whether the content type says that the body is an iCalendar file."""
         return (self.header("Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR
 
     @property
     def traceparent(self) -> str | None:
-        """The request's trace context; `None` if it is missing or malformed."""
+        """The request's trace context; `None` if the header is missing or malformed."""
         return read_traceparent(self.header(TRACEPARENT))
 
     def header(self, name: str) -> str | None:
@@ -391,17 +391,17 @@ class Request(Generic[Q]):
         """The body's JSON, sanitized."""
         media_type = self.header("Content-Type")
         if media_type is not None and media_type != declared.JSON:
-            # Most clients send exactly this media type.
+            # Most clients send exactly this media type, so other media types are parsed only here.
             declared.reject_unless_json(media_type, self.operation.media_types)
         return request_json.document_of(self._text(), MAX_JSON_DEPTH + self.operation.nesting)
 
     def reject_body(self) -> None:
-        """Reject a body with content; a missing body and an empty object are allowed."""
+        """Reject a body with fields; a missing body and an empty object are allowed."""
         if self.has_body:
             reject_fields(self.document())
 
     def text(self) -> bytes:
-        """The body of the request in UTF-8, with any content.
+        """The body of the request in UTF-8, whatever it contains.
 
         Raises:
             BodyUnreadable: the body is not valid UTF-8.
@@ -421,7 +421,7 @@ class Request(Generic[Q]):
 
 
 def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[str, str]) -> Request[Q]:
-    """The request in an event, with everything that its operation declares except the body.
+    """Parse the request in an event, with everything that its operation declares except the body.
 
     Raises:
         RequestError: the caller, the query or a header is invalid, or there is a body with content
@@ -438,7 +438,7 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     key = _idempotency_key(event) if declared.KEY in operation.headers else None
     key_life = _key_life(event, key, sender) if declared.KEY_LIFE in operation.headers else _usual_key_life(sender)
     if key is not None and sender.task_id is not None:
-        # A client's key contains no space, so each task's own keys never equal the keys of other requests.
+        # A client's key contains no space, so a task's keys never equal the keys of other requests.
         key = f"{sender.task_id} {key}"
     version = None
     if declared.IF_MATCH in operation.headers:
@@ -451,26 +451,26 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
 
 
 def request_id(event: Mapping[str, Any]) -> str:
-    """The id of a request, for finding its lines in the gateway's log."""
+    """The id of a request, which identifies the request's lines in the gateway's log."""
     return str(event.get("requestContext", {}).get("requestId", "unnamed"))
 
 
 def instance(event: Mapping[str, Any]) -> str:
-    """The name of a request: its id as a URN."""
+    """The id of a request, as a URN."""
     return f"urn:duetime:request:{request_id(event)}"
 
 
 def body_hash(value: object) -> str:
-    """A hash of a body's meaning, independent of field order, whitespace and encrypted bytes."""
+    """A hash of a body's JSON that does not depend on field order, whitespace or encrypted bytes."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
     if ENCRYPTED in canonical:
-        # The same payload differs each time it is encrypted.
+        # Encrypting the same payload twice yields different bytes.
         canonical = _ENCRYPTED.sub("", canonical)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[Any]) -> None:
-    """Reject a condition that the operation does not check, because its sender relies on the check."""
+    """Reject a conditional header that the operation does not check, because the client relies on the check."""
     if operation.is_safe:
         return
     honored = {header.name for header in operation.headers}
@@ -481,7 +481,7 @@ def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[An
 
 
 def _with_capitals(parameters: Mapping[str, str]) -> Mapping[str, str]:
-    """The path parameters, with ids of tasks, topologies and operations in capitals."""
+    """The path parameters, with the ids of tasks, topologies and operations in upper case."""
     return {name: text.upper() if name in _ULIDS and text.isascii() else text for name, text in parameters.items()}
 
 
@@ -499,7 +499,7 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
 
 
 def _usual_key_life(sender: Sender) -> Millis:
-    """How long a key is kept by default; a task's keys are kept for as long as the task may be retried."""
+    """How long an idempotency key is kept by default. A task's keys are kept for as long as the task may be retried."""
     return IDEMPOTENCY_KEY_LIFE if sender.task_id is None else composed().settings.retention.shortest
 
 
@@ -518,7 +518,7 @@ def _key_life(event: Mapping[str, Any], key: str | None, sender: Sender) -> Mill
 
 
 def admit_read(request: Request) -> None:
-    """Admit a request, if it is a read.
+    """Check a request against the owner's quota for reads, if the request is a read.
 
     Raises:
         QuotaExceeded: the owner has used up a quota.
@@ -528,7 +528,7 @@ def admit_read(request: Request) -> None:
 
 
 def admit_tasks(request: Request, number: int = 1, *, nodes: int = 0) -> None:
-    """Admit a request that creates this many tasks, or a topology of this many nodes.
+    """Check a request that creates this many tasks, or a topology with this many nodes, against the owner's quotas.
 
     Raises:
         QuotaExceeded: the owner has used up a quota.
@@ -538,7 +538,7 @@ def admit_tasks(request: Request, number: int = 1, *, nodes: int = 0) -> None:
 
 
 def admit_upload(request: Request, size: int) -> None:
-    """Admit a request that uploads a payload of this size.
+    """Check a request that uploads a payload of this size against the owner's quotas.
 
     Raises:
         QuotaExceeded: the owner has used up a quota.
@@ -548,7 +548,7 @@ def admit_upload(request: Request, size: int) -> None:
 
 
 def admit_schedule(request: Request) -> None:
-    """Admit a request that creates a schedule.
+    """Check a request that creates a schedule against the owner's quotas.
 
     Raises:
         QuotaExceeded: the owner has used up a quota.

@@ -1,4 +1,4 @@
-"""Encodes responses: bodies as text, with their headers."""
+"""Encodes responses as text with headers."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 _NO_STORE = {"Cache-Control": "no-store"}
-# An outcome stays the same until the task is retried, so caches check the ETag each time.
+# An outcome changes if the task is retried, so caches must check the ETag each time.
 _CACHEABLE = {"Cache-Control": "private, no-cache"}
 _RETRY_AFTER: Mapping[int, str] = {
     HTTPStatus.ACCEPTED: "2",
     HTTPStatus.TOO_MANY_REQUESTS: "1",
     HTTPStatus.SERVICE_UNAVAILABLE: "1",
 }
-"""Seconds after which to send another request, by status."""
+"""Seconds until the client should send another request, by the response's status."""
 _LEAST_PACKED = 1_024
-"""Larger bodies are compressed for clients that accept it; for smaller bodies, headers outweigh the saving."""
+"""Larger bodies are compressed for clients that accept gzip. For smaller bodies, the extra headers outweigh the
+saving."""
 _GZIP = r"(?i)(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)"
 _TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
 _KEPT_UNMODIFIED = ("Cache-Control", "ETag", "Retry-After")
-"""Headers that a 304 response also has (RFC 9110, 15.4.5); other headers describe a body."""
+"""Headers that a 304 response also has (RFC 9110, 15.4.5). Other headers describe a body."""
 
 
 @frozen
@@ -59,7 +60,7 @@ class Response:
 
 
 def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
-    """A response in the gateway's format, with the headers of every response.
+    """Convert a response to the gateway's format, and add the headers that every response has.
 
     Args:
         response: the response.
@@ -92,14 +93,14 @@ def replayed(headers: Mapping[str, str], *, is_replay: bool) -> dict[str, str]:
 
 
 def creation_status(creation: Accepted[Task], *, is_waiting: bool = False) -> HTTPStatus:
-    """The status for a creation: whether the task was created, and whether the client still waits for its outcome."""
+    """The status for a creation, which says whether the task was created and whether its outcome is still pending."""
     if is_waiting:
         return HTTPStatus.ACCEPTED
     return HTTPStatus.CREATED if creation.on_conflict is None else HTTPStatus.OK
 
 
 def creation_headers(creation: Accepted[Task], location: str) -> dict[str, str]:
-    """The headers for a creation: the task's location, and whether this request created the task."""
+    """The headers for a creation, which contain the task's location and say whether this request created the task."""
     headers = replayed({"Location": location}, is_replay=creation.is_replay)
     return headers if creation.on_conflict is None else {**headers, ON_CONFLICT: creation.on_conflict.value}
 
@@ -115,19 +116,19 @@ def no_content() -> Response:
 
 
 def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
-    """A complete task, with its ETag."""
+    """The response with a complete task and its ETag."""
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
 
 
 def with_estimate(response: Response, owner: str, find: Callable[[TaskWorkloads], RequestWorkload | None]) -> Response:
-    """Add the costs of created tasks to a response.
+    """Add the estimated cost of created tasks to a response.
 
     Args:
         response: response whose body is a JSON object.
         owner: owner of the tasks.
-        find: returns the workload of the tasks; `None` if their number is unknown.
+        find: returns the workload of the tasks; `None` if the number of tasks is unknown.
     """
-    # Few requests ask for an estimate.
+    # Few requests ask for an estimate, so the modules are imported only for them.
     from duetime.composition.tasks import TaskServices  # noqa: PLC0415 - see the line above
     from duetime.contract.cost_estimates import estimate_response  # noqa: PLC0415 - same
 
@@ -142,13 +143,13 @@ def with_field(response: Response, name: str, value: object) -> Response:
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
-    """The response to a client that already has the response with these headers."""
+    """The 304 response to a client that already has the response with these headers."""
     kept = {name: value for name, value in headers.items() if name in _KEPT_UNMODIFIED}
     return Response(HTTPStatus.NOT_MODIFIED.value, headers=kept)
 
 
 def problem_response(error: Exception, instance: str) -> Response:
-    """An error as a problem document."""
+    """The problem document for an error."""
     problem = problems.problem_of(error, instance)
     headers = {**_NO_STORE, "Content-Type": problems.MEDIA_TYPE}
     if isinstance(error, QuotaExceeded):
@@ -163,19 +164,19 @@ def problem_response(error: Exception, instance: str) -> Response:
 
 
 def caching(task: Task) -> dict[str, str]:
-    """How long a response about a task may be cached."""
+    """The header that says how a response about a task may be cached."""
     return _CACHEABLE if task.is_terminal and task.finished_at is not None else _NO_STORE
 
 
 def polling(tasks: Iterable[Task]) -> dict[str, str]:
-    """When the first of these tasks may have news; empty if all of them have ended."""
+    """The header that says when one of these tasks may have changed; empty if all tasks have ended."""
     now = composed().runtime.clock.now()
     intervals = [wait for task in tasks if (wait := poll_interval(task, now)) is not None]
     return {"Retry-After": str(-(-min(intervals) // SECOND))} if intervals else {}
 
 
 def unless_known(response: Response, event: Mapping[str, Any]) -> Response:
-    """Add an ETag to a response, from its text unless it has a version; 304 for a client that already has it.
+    """Add an ETag for the text to a response without one, or return a 304 response if the client has this response.
 
     Raises:
         ParametersInvalid: `If-None-Match` is malformed.
@@ -195,13 +196,13 @@ def _method(event: Mapping[str, Any]) -> str:
 
 
 def _accepts_gzip(accepted: str) -> bool:
-    """Whether `Accept-Encoding` allows gzip: it is named, or `*` is, with a weight above 0."""
+    """Whether `Accept-Encoding` lists gzip or `*` with a weight above 0."""
     found = re.search(_GZIP, accepted)
     return found is not None and (found["q"] is None or found["q"].strip("0.") != "")
 
 
 def _packed(text: str) -> str:
-    # Imported only for clients that accept compression.
+    # The module is imported only for clients that accept compression.
     from duetime.contract.http.compression import pack  # noqa: PLC0415 - see the line above
 
     return base64.b64encode(pack(text.encode())).decode()

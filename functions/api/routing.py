@@ -57,10 +57,11 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "health": ("health_and_openapi",),
     "openapi.json": ("health_and_openapi",),
 }
-"""The module with the handlers for each subject of a path, imported when a request first needs it."""
+"""The modules with the handlers for each subject of a path. They are imported in this order until the requested
+operation has a handler."""
 _READS = frozenset({"GET", "HEAD"})
 _REPORTS = frozenset({"notify", "heartbeat", "progress", "complete", "fail", "release"})
-"""Last parts of the paths to which attempts report."""
+"""Last parts of the paths to which attempts send reports."""
 _HANDLERS: dict[Operation[Any], Callable[[Request[Any]], Response]] = {}
 
 
@@ -105,7 +106,7 @@ def respond(event: Mapping[str, Any]) -> Response:
     """Carry out a request."""
     method = event["requestContext"]["http"]["method"].upper()
     if method == "OPTIONS":
-        # If browsers may call the API, the gateway adds the response's headers.
+        # If browsers may call the API, the gateway adds the CORS headers to this response.
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
     # For HEAD, the body is removed before the response is sent.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
@@ -121,14 +122,14 @@ def _shown_to(request: Request[Any], response: Response) -> Response:
     caller, is_public = request.caller, request.operation.is_public
     if is_public or caller.has(Role.WRITER) or caller.has(Role.WORKER) or not composed().settings.redact:
         return response
-    # Few callers can only read, and few deployments redact anything.
+    # Few callers can only read, and few deployments redact anything, so the module is imported only for them.
     from .redaction import redacted  # noqa: PLC0415 - see the line above
 
     return redacted(response)
 
 
 def with_deprecation(response: Response, event: Mapping[str, Any]) -> Response:
-    """A response or error with the deprecation headers of its operation, if any."""
+    """Add the operation's deprecation headers, if any, to a response or error."""
     method = event["requestContext"]["http"]["method"].upper()
     with suppress(RequestError):
         operation, _ = operation_at("GET" if method == "HEAD" else method, _path(event))

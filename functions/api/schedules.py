@@ -85,7 +85,7 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
 
 @route(operations.PREVIEW)
 def preview_schedule(request: Request) -> Response:
-    """Preview a timing."""
+    """Preview a schedule's timing."""
     preview = decoding.preview_request(request.document(), composed().runtime.clock.now())
     found = preview.occurrences(tuple(composed(ScheduleServices).preview.resolve(request.owner, preview.calendars)))
     description = describe_timing(preview.schedule.timing, preview.schedule.spec.extra_dates)
@@ -122,7 +122,7 @@ def delete_schedule(request: Request) -> Response:
 @route(operations.PAUSE)
 def pause_schedule(request: Request) -> Response:
     """Pause one schedule."""
-    # A reason is optional.
+    # The body is optional, because only the reason is in it.
     reason = decoding.pause_reason(request.document()) if request.has_body else ""
     by = request.attributed(reason)
     paused = composed(ScheduleServices).manager.pause(request.owner, _name(request), by, request.version)
@@ -151,7 +151,7 @@ def resume_schedules_by_tag(request: Request) -> Response:
 
 @route(operations.UPDATE_OCCURRENCE)
 def update_occurrence(request: Request) -> Response:
-    """Skip, move or run early one occurrence."""
+    """Skip one occurrence, move it, or run it early."""
     wanted, reason = decoding.occurrence_request(request.document())
     changed = composed(ScheduleServices).occurrence_changer.change(
         request.owner, _name(request), wanted, request.version, request.attributed(reason)
@@ -175,10 +175,10 @@ def run_schedule(request: Request) -> Response:
 
 @route(operations.CREATE_BACKFILL)
 def create_backfill(request: Request) -> Response:
-    """Run the occurrences of a past period."""
+    """Begin a backfill, which runs the occurrences in a past period."""
     document, name = request.document(), _name(request)
     wanted = decoding.backfill_request(document)
-    # The period ends just before the first moment that it excludes.
+    # `scheduled_before` is exclusive, but the end of a period is inclusive.
     last, overlap = wanted.scheduled_before - 1, Overlap(wanted.overlap)
     period = Period(wanted.scheduled_after, last, wanted.per_minute, wanted.only_missing, overlap)
     key = _key(request, [name, document.value])
@@ -250,7 +250,10 @@ def _name(request: Request) -> str:
 
 
 def _key(request: Request, said: object) -> IdempotencyKey | None:
-    """The idempotency key of a request; equal bodies for two operations are different requests."""
+    """The idempotency key of a request.
+
+    Its hash includes the operation, because two operations can have equal bodies.
+    """
     return IdempotencyKey(request.key, body_hash([request.operation.id, said])) if request.key else None
 
 
@@ -261,7 +264,7 @@ def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, st
 
 
 def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
-    """Add the monthly costs of the schedule's runs, which are unknown for a permanent schedule."""
+    """Add the monthly cost of the schedule's runs, which is unknown for a permanent schedule."""
     return with_estimate(
         response,
         stored.owner,

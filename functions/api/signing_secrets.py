@@ -1,4 +1,4 @@
-"""Handlers for the secrets and public keys with which receivers verify HTTP calls."""
+"""Handlers that list the secrets and public keys with which receivers verify HTTP calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .requests import Request
 
 _KEYS_CACHED = {"Cache-Control": "public, max-age=300"}
-"""The time that functions take to notice a rotation: at most five minutes."""
+"""Responses are cached for five minutes, within which functions notice a rotation."""
 
 
 def _text(at: Millis | None) -> str | None:
@@ -29,7 +29,7 @@ def _text(at: Millis | None) -> str | None:
 
 @route(LIST)
 def list_signing_secrets(request: Request) -> Response:
-    """List the secrets of the caller."""
+    """List the caller's signing secrets."""
     found, rotates_at = composed(HttpServices).secrets_of(request.owner)
     secrets = [
         SigningSecret(secret=each.secret, public_key=each.public_key, is_current=not number)
@@ -40,7 +40,7 @@ def list_signing_secrets(request: Request) -> Response:
 
 @route(KEYS)
 def list_signing_keys(request: Request[SigningKeyQuery]) -> Response:
-    """List the public keys of an owner."""
+    """List an owner's public keys."""
     owner = request.query.owner
     found, rotates_at = composed(HttpServices).secrets_of(owner)
     keys = [SigningKey(public_key=each.public_key, is_current=not number) for number, each in enumerate(found)]

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @route(summary.GET)
 def get_summary(request: Request) -> Response:
-    """Read the owner's counts of tasks."""
+    """Read the owner's task counts."""
     return answer(json_text(summary.summary_response(composed(SummaryServices).reader.read(request.owner))))
 
 
 @route(summary.LIST_OWNERS)
 def list_owner_summaries(request: Request[summary.OwnerSummaryQuery]) -> Response:
-    """Read each owner's counts of tasks; for operators."""
+    """Read the task counts of all owners; only operators may call this operation."""
     query, scope = request.query, summary.LIST_OWNERS.path
     after = summary.owner_after(query.next_token, scope)
     found, last = composed(SummaryServices).reader.read_owners(after, query.limit)

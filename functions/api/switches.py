@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @route(switches.LIST)
 def list_switches(request: Request) -> Response:
-    """List what postpones tasks: switches and open circuits."""
+    """List the switches and open circuits, which postpone tasks."""
     return answer(json_text(switches.switches_response(*composed(SwitchServices).admin.list(request.caller))))
 
 

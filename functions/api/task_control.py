@@ -1,4 +1,4 @@
-"""Handlers for users and targets that control an existing task."""
+"""Handlers with which users and targets control an existing task."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @route(operations.DELETE)
 def delete_task(request: Request) -> Response:
-    """Erase a task; a topology is erased with its nodes."""
+    """Erase a task; if the task is a topology, its nodes are erased too."""
     composed(TopologyServices).eraser.erase(request.owner, request.task_id, request.version)
     return no_content()
 
@@ -50,14 +50,14 @@ def resume_task(request: Request) -> Response:
 
 @route(operations.CANCEL)
 def cancel_task(request: Request) -> Response:
-    """Cancel a task that has not started; with force, ask a running task to stop."""
+    """Cancel a task that has not started or, with force, ask a running task to stop."""
     wanted = operations.cancellation(request.document()) if request.has_body else TaskCancel()
     cancel = composed(TaskServices).control.cancel_by_force if wanted.force else composed(TaskServices).updater.cancel
     by = request.attributed(wanted.reason)
     try:
         task = cancel(request.owner, request.task_id, request.version, by)
     except StateConflict as refusal:
-        # The task's children may be open although it has ended.
+        # The task's children may be open although the task has ended.
         if not (wanted.include_children and refusal.task.is_terminal):
             raise
         task = refusal.task
@@ -71,7 +71,7 @@ def cancel_task(request: Request) -> Response:
 
 @route(operations.RUN)
 def run_task(request: Request) -> Response:
-    """Run a task that has not started now."""
+    """Run a task now, if it has not started."""
     run_now = composed(TaskServices).control.run_now
     return _response(request, run_now(request.owner, request.task_id, request.version, request.attribution))
 
@@ -93,7 +93,7 @@ def rollback_task(request: Request) -> Response:
 @route(operations.SIGNAL)
 def signal_task(request: Request) -> Response:
     """Approve or reject a task that waits for an approval."""
-    # Few requests are decisions, so the module is imported only for them.
+    # Few requests are decisions, so the module is imported only for decisions.
     from duetime.services.tasks.approvals import Decision  # noqa: PLC0415 - see the line above
 
     signal = operations.signal(request.document())
@@ -104,7 +104,7 @@ def signal_task(request: Request) -> Response:
 
 @route(operations.NOTIFY)
 def notify_task(request: Request) -> Response:
-    """Record the end of an attempt as reported by its target."""
+    """Record the end of an attempt that its target reports."""
     notice = operations.notice(request.document())
     task = composed(TaskServices).attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
     return _response(request, task)
@@ -124,7 +124,7 @@ def report_progress(request: Request) -> Response:
 
 @route(operations.LIST_ATTEMPTS)
 def list_task_attempts(request: Request) -> Response:
-    """Read the attempt history of a task."""
+    """Read a task's attempts."""
     task = composed(TaskServices).reader.record(request.owner, request.task_id)
     older = composed(CoreServices).stores.contents.attempts_of(task.id)
     return answer(json_text(history.attempts(task, older, composed(CoreServices).tracebacks.find(task.id))))
@@ -146,7 +146,7 @@ def list_task_events(request: Request) -> Response:
 
 @route(operations.QUERY)
 def query_task(request: Request) -> Response:
-    """Send a query to the endpoint of a task."""
+    """Send a query to a task's endpoint."""
     query = operations.query(request.document())
     reply = composed(TaskServices).target_queries.ask(request.owner, request.task_id, query)
     return answer(target_reply_text(reply.status, reply.body))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @route(operations.CREATE)
 def create_task(request: Request[CreationQuery]) -> Response:
-    """Create a task; if requested, wait for its outcome."""
+    """Create a task and, if requested, wait for its outcome."""
     document, wait = request.document(), request.query.wait_seconds
     key = _key(request, request.key, document.value)
     order = Order(task_spec(document), key, traceparent=request.traceparent, parent=request.parent)
@@ -54,7 +54,7 @@ def create_task(request: Request[CreationQuery]) -> Response:
     task = creation.value
     if wait:
         with suppress(QuotaExceeded):
-            # The task is created, so a request that may not wait is answered at once.
+            # The task exists already, so if the quota allows no wait, the request is answered at once.
             task = composed(TaskServices).waiter.wait(task, wait * SECOND)
     status = creation_status(creation, is_waiting=bool(wait) and not task.is_terminal)
     headers = creation_headers(creation, operations.READ.url(task_id=task.id))
@@ -70,7 +70,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
     """Create many tasks, each with its own result."""
     items = batch_items(request.document())
     orders = [
-        # A client's key contains no space, so a batch's keys differ from those of other requests.
+        # A client's key contains no space, so a batch's keys differ from the keys of other requests.
         Order(
             item.wanted,
             _key(request, request.key and f"{request.key} {index}", item.value),
@@ -99,7 +99,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
 
 @route(operations.READ)
 def get_task(request: Request[TaskQuery]) -> Response:
-    """Read one task; if requested, wait for its outcome."""
+    """Read one task and, if requested, wait for its outcome."""
     reader = composed(TaskServices).reader
     task = reader.record(request.owner, request.task_id)
     if request.query.wait_seconds:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .requests import Request
 
 _ASK_AGAIN = {"Cache-Control": "private, no-cache"}
-"""The response may be cached, but its ETag is validated each time."""
+"""Clients may cache the response, but must validate its ETag each time."""
 
 
 @route(operations.CREATE)
@@ -124,11 +124,11 @@ def resume_topology(request: Request) -> Response:
 
 
 def control_response(result: ControlResult, *, is_done: bool | None = None) -> Response:
-    """The response to a request on a topology, or on any task.
+    """The response to a request that controls a topology or another task.
 
     Args:
-        result: result of the request.
-        is_done: whether the change is already applied to the task; by default, whether no request is pending.
+        result: the result of the request.
+        is_done: whether the change is already applied to the task; by default, true if the task has no pending request.
     """
     task, operation = result.task, result.operation
     is_done = task.requested_action is None if is_done is None else is_done

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .requests import Request
 
 _OF_A_TASK = "target.definition."
-"""Prefix that errors use for the fields of a run within a task."""
+"""Prefix of a run's fields in errors about a task whose target is a definition."""
 
 
 @route(definitions.LIST)
@@ -124,7 +124,7 @@ def _definitions() -> TopologyDefinitions:
 
 
 def _condition(request: Request) -> Precondition:
-    """The condition for a definition's PUT request.
+    """The condition that a definition's PUT request sets.
 
     Raises:
         ParametersInvalid: `If-None-Match` names a version, which has no meaning for a write.

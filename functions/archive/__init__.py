@@ -1,1 +1,1 @@
-"""The archive function: copies records that TTL removes from the table to S3."""
+"""The archive function, which copies records that TTL removes from the table to S3."""

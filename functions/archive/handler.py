@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:  # noqa: ARG001 - Lambda's signature
-    """Archive the batch; raises only if a store fails, so that the batch is redelivered."""
+    """Archive the batch, and raise an exception only if a store fails, so that the batch is redelivered."""
     try:
         services = composed(ArchiveServices)
         services.archiver.archive(services.removed(event))

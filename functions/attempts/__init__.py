@@ -1,1 +1,1 @@
-"""The attempts function: receives reports from running handlers in their own packages."""
+"""The attempts function, which receives reports from running handlers in handler packages."""

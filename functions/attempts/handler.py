@@ -1,4 +1,4 @@
-"""Answers reports from running handlers in their own packages."""
+"""Answers reports from running handlers in handler packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Answer one request from an attempt."""
+    """Answer one request from a handler's attempt."""
     try:
         return dict(composed(AttemptServices).function.answer(event))
     finally:

@@ -1,1 +1,1 @@
-"""The authorizer function: checks API keys for API Gateway."""
+"""The authorizer function, which checks API keys for API Gateway."""

@@ -1,4 +1,4 @@
-"""Checks the API key of a request for API Gateway, which passes the key's owner and roles on to the API.
+"""Checks a request's API key for API Gateway, which passes the key's owner and roles on to the API function.
 
 The API function itself never receives a key (Source: API Gateway Developer Guide, "Control access to HTTP APIs with AWS
 Lambda authorizers", payload format 2.0 with simple responses).
@@ -21,18 +21,18 @@ SCHEME = "bearer "
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Answer whether a request is authorized."""
+    """Tell API Gateway whether a request is authorized."""
     header = str((event.get("headers") or {}).get("authorization", ""))
     found = None
     if header[: len(SCHEME)].lower() == SCHEME:
-        # In a standby Region, noting the use could replace a revocation that is not replicated yet.
+        # In a standby Region, recording the key's use could overwrite a revocation that is not yet replicated.
         notes_use = not composed().is_standby
         found = composed(ApiKeyServices).check.check(header[len(SCHEME) :].strip(), notes_use=notes_use)
     return {"isAuthorized": False} if found is None else {"isAuthorized": True, "context": _context(found)}
 
 
 def _context(key: ApiKey) -> dict[str, str]:
-    """The context for the API, with texts only, so that the access log can show it too."""
+    """The context for the API function. All values are strings, so that the access log can also show them."""
     expires = "" if key.expires_at is None else str(key.expires_at // SECOND)
     return {"key": key.id, "owner": key.owner, "roles": " ".join(key.roles), "expires": expires}
 

@@ -1,1 +1,4 @@
-"""The broadcast function: reads the table's stream and passes changes to consumers; no task waits for it."""
+"""The broadcast function, which passes changes from the table's stream to consumers.
+
+Tasks do not wait for this function.
+"""

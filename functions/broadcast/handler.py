@@ -1,4 +1,4 @@
-"""Passes a batch from the table's stream to the consumers that are turned on; recounts tasks on request."""
+"""Passes batches from the table's stream to the enabled consumers, and recounts tasks on request."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:  # noqa: ARG001 - Lambda's signature
-    """Pass the batch to all consumers; raises only if an exact consumer fails, so that the batch is redelivered.
+    """Pass the batch to all consumers, or recount tasks.
 
-    An event without records comes from the schedule or an operator: `{"recount": "anew"}` restarts the counts.
+    If an exact consumer fails, an exception is raised, so that the batch is redelivered. An event without records comes
+    from the schedule or from an operator and causes a recount; `{"recount": "anew"}` restarts the counts.
     """
     try:
         if composed().is_standby:
-            # The active Region passes on the same changes.
+            # The function in the active Region passes on the same changes.
             return
         services = composed(BroadcastServices)
         if "Records" in event:

@@ -1,1 +1,1 @@
-"""The bulk function: runs bulk operations."""
+"""The bulk function, which runs bulk operations."""

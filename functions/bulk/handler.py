@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Run the operation named in the event, for as long as this invocation's time allows."""
+    """Run the bulk operation named in the event for as long as this invocation's timeout allows."""
     try:
         if composed().is_standby:
-            # The operation's timer continues it in the active Region.
+            # The operation has a timer, which continues the operation in the active Region.
             return
         composed(BulkExecutorServices).executor.carry_out(TaskId(event[OPERATION]), context.aws_request_id)
     finally:

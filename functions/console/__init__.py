@@ -1,1 +1,1 @@
-"""The web console: serves its static files from the same origin as the API."""
+"""The console function, which serves the web console's static files from the same origin as the API."""

@@ -1,4 +1,4 @@
-"""The built files of the console, read once at start."""
+"""Reads the console's built files once, when the function starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HASHED = re.compile(r"-[A-Z0-9]{8}\.(js|css)")
 
 @frozen
 class File:
-    """A file, uncompressed and gzipped."""
+    """The uncompressed and the gzipped content of a file."""
 
     name: str
     content: bytes
@@ -37,7 +37,7 @@ class File:
 
     @property
     def etag(self) -> str:
-        """The entity tag of the content."""
+        """The entity tag for the content."""
         return f'"{sha256(self.content).hexdigest()[:16]}"'
 
     @property
@@ -47,7 +47,7 @@ class File:
 
 
 def read_files(folder: Path) -> dict[str, File]:
-    """The files in a folder by name, each with its gzipped copy."""
+    """The files in a folder and their gzipped copies, by name."""
     plain = [path for path in sorted(folder.glob("*")) if path.suffix != _PACKED]
     return {
         path.name: File(path.name, path.read_bytes(), path.with_name(f"{path.name}{_PACKED}").read_bytes())

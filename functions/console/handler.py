@@ -47,7 +47,7 @@ def _file(file: File, asked: Mapping[str, str]) -> dict[str, Any]:
     headers = {
         "Content-Type": file.content_type,
         "ETag": file.etag,
-        # A name with a hash always has the same content.
+        # A file with a hash in its name never changes.
         "Cache-Control": _FOR_EVER if file.is_hashed else _ASK_AGAIN,
         "Vary": "Accept-Encoding",
     }
@@ -68,23 +68,23 @@ def _answer(status: HTTPStatus, headers: Mapping[str, str], content: bytes = b""
 
 
 def sign_in() -> Mapping[str, Any]:
-    """Settings for sign-in with an identity provider; empty if there is none."""
+    """Settings for sign-in with an identity provider; empty if the deployment has none."""
     found: Mapping[str, Any] = json.loads(os.environ.get(Variable.SIGN_IN, "") or "{}")
     return found
 
 
 def codec_endpoint() -> str:
-    """Address of the endpoint that decrypts payloads for people; empty if there is none."""
+    """Address of the endpoint that decrypts payloads for people; empty if the deployment has none."""
     return os.environ.get(Variable.CODEC_ENDPOINT, "")
 
 
 def _public(settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The settings that the page needs; they contain no secret, because a public client has none."""
+    """The sign-in settings that the page needs. They contain no secret, because a public client has no secret."""
     return {name: settings[name] for name in ("issuer", "client_id", "audience")} if settings else None
 
 
 def content_security_policy(watch_url: str, others: Sequence[str] = (), upload_url: str = "") -> str:
-    """What the page may load and call: its own files, the API, live updates, other given addresses, and uploads.
+    """The policy that lets the page use its own files, the API, live updates, other given addresses, and uploads.
 
     Uploads are limited to addresses that begin with `upload_url`, because other buckets have the same origin.
     """

@@ -1,1 +1,1 @@
-"""The dead-letter function: handles messages that were delivered too often."""
+"""The dead-letter function, which handles messages that were delivered too often."""

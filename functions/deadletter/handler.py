@@ -1,4 +1,4 @@
-"""Handles a batch of dead letters, and returns those that failed for redelivery."""
+"""Handles a batch of dead letters, and returns the ids of failed letters for redelivery."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Process each dead letter, or return it for redelivery."""
+    """Process each dead letter, or return its id for redelivery."""
     try:
         if composed().is_standby:
-            # As in the worker, the other Region has a timer for each open task.
+            # The letters can be dropped, because the other Region has a timer for each open task.
             return {"batchItemFailures": []}
         kept = [delivery for delivery in composed(CoreServices).deliveries(event) if not _buried(delivery)]
         return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}

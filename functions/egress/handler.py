@@ -1,4 +1,4 @@
-"""Makes a batch of HTTP calls and returns a reply for each."""
+"""Makes a batch of HTTP calls, and returns a reply for each call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Make the calls in parallel; a call's error becomes its reply."""
+    """Make the calls in parallel. If a call fails, its reply contains the error."""
     try:
         return composed(HttpServices).egress.answer(event)
     finally:

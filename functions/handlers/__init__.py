@@ -1,1 +1,1 @@
-"""The function of a handler package: runs handlers for the worker; it may invoke only the attempts function."""
+"""A handler package's function, which runs handlers for the worker. It may invoke only the attempts function."""

@@ -1,4 +1,4 @@
-"""Runs one phase of a handler, for the worker that has claimed its task."""
+"""Runs one phase of a handler for the worker that has claimed the handler's task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Run the phase in the event, and return its end."""
+    """Run the phase in the event, and return how it ended."""
     try:
         return composed(PackageServices).function.answer(event)
     finally:

@@ -1,1 +1,1 @@
-"""The intake function: creates tasks from events."""
+"""The intake function, which creates tasks from events."""

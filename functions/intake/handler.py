@@ -1,4 +1,4 @@
-"""Creates and cancels tasks for events, and returns the failed events for redelivery."""
+"""Creates and cancels tasks for events, and returns the ids of failed events for redelivery."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 
 class DeliveryFailed(Exception):
-    """Some lines of a log must be delivered again; Lambda repeats the complete delivery."""
+    """Some log lines must be delivered again. Lambda then repeats the entire delivery."""
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Process the batch; an error in one event does not affect the other events.
+    """Process the batch. An error in one event does not affect the other events.
 
     Raises:
-        DeliveryFailed: lines from CloudWatch Logs must be delivered again.
+        DeliveryFailed: some lines from CloudWatch Logs must be delivered again.
     """
     if (region := composed().region) is not None:
-        # The events stay in their queue until this Region is active.
+        # In a standby Region, this raises an exception, so that the events stay in their queue until the Region is
+        # active.
         region.check()
     creator = composed(IntakeServices).event_tasks
     try:
@@ -45,7 +46,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
 
 def _arrival(record: Mapping[str, Any]) -> Arrival:
     change = record.get("dynamodb")
-    # Lambda expects the sequence number of a failed change, and the id of a failed message.
+    # Lambda expects sequence numbers for failed changes, and message ids for failed messages.
     id_, body = (
         (record["messageId"], record["body"]) if change is None else (change["SequenceNumber"], json.dumps(record))
     )

@@ -1,1 +1,1 @@
-"""The states of the state machine that runs topologies."""
+"""The topology function, which runs the states of the state machine for topologies."""

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Run the state named in the event; the state machine retries on errors."""
+    """Run the state named in the event. If the function fails, the state machine retries the state."""
     if (region := composed().region) is not None:
-        # The topology's task is taken over by the other Region, and continues in another execution.
+        # The other Region takes over the topology's task, and continues it in another execution.
         region.check()
     running = composed(TopologyServices).state_machine_steps
     topology, fence = TaskId(event["task_id"]), int(event["fence"])

@@ -1,1 +1,4 @@
-"""The trigger function, which EventBridge Scheduler invokes every minute; it invokes itself for each shard group."""
+"""The trigger function, which EventBridge Scheduler invokes every minute.
+
+It invokes itself for each group of shards.
+"""

@@ -1,4 +1,4 @@
-"""Reads minutes and puts due tasks on queues."""
+"""Reads the tasks that are due in each minute, and puts them on queues."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Read the group of shards that the event names, or start reading all groups.
+    """Read the group of shards that the event names, or start the reads of all groups.
 
-    The time is read here, not taken from the event: a tick may come late, and the local engine does not fill in the
-    event's time.
+    The function uses the current time and not the event's time, because a tick may be late, and because the local
+    engine does not fill in the event's time.
     """
     holder = context.aws_request_id
     try:

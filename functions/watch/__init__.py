@@ -1,1 +1,1 @@
-"""The watch function, which manages the connections of the WebSocket API, and their subscriptions."""
+"""The watch function, which manages the WebSocket API's connections and their subscriptions."""

@@ -1,4 +1,4 @@
-"""Handles the events of the WebSocket API: connections that open and close, and messages from clients."""
+"""Handles the WebSocket API's events, which are opened and closed connections, and messages from clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TICKET = "ticket"
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001 - Lambda's signature
-    """Handle one event. A connection opens only if the response is 200."""
+    """Handle one event. A connection opens only if the response has the status 200."""
     try:
         return {"statusCode": _status(event).value}
     except Exception:
@@ -49,7 +49,7 @@ def _status(event: dict[str, Any]) -> HTTPStatus:
         case "DISCONNECT":
             services.connections.disconnect(connection_id)
         case _:
-            # The gateway passes a response on only if the API declares one, so a message is sent instead.
+            # The gateway passes on a response only if the API declares a response, so a message is sent instead.
             services.sender.send(connection_id, _answer(connection_id, event.get("body") or ""))
     return HTTPStatus.OK
 

@@ -1,1 +1,1 @@
-"""The worker function: claims due tasks from the queues, runs their targets and records their ends."""
+"""The worker function, which claims due tasks from the queues, runs their targets and records how they ended."""

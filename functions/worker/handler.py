@@ -1,4 +1,4 @@
-"""Processes a batch of messages, and returns the messages that must not be deleted."""
+"""Processes a batch of messages, and returns the ids of messages that must not be deleted."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Process the batch; never raises, because an error would make SQS redeliver all messages of the batch."""
+    """Process the batch.
+
+    This function must not raise an exception, which would return the entire batch to the queue.
+    """
     try:
         if composed().is_standby:
-            # The other Region has a timer for each open task.
+            # The messages can be dropped, because the other Region has a timer for each open task.
             return {"batchItemFailures": []}
-        # The switches are read before the batch begins; otherwise each of its threads would read them.
+        # The switches are read before the batch begins, because otherwise each of the batch's threads would read them.
         composed(SwitchServices).gate.look()
         deliveries = composed(CoreServices).deliveries(event)
         kept = composed(WorkerServices).batch_worker.work(deliveries, context.aws_request_id[:8])

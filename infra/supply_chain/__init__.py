@@ -1,1 +1,1 @@
-"""Versions, licenses and known vulnerabilities of the deployed packages: `make sbom` and `make audit`."""
+"""Reports versions, licenses and known vulnerabilities of the deployed packages: `make sbom` and `make audit`."""

@@ -1,7 +1,7 @@
 """Write software bills of materials for the packages that an environment deploys, and audit them.
 
-The audit looks for known vulnerabilities. The layers are read as they are deployed, not as they were required. Lambda's
-own Python is maintained by AWS.
+The audit searches for known vulnerabilities. The packages of the layers are read from the built layers, not from the
+requirements. AWS maintains Lambda's own Python, so it is not included.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONSOLE = ROOT / "console"
 
 
 class ToolFailed(Exception):
-    """A tool has ended with an error, or has found something."""
+    """A tool has failed, or has found a vulnerability."""
 
 
 def deployed_folders(name: str) -> list[Path]:
@@ -57,12 +57,12 @@ def write_python_sbom(folders: Sequence[Path], path: Path) -> None:
     """Write a CycloneDX document of the distributions in folders, with their declared licenses.
 
     Raises:
-        ToolFailed: the tool cannot read them.
+        ToolFailed: the tool cannot read the distributions.
     """
     environment = SBOM / "environment"
     shutil.rmtree(environment, ignore_errors=True)
     _run([sys.executable, "-m", "venv", "--without-pip", str(environment)])
-    # An environment with nothing but the folders on its path.
+    # The path of this environment contains only the folders.
     packages = next((environment / "lib").glob("python*/site-packages"))
     (packages / "deployed.pth").write_text("".join(f"{each}\n" for each in folders))
     _run(
@@ -86,7 +86,7 @@ def write_console_sbom(path: Path) -> None:
 
 
 def audit(requirements: Sequence[str]) -> None:
-    """Look pinned distributions up in PyPI's database of vulnerabilities.
+    """Look up pinned distributions in PyPI's vulnerability database.
 
     Raises:
         ToolFailed: a distribution has a known vulnerability, or could not be looked up.
@@ -118,7 +118,7 @@ def _run(command: Sequence[str], folder: Path = ROOT) -> str:
 
 
 def main() -> None:
-    """Write the documents, or audit; a vulnerability is an error."""
+    """Write the documents, or audit the packages; a known vulnerability is an error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--env", choices=sorted(ENVIRONMENTS), default="local")
     parser.add_argument("--audit", action="store_true")

@@ -1,4 +1,4 @@
-"""Synthesizes this machine's stack with the CDK command, and caches the result until the inputs change.
+"""Synthesizes this machine's stack with the `cdk` command, and caches the result until the inputs change.
 
 The assembly does not include the user's handlers, which change often and are deployed separately
 (`duetime_local/handler_reload.py`).
@@ -53,7 +53,7 @@ class Asset:
     source: Path
 
     def content(self) -> bytes:
-        """The content to upload; a folder is packed on first access."""
+        """The content to upload; a folder is packed when its content is first read."""
         if self.source.is_file():
             return self.source.read_bytes()
         kept = self.source.with_name(f"{self.source.name}.zip")
@@ -66,7 +66,7 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A cloud assembly: the CDK's output folder."""
+    """A cloud assembly, which is the CDK's output folder."""
 
     folder: Path
 
@@ -88,7 +88,9 @@ class Assembly:
 
 
 def synthesize(report: Callable[[str], None]) -> Assembly:
-    """Synthesize the current stack, or reuse the cached assembly; `report` receives each line that the CDK prints.
+    """Synthesize the current stack, or reuse the cached assembly.
+
+    `report` receives each line that the CDK prints.
 
     Raises:
         ToolFailed: The CDK rejects the stack.
@@ -110,7 +112,7 @@ def synthesize(report: Callable[[str], None]) -> Assembly:
 
 
 def fingerprint(paths: Iterator[Path]) -> str:
-    """Return a hash over the files' names, the files' contents and the Python version."""
+    """Return a hash of the files' names, the files' contents and the Python version."""
     digest = sha256(sys.version.encode())
     for path in sorted(set(paths)):
         digest.update(f"\0{path.as_posix()}\0".encode())
@@ -119,12 +121,12 @@ def fingerprint(paths: Iterator[Path]) -> str:
 
 
 def _keep(made: Path, kept: Path) -> None:
-    """Replace all earlier assemblies by a new assembly."""
+    """Replace all earlier assemblies with a new assembly."""
     former = [path for path in kept.parent.iterdir() if not path.name.startswith(".")]
     try:
         made.rename(kept)
     except OSError:
-        # Another process created the same assembly in the meantime.
+        # Another process may have created the same assembly in the meantime.
         if not kept.exists():
             raise
     for path in former:
@@ -137,7 +139,7 @@ def packed(folder: Path) -> bytes:
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            # The CDK also uses this fixed time.
+            # The CDK also gives all files in its archives this time.
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), (1980, 1, 1, 0, 0, 0))
             entry.external_attr = (path.stat().st_mode & 0xFFFF) << 16
             archive.writestr(entry, path.read_bytes())
@@ -145,7 +147,7 @@ def packed(folder: Path) -> bytes:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Return the CDK's environment: this process's variables without AWS settings, and a separate cache folder."""
+    """Return the environment variables for the CDK, with separate folders and without this process's AWS settings."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CDK_"))}
     return {
         **inherited,
@@ -155,10 +157,10 @@ def _environment(folder: Path) -> dict[str, str]:
         "TMPDIR": str(folder),
         "CDK_DISABLE_CLI_TELEMETRY": "true",
         "CDK_DISABLE_VERSION_CHECK": "true",
-        # The validation only prints warnings, and takes longer than the rest of the synthesis.
+        # The validation only prints warnings but takes longer than the rest of the synthesis.
         "CDK_VALIDATION": "false",
         "JSII_RUNTIME_PACKAGE_CACHE": "enabled",
-        # Outside the temporary folder, because unpacking the construct library takes ten seconds.
+        # This cache is kept outside the temporary folder, because unpacking the construct library takes ten seconds.
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(project_folder() / "build" / "jsii"),
         "NODE_NO_WARNINGS": "1",
     }

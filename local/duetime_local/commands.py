@@ -44,7 +44,7 @@ app = CommandGroup(no_args_is_help=True, help="Run the complete stack on this ma
 KEPT = ".duetime/data"
 """The folder for the stack's data, relative to the project."""
 INTERRUPTED = 128 + signal.SIGINT
-"""The exit code after an interrupt, by shell convention."""
+"""The exit code after an interrupt, as is conventional in shells."""
 EXPECTED = (
     ready.AlreadyUp,
     EmulatorFailed,
@@ -57,7 +57,7 @@ EXPECTED = (
     TasksRejected,
     ClientError,
 )
-"""Errors that are shown only by their message, without a traceback."""
+"""Errors for which only the message is shown, without a traceback."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
 DataDir = Annotated[
@@ -90,7 +90,7 @@ def up(
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the handlers' output as it is written.")] = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
-    """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
+    """Deploy the stack to an embedded AWS, run the demo, and keep the stack running until Ctrl-C."""
     began_ms = _now_ms()
     display = Display()
     kept = kept_at(data_dir, keep=keep)
@@ -142,17 +142,17 @@ def run_demo(
     *,
     url: Annotated[
         str | None,
-        typer.Option(help="API URL of a running stack; by default, of the stack in this project, or of a new stack."),
+        typer.Option(help="API URL of a running stack; by default, the project's running stack or a new stack."),
     ] = None,
     leave: Annotated[
         bool, typer.Option("--exit", help="Stop the stack after the demo if the demo started it.")
     ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
     count: Annotated[int, typer.Option(min=1, max=300, help="Number of tasks.")] = 300,
-    seconds: Annotated[float, typer.Option(min=1, max=300, help="Period in which the tasks are due.")] = 30.0,
+    seconds: Annotated[float, typer.Option(min=1, max=300, help="Seconds over which the tasks are due.")] = 30.0,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
-    """Run a few hundred real CI jobs and a recorded workflow as tasks, and count the results."""
+    """Run up to 300 real CI jobs and a recorded workflow as tasks, and count the results."""
     demo = Demo(count, round(seconds * 1000), _now_ms())
     display = Display()
     with interruptible(display), ExitStack() as context:
@@ -195,7 +195,7 @@ def kept_at(data_dir: Path | None, *, keep: bool) -> Path | None:
     """Return the folder for the stack's data; `None` if the data is not kept.
 
     Raises:
-        typer.BadParameter: Both options are given.
+        typer.BadParameter: both options are given.
     """
     if keep and data_dir is not None:
         raise typer.BadParameter("give either --keep or --data-dir, not both", param_hint="--keep")
@@ -210,7 +210,7 @@ def _stay(
     kept: Path | None = None,
     ready_file: Path = ready.READY_FILE,
 ) -> None:
-    """Show the stack's addresses and wait, or show handler logs, until interrupted."""
+    """Show the stack's addresses, and then wait or show handler logs until interrupted."""
     with suppress(KeyboardInterrupt):
         display.addresses(running.ready, running.types, kept, ready_file)
         if verbose:
@@ -223,7 +223,7 @@ def _stay(
 
 @contextmanager
 def interruptible(display: Display) -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C, and show expected errors by their message."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, and show only the message of expected errors."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:

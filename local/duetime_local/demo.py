@@ -1,4 +1,4 @@
-"""Runs the demo: a few hundred real jobs as tasks, whose executions are counted by the endpoint that they call."""
+"""Runs the demo, which creates tasks for up to 300 real CI jobs and counts their executions with a receiver."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ TYPE = "ci.job"
 LEAD_MS = 4000
 """Milliseconds between the creation of the tasks and the first due time."""
 ONE_IS_SINGLE_OF = 15
-"""One in this many tasks is created by its own request; all other tasks are created in batches."""
+"""One in this many tasks is created with a separate request; all other tasks are created in batches."""
 PATIENCE_SECONDS = 600.0
-"""Seconds after the last due time when a task counts as lost; enough even on a busy machine."""
+"""The number of seconds after the last due time at which a task counts as lost; even a busy machine needs less."""
 LOOK_SECONDS = 0.1
 
 
@@ -41,7 +41,7 @@ class TasksRejected(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of the demo."""
+    """The demo's progress, as numbers of tasks."""
 
     accepted: int
     due: int
@@ -51,7 +51,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A demo's number of tasks, their time span, and the time when the user started to wait."""
+    """A demo's number of tasks, the time span of their due times, and the time when the user started the command."""
 
     count: int = 300
     spread_ms: int = 30_000
@@ -68,13 +68,13 @@ class Demo:
             recurring = Recurring.begin(client, counter, run_id, _now_ms() + LEAD_MS, self.spread_ms)
             due_ms = self._create(client, counter, run_id)
             states = _watch(client, counter, run_id, due_ms, show)
-            # The schedules' last occurrence is before the last task's due time.
+            # No schedule has an occurrence after the last task's due time.
             repeated = recurring.figures(client, counter, PATIENCE_SECONDS)
             counted = demo_report.count(due_ms, counter.executions, states, self.began_ms or min(due_ms.values()))
             return replace(counted, recurring=repeated)
 
     def _create(self, client: Client, counter: Receiver, run_id: str) -> dict[str, int]:
-        """Create all tasks, and return the due times by task id."""
+        """Create all tasks, and return their due times by task id."""
         planned = plan(self.count, self.spread_ms)
         start_ms = _now_ms() + LEAD_MS
         singles = planned[::ONE_IS_SINGLE_OF]
@@ -109,7 +109,7 @@ def _fields(task: PlannedTask, start_ms: int, counter: Receiver, run_id: str) ->
 def _watch(
     client: Client, counter: Receiver, run_id: str, due_ms: dict[str, int], show: Callable[[Progress], None]
 ) -> dict[str, str]:
-    """Show progress until every task has an outcome or the time is up; return the states by task id."""
+    """Show progress until every task has an outcome or the time is up, and return the states by task id."""
     give_up_ms = max(due_ms.values()) + PATIENCE_SECONDS * 1000
     for progress in _looks(counter, due_ms):
         show(progress)

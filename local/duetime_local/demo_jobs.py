@@ -1,4 +1,4 @@
-"""Converts periodic jobs of a real CI system to the demo's tasks, which are due within seconds."""
+"""Converts a real CI system's periodic jobs to the demo's tasks, which are due within seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONE_IS_HTTP_OF = 3
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """A job and its task in the demo; both are the same in every run."""
+    """A job and the demo's task for this job, which is the same in every run."""
 
     job: str
     offset_ms: int
@@ -30,13 +30,13 @@ class PlannedTask:
 
 
 def plan(count: int, spread_ms: int) -> list[PlannedTask]:
-    """Read `count` jobs and spread them over `spread_ms`, in order of their due times."""
+    """Read `count` jobs, spread their due times over `spread_ms`, and return them in order of due time."""
     names = [json.loads(line)["name"] for line in example(JOBS).read_text().splitlines()[:count]]
     return sorted((_planned(name, spread_ms) for name in names), key=lambda planned: planned.offset_ms)
 
 
 def _planned(job: str, spread_ms: int) -> PlannedTask:
-    # A hash of the name is evenly distributed and reproducible without a seed.
+    # A hash of the name gives evenly distributed values that are the same in every run.
     digest = hashlib.sha256(job.encode()).digest()
     return PlannedTask(
         job=job,

@@ -1,7 +1,7 @@
-"""A small HTTP service that the demo's tasks call, and that counts executions independently of the scheduler.
+"""A small HTTP service that the demo's tasks call and that records executions independently of the scheduler.
 
-This service provides the demo's figures: when and how often each task was called, whether two executions of a task
-overlapped, and whether a task ran again after a success.
+The demo's figures are computed from these records: when and how often each task was executed, whether two executions of
+a task overlapped, and whether a task ran again after a success.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One execution of a task, by this machine's clock."""
+    """One execution of a task, with times from this machine's clock."""
 
     task_id: str
     attempt: int
@@ -32,7 +32,7 @@ class Execution:
 
 
 class Receiver:
-    """The executions that have been recorded so far; can be used from several threads."""
+    """Records executions; an instance can be used from several threads."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -63,7 +63,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Serve on a free port of 127.0.0.1 within the context."""
+    """Run the service on a free port of 127.0.0.1 within the context."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.receiver = Receiver(server.server_port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -88,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_PUT(self) -> None:
-        """Execute an attempt of an HTTP task: wait for a while, then respond with success or the requested failure."""
+        """Execute an attempt of an HTTP task: take the task's duration, then respond with success or failure."""
         started_at_ms = _now_ms()
         body = self._body()
         work = body.get("payload") or {}
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._response(HTTPStatus.OK, {})
 
     def log_message(self, *_arguments: object) -> None:
-        """Do not log anything, to keep the progress bar intact."""
+        """Log nothing, because log lines would break the progress bar."""
 
     def _body(self) -> dict[str, Any]:
         body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -1,4 +1,4 @@
-"""Computes the results of the demo from the calls that the receiver counted and the states in the API."""
+"""Computes the demo's results from the executions recorded by the receiver and the states reported by the API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTCOMES = frozenset({SUCCEEDED, FAILED})
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Milliseconds between due times and starts of first attempts, as percentiles and maximum."""
+    """Percentiles and maximum of the milliseconds from a task's due time to the start of its first attempt."""
 
     p50: float
     p99: float
@@ -41,14 +41,14 @@ class RecurringFigures:
     """The number of occurrences whose task ran and succeeded."""
     missed: int
     doubled: int
-    """The number of surplus executions at the same occurrence."""
+    """The number of executions beyond the first one at each occurrence."""
     strange: int
-    """The number of executions at times without an occurrence."""
+    """The number of executions whose due time is not an expected occurrence."""
     lateness_ms: Lateness
 
     @property
     def promises_kept(self) -> bool:
-        """Whether each schedule ran exactly once at each of its times, and never at another time."""
+        """Whether each schedule ran exactly once at each expected time, and never at another time."""
         return not (self.missed or self.doubled or self.strange)
 
     def as_json(self) -> dict[str, Any]:
@@ -65,9 +65,9 @@ class GraphFigures:
     nodes: int
     edges: int
     ran: int
-    """The number of nodes that ran once and succeeded."""
+    """The number of nodes that ran exactly once and succeeded."""
     before_parents: int
-    """The number of dependencies whose node started before its parent had ended."""
+    """The number of dependencies in which the child node started before the parent node had ended."""
     succeeded: bool
     """Whether the API reports that the topology succeeded."""
     seconds: float
@@ -77,12 +77,12 @@ class GraphFigures:
 
     @property
     def ratio(self) -> float:
-        """The topology's duration divided by the length of its critical path."""
+        """The topology's total duration divided by the length of its critical path."""
         return self.seconds / self.shortest_seconds
 
     @property
     def promises_kept(self) -> bool:
-        """Whether each node ran once, and only after all of its parents had ended."""
+        """Whether the topology succeeded, and each node ran exactly once, after all of its parents had ended."""
         return self.succeeded and self.ran == self.nodes and not self.before_parents
 
     def as_json(self) -> dict[str, Any]:
@@ -103,14 +103,14 @@ class Figures:
     succeeded: int
     """The number of tasks that succeeded according to both the API and the receiver."""
     retried: int
-    """The number of tasks that were executed more than once, in consecutive attempts."""
+    """The number of tasks that were executed more than once."""
     failed: int
     lost: int
     """The number of accepted tasks without an outcome."""
     doubled: int
     """The number of tasks with concurrent executions, or with another execution after a success."""
     early: int
-    """The number of tasks that started before their due times."""
+    """The number of tasks that started before their due time."""
     lateness_ms: Lateness
     seconds_to_first_task: float
     recurring: RecurringFigures | None = None
@@ -141,7 +141,7 @@ def count(
 ) -> Figures:
     """Count the results of the accepted tasks, given their due times and last known states by task id."""
     by_task: dict[str, list[Execution]] = defaultdict(list)
-    # In a set, a repeated report counts as one execution.
+    # The set removes duplicates, because a report can arrive twice.
     for execution in sorted(set(executions), key=lambda one: (one.started_at_ms, one.fence)):
         if execution.task_id in due_ms:
             by_task[execution.task_id].append(execution)
@@ -163,7 +163,7 @@ def count(
 
 
 def lateness(milliseconds: Sequence[float]) -> Lateness:
-    """Percentiles by nearest rank; the results are always measured values."""
+    """Compute percentiles by nearest rank, so that each result is a measured value."""
     ranked = sorted(milliseconds) or [0.0]
 
     def percentile(percent: int) -> float:
@@ -173,7 +173,7 @@ def lateness(milliseconds: Sequence[float]) -> Lateness:
 
 
 def _doubled(executions: Sequence[Execution]) -> bool:
-    """Whether an execution began before the previous execution ended, or after a success."""
+    """Whether any execution began before the previous execution ended, or after a previous success."""
     return any(
         later.started_at_ms < earlier.ended_at_ms or earlier.succeeded for earlier, later in pairwise(executions)
     )

@@ -1,4 +1,4 @@
-"""Runs the demo's schedules, which have periods of seconds, and compares their executions with the expected times."""
+"""Runs the demo's schedules, which repeat every few seconds, and compares their executions with the expected times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECOND_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PlannedSchedule:
-    """A schedule of the demo, and its period in seconds."""
+    """One of the demo's schedules, with its period in seconds."""
 
     name: str
     timing: TimingFields
@@ -31,7 +31,10 @@ class PlannedSchedule:
     over_http: bool = False
 
     def times_ms(self, start_ms: int, end_ms: int) -> list[int]:
-        """The schedule's times from start to end: multiples of the period since the epoch (cron) or start (rate)."""
+        """The times at which the schedule should run, from start to end.
+
+        The times are multiples of the period, counted from the epoch (cron) or the start (rate).
+        """
         period_ms = self.every_seconds * SECOND_MS
         first_ms = start_ms if "rate" in self.timing else -(-start_ms // period_ms) * period_ms
         return list(range(first_ms, end_ms + 1, period_ms))
@@ -54,7 +57,7 @@ class Recurring:
 
     @classmethod
     def begin(cls, client: Client, counter: Receiver, run_id: str, start_ms: int, spread_ms: int) -> Recurring:
-        """Create the schedules, which start at the next full second and have an end."""
+        """Create the schedules, which start at the next full second and end before the demo does."""
         first_ms = -(-start_ms // SECOND_MS) * SECOND_MS
         last_ms = first_ms + spread_ms // SECOND_MS * SECOND_MS - SECOND_MS
         names = {f"demo-{run_id}-{planned.name}": planned for planned in PLAN}
@@ -65,17 +68,18 @@ class Recurring:
             made = client.schedules.create(
                 name,
                 **timing,
-                # A run on a cold worker is late, which must not cause the next run to be skipped.
+                # A run on a cold worker can be late, which must not cause the next run to be skipped.
                 overlap="allow_all",
                 task=_task(name, counter, run_id, over_http=planned.over_http),
             )
-            # A cold API may create the schedule after its first time; times before the creation are not expected.
+            # A cold API may create a schedule after the schedule's first time; runs before the creation are not
+            # expected.
             made_ms = _millis(made.created_at)
             times_ms[name] = [at for at in planned.times_ms(first_ms, last_ms) if at >= made_ms]
         return cls(run_id, times_ms)
 
     def figures(self, client: Client, counter: Receiver, patience_seconds: float) -> RecurringFigures:
-        """Wait until all expected times have run or the patience is over, and count the results."""
+        """Wait until all expected occurrences have run or the time is up, and count the results."""
         give_up = time.monotonic() + patience_seconds
         while True:
             tasks = list(client.tasks.list(tags={TAG: self.run_id}))
@@ -89,11 +93,11 @@ class Recurring:
 def count(
     times_ms: Mapping[str, Sequence[int]], tasks: Iterable[tuple[str, str, int]], executions: Iterable[Execution]
 ) -> RecurringFigures:
-    """Compare the schedules' expected times with the executions.
+    """Compare the times at which schedules should run with the executions.
 
     Args:
         times_ms: when each schedule must run.
-        tasks: id, schedule and due time of each created task.
+        tasks: the id, the schedule's name and the due time of each created task.
         executions: the executions that the receiver has recorded.
     """
     starts = {one.task_id: one.started_at_ms for one in executions if one.succeeded}

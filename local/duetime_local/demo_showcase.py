@@ -1,4 +1,4 @@
-"""Creates sample tasks and schedules for the console, including failing and waiting tasks; they outlive the demo."""
+"""Creates sample tasks and schedules to look at in the console, including failing and waiting tasks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ LOCK = "ledger"
 LONG_SECONDS = 120
 """The duration in seconds of tasks that show progress or hold a lock."""
 STAYS = timedelta(hours=8)
-"""How long the schedule that keeps the console active runs."""
+"""How long the schedule `demo-refresh` keeps creating tasks, so that the console shows activity."""
 _ZONE = "Europe/London"
 
 
 def create(client: Client, now: datetime | None = None) -> None:
-    """Create the samples: tasks that wait for a lock, report progress or fail, a future task, and colliding schedules.
+    """Create the samples, which outlive the demo.
 
-    Samples of an earlier demo are left unchanged.
+    The tasks wait for a lock, report progress, fail, or are due in the future, and some schedules run at the same time.
+    Schedules of an earlier demo are left unchanged.
     """
     now = now or datetime.now(UTC)
     tags = {TAG: SHOWCASE}

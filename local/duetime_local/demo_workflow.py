@@ -1,4 +1,4 @@
-"""Runs the demo's workflow, a real graph, as a topology, and compares the executions with the dependencies."""
+"""Runs a recorded real workflow as a topology, and checks the executions against the workflow's dependencies."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ PATIENCE_SECONDS = 600.0
 LOOK_SECONDS = 0.5
 ONE_IS_HTTP_OF = 3
 LONGEST_OVER_HTTP = 1.0
-"""The longest duration in seconds of nodes that call an endpoint; calls in a batch wait for the longest call."""
+"""The maximum duration, in seconds, of a node that calls an endpoint; a longer call would hold up the other calls in
+its batch."""
 SECOND_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A graph, with the duration of each node in seconds."""
+    """A workflow's graph, with each node's parents and duration in seconds."""
 
     name: str
     parents: Mapping[str, Sequence[str]]
@@ -55,14 +56,17 @@ class Workflow:
 
     @property
     def shortest_seconds(self) -> float:
-        """The duration of the longest chain of dependencies in seconds, a lower bound for any run."""
+        """The duration of the longest chain of dependencies, in seconds; no run can be shorter."""
         ends: dict[str, float] = {}
         for key in TopologicalSorter(self.parents).static_order():
             ends[key] = self.seconds[key] + max((ends[parent] for parent in self.parents[key]), default=0.0)
         return max(ends.values())
 
     def body(self, counter: Receiver) -> dict[str, Any]:
-        """The topology's request body: tasks with the recorded durations, some of which call an HTTP endpoint."""
+        """The body of the request that creates the topology, whose nodes have the recorded durations.
+
+        Some short nodes call an HTTP endpoint; all other nodes run a Python handler.
+        """
         return {
             "name": self.name,
             "nodes": {key: self._node(key, place, counter) for place, key in enumerate(self.parents)},
@@ -101,17 +105,17 @@ def run(client: Client, show: Callable[[Topology], None], patience_seconds: floa
 def count(
     workflow: Workflow, tasks: Mapping[str, str], executions: Iterable[Execution], began_ms: int, *, succeeded: bool
 ) -> GraphFigures:
-    """Compare a workflow with the executions.
+    """Compare a workflow with its executions, and return the results.
 
     Args:
-        workflow: the graph.
-        tasks: the node of each task, by the task's id.
+        workflow: the workflow with its dependencies.
+        tasks: each task's node key, by task id.
         executions: the executions that the receiver has recorded.
         began_ms: when the topology was created.
         succeeded: whether the API reports that the topology succeeded.
     """
     ran: dict[str, list[Execution]] = defaultdict(list)
-    # In a set, a repeated report counts as one execution.
+    # The set removes duplicates, because a report can arrive twice.
     for one in set(executions):
         if one.task_id in tasks:
             ran[tasks[one.task_id]].append(one)

@@ -1,7 +1,7 @@
 """Deploys the CDK's cloud assembly to the embedded AWS with CloudFormation calls.
 
-`cdk deploy` would take twenty seconds instead of one, because it bootstraps a temporary account, compares with a stack
-that does not exist, and polls every few seconds.
+`cdk deploy` would take twenty seconds instead of one, because it bootstraps the temporary account, compares the stack
+with one that does not exist, and polls only every few seconds.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 BUCKET = f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"
-"""The bucket where the CDK's default synthesizer expects assets; `cdk bootstrap` creates this bucket in AWS."""
+"""The bucket in which the CDK's default synthesizer expects assets; in AWS, `cdk bootstrap` creates this bucket."""
 BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP_VERSION = "30"
-"""A bootstrap version that the template accepts, which is 6 or later."""
+"""A bootstrap version that the template accepts (6 or later)."""
 TEMPLATE = "template.json"
 HANDLERS, TYPES = "Handlers", "Types"
-"""The names of the layers with the user's package in the stack."""
+"""In the stack, the names of the layers with the user's package and its task types."""
 POLL_SECONDS = 0.05
 
 
@@ -49,7 +49,7 @@ class Deployment:
 
     api_url: str
     outputs: dict[str, str]
-    """The stack's outputs: names of its table, queues and functions."""
+    """The stack's outputs, such as the names of its table, queues and functions."""
     resources: int
     ids: Mapping[str, str]
     """Physical resource ids by logical id."""
@@ -59,7 +59,7 @@ class Deployment:
 
 
 def deploy(emulator: Emulator, assembly: Assembly, handlers: Mapping[str, Layer] | None = None) -> Deployment:
-    """Create the stack, or update the stack that the emulator kept.
+    """Create the stack, or update the stack that the emulator loaded from its data folder.
 
     Args:
         emulator: the emulator to deploy to.
@@ -105,7 +105,7 @@ def layer_resource(template: Mapping[str, Any], part: str) -> str | None:
 
 
 def _request(emulator: Emulator, template_url: str) -> None:
-    """Create or update a stack from the template; a data folder may already contain one."""
+    """Request the creation of the stack, or an update if the data folder already contains the stack."""
     cloudformation = emulator.client("cloudformation")
     arguments: dict[str, Any] = {
         "StackName": STACK,
@@ -137,7 +137,7 @@ def _finished(emulator: Emulator) -> Mapping[str, Any]:
 
 
 def _reasons(emulator: Emulator) -> list[str]:
-    """Return the failed resources and the reasons, one line each."""
+    """Return a line with the name and the reason for each failed resource."""
     events = emulator.client("cloudformation").describe_stack_events(StackName=STACK)["StackEvents"]
     return [
         f"  {event.get('LogicalResourceId')}: {event.get('ResourceStatusReason')}"

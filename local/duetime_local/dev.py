@@ -1,4 +1,4 @@
-"""The command `duetime dev`, which runs the stack on this machine while handlers are developed."""
+"""Implements the command `duetime dev`, which runs the stack on this machine while the user develops handlers."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def dev(
     keep: Keep = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
-    """Run the stack on this machine, and reload handlers when they are saved.
+    """Run the stack on this machine, and reload saved handlers.
 
     The handlers' logs and output are shown. Ctrl-C stops the stack.
     """
     display = Display()
     kept = kept_at(data_dir, keep=keep)
-    # Read before the stack is built, so that files saved during the build are reloaded at once.
+    # The files are read before the stack is built, so that files saved during the build are reloaded right after it.
     saved = _saved()
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
@@ -56,7 +56,7 @@ def dev(
 
 
 def _saved() -> Signature:
-    """Return the handlers' current files; empty (which causes a reload) if the project's handlers are not known yet."""
+    """Return the handlers' current files, or an empty set (which causes a reload) if the handlers are not known yet."""
     try:
         return signature(*folders())
     except HandlersNotFound:
@@ -66,6 +66,6 @@ def _saved() -> Signature:
 def _reload(running: Stack, display: Display, saved: Signature) -> None:
     versions = HandlerVersions(running.emulator, running.deployment, running.handlers)
     reloader = Reloader(versions, display.reloaded, display.broken, seen=saved)
-    # These errors are expected if the stack is stopped while the thread runs.
+    # These errors are expected if the stack is stopped while this thread runs.
     with suppress(BotoCoreError, ClientError):
         reloader.run()

@@ -1,4 +1,4 @@
-"""Reloads the user's handlers in a running stack when they are saved, without another deployment."""
+"""Reloads the user's handlers in a running stack when their files are saved, without another deployment."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 POLL_SECONDS = 0.1
-"""Seconds between checks of the files; two equal checks mean that a save is complete."""
+"""Seconds between checks of the files; a save is complete when two successive checks find the same files."""
 
 Signature = frozenset[tuple[str, int, int]]
-"""The files of the packages, each with its modification time and size."""
+"""The packages' files, each with its modification time and size."""
 
 
 def built() -> dict[str, Layer]:
-    """Build the layers of the current packages, and return them by their names in the stack.
+    """Build layers from the current packages, and return the layers by their names in the stack.
 
     Raises:
         NotDeployable: a package cannot be imported, or its requirements cannot be installed.
@@ -51,7 +51,7 @@ def folders() -> list[Path]:
 
 
 def signature(*folders: Path) -> Signature:
-    """Return a value that changes when a file in the packages or their requirements file is saved."""
+    """Return a value that changes whenever a file in the packages or a package's requirements file is saved."""
     files = [path for folder in folders for path in folder.rglob("*") if "__pycache__" not in path.parts]
     found = set()
     for path in [*files, *(folder.parent / "requirements.txt" for folder in folders)]:
@@ -66,31 +66,31 @@ def signature(*folders: Path) -> Signature:
 
 
 class Versions(Protocol):
-    """The versions of the handlers' layers that the functions of a stack use."""
+    """The versions of the layers with handlers that a stack's functions use."""
 
     def publish(self, layers: Mapping[str, Layer], /) -> None:
-        """Switch the functions to these layers; running attempts continue, and new attempts use them."""
+        """Switch the functions to these layers; running attempts continue, and new attempts use the new layers."""
 
     def start_worker(self) -> None:
-        """Start a process of the current version, so that the next attempt does not wait for it."""
+        """Start a process with the current version, so that the next attempt need not wait for the start."""
 
 
 @dataclass(slots=True)
 class HandlerVersions:
-    """The versions of the handlers' layers that the functions of a stack use."""
+    """The versions of the layers with handlers that a stack's functions use."""
 
     emulator: Emulator
     deployed: Deployment
     used: Mapping[str, Layer]
 
     def publish(self, layers: Mapping[str, Layer]) -> None:
-        """Switch the functions to these layers; running attempts continue, and new attempts use them."""
+        """Switch the functions to these layers; running attempts continue, and new attempts use the new layers."""
         functions = self.emulator.client("lambda")
         replacements: dict[str, str] = {}
         for part, layer in layers.items():
             name = layer_resource(self.deployed.template, part)
             content = packed(layer.folder)
-            # Unchanged layers are kept; the list of types rarely changes, so the API's processes usually continue.
+            # Unchanged layers are kept. The list of types rarely changes, so the API's processes can usually continue.
             if name is None or (part in self.used and content == packed(self.used[part].folder)):
                 continue
             key = f"{layer.fingerprint}.zip"
@@ -109,12 +109,15 @@ class HandlerVersions:
         self.used = layers
 
     def start_worker(self) -> None:
-        """Start a process of the current version, so that the next attempt does not wait for it."""
+        """Start a process with the current version, so that the next attempt need not wait for the start."""
         start_one(self.emulator, self.deployed.outputs["WorkerFunctionName"])
 
 
 class Reloader:
-    """Publishes the packages after each save; if an import fails, reports the error and keeps the last good version."""
+    """Publishes the packages after each save.
+
+    If the packages cannot be built, the error is shown, and the last good version stays in use.
+    """
 
     def __init__(
         self,
@@ -147,7 +150,7 @@ class Reloader:
         try:
             layers = self._build()
         except (NotDeployable, OSError) as broken:
-            # A file that is replaced during the build counts as another change, which the next check finds.
+            # If a file is replaced during the build, the next check finds this as another change.
             self._show_broken(str(broken))
             return
         self._versions.publish(layers)
@@ -155,12 +158,12 @@ class Reloader:
         self._versions.start_worker()
 
     def run(self) -> None:
-        """Check the files repeatedly, without end."""
+        """Check the files repeatedly; this method never returns."""
         while True:
             self._sleep(POLL_SECONDS)
             self.check()
 
     def _later(self) -> Signature:
-        """Return the files a moment later, so that several files saved together count as one change."""
+        """Wait a moment and return the files, so that several files saved together count as one change."""
         self._sleep(POLL_SECONDS / 2)
         return signature(*self._folders)

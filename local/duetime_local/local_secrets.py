@@ -10,7 +10,8 @@ from duetime_cdk.source_folders import project_folder
 from duetime_common.secret_variables import VARIABLE_PREFIX, variable_of
 
 FILE = "secrets.local.json"
-"""The project's file with the secrets: a JSON object of values by name; the file is not committed to Git."""
+"""The name of the project's secrets file, which contains a JSON object of values by name and is not committed to
+Git."""
 
 
 class LocalSecretsInvalid(NotDeployable, ValueError):
@@ -21,7 +22,9 @@ class LocalSecretsInvalid(NotDeployable, ValueError):
 
 
 def local_secrets() -> dict[str, str]:
-    """Return the environment variables with the secrets, from this process and from the project's file.
+    """Return environment variables with the secrets from the project's file and from this process.
+
+    Variables of this process take precedence.
 
     Raises:
         LocalSecretsInvalid: the file is not a JSON object of strings.

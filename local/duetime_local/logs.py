@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STACK = "duetime-local"
 MOST_EVENTS = 10_000
-"""Maximum number of events in a response; the embedded AWS returns the oldest events, without a token for the rest."""
+"""Maximum number of events in a response; the embedded AWS returns the oldest events and no token for the rest."""
 
 
 class PagedLogs:
@@ -24,7 +24,7 @@ class PagedLogs:
 
     Args:
         logs: botocore's client for CloudWatch Logs.
-        most: number of events in a full response; after a full response there may be more events.
+        most: number of events in a full response, after which there may be more events.
     """
 
     def __init__(self, logs: Any, most: int = MOST_EVENTS) -> None:  # noqa: ANN401 - botocore has no types
@@ -35,8 +35,8 @@ class PagedLogs:
     def filter_log_events(self, **wanted: Any) -> dict[str, Any]:  # noqa: ANN401 - as botocore's
         """Return a page of events, oldest first.
 
-        The page's token contains the start time of the next page, and how many events of that millisecond were
-        returned.
+        The token for the next page contains the page's start time and the number of events at that millisecond that
+        were already returned.
         """
         start, _, skipped = str(wanted.pop("nextToken", f"{wanted['startTime']}.0")).partition(".")
         page = self._logs.filter_log_events(**{**wanted, "startTime": int(start)})
@@ -45,13 +45,13 @@ class PagedLogs:
             return {"events": events[int(skipped) :]}
         last = events[-1]["timestamp"]
         of_the_last = sum(event["timestamp"] == last for event in events)
-        # If a millisecond has more events than fit into a response, the rest cannot be requested.
+        # If more events have the same millisecond than fit into a response, the remaining ones cannot be requested.
         token = f"{last}.{of_the_last}" if last > int(start) else f"{last + 1}.0"
         return {"events": events[int(skipped) :], "nextToken": token}
 
 
 def reader_at(aws_endpoint_url: str, wanted: LogFilter) -> LogReader:
-    """Return a log reader for the stack in this embedded AWS."""
+    """Return a log reader for the stack in the embedded AWS at this endpoint."""
     os.environ.update(Emulator(urlsplit(aws_endpoint_url).port or 0, Path()).environ)
     logs, group = worker_logs(STACK)
     return LogReader(PagedLogs(logs), group, wanted)

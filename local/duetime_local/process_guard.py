@@ -1,4 +1,4 @@
-"""Runs one command and ensures that none of its processes outlives the caller.
+"""Runs one command, and ensures that no process of the command outlives the parent process.
 
 The parent holds the write end of this process's standard input. When the parent stops, is killed or crashes, the kernel
 closes the pipe. The guard then ends the command with all its children, and removes the command's folder. This module is
@@ -22,20 +22,22 @@ from contextlib import suppress
 KILL_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-"""The option of Linux's prctl that makes orphaned descendants children of this process."""
+"""The option of Linux's `prctl` that makes this process the parent of its orphaned descendants."""
 
 
 def main(folder: str, grace_seconds: float, command: list[str]) -> int:
-    """Run `command` until it or the parent ends; then kill all its processes and remove `folder` (if given).
+    """Run `command` until the command or the parent process ends; then clean up.
 
-    With `grace_seconds` the command can first stop on its own, for example to save its state.
+    At the end, all of the command's processes are killed, and `folder` is removed.
+
+    With `grace_seconds`, the command is first asked to stop, so that it can save its state.
     """
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    # In a process group, all descendants can be ended with the command.
+    # The command gets its own process group, so that all of its descendants can be killed with it.
     child = subprocess.Popen(  # noqa: S603 - the command is ours
         command,
         stdin=subprocess.DEVNULL,
@@ -48,7 +50,7 @@ def main(folder: str, grace_seconds: float, command: list[str]) -> int:
     _end(child, grace_seconds)
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
-    # The exit code after a signal, by shell convention.
+    # After a signal, the exit code follows the convention of shells.
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
@@ -69,7 +71,7 @@ def _wait_for_child(child: subprocess.Popen[bytes], ended: threading.Event) -> N
 
 
 def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
-    """Ask the command to stop if it has a grace period, then kill the whole group and wait until it is empty."""
+    """Ask the command to stop if it has a grace period, then kill its process group until the group is empty."""
     if grace_seconds:
         child.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -79,7 +81,8 @@ def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
         while time.monotonic() < deadline:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-            # Reap orphaned processes here; otherwise an init process that does not reap would keep the group alive.
+            # Orphaned processes are reaped here, because the group would stay alive under an init process that does not
+            # reap.
             with suppress(ChildProcessError):
                 os.waitpid(-child.pid, os.WNOHANG)
             time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Finds the files of the project whose stack runs on this machine; the project can be a checkout of duetime itself."""
+"""Finds the files of the project whose stack runs on this machine. The project can be a checkout of duetime itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ExampleMissing(RuntimeError):
 
 
 def is_checkout() -> bool:
-    """Whether the project is a checkout of duetime itself, with the demo's handlers."""
+    """Whether the project is a checkout of duetime itself, which contains the demo's handlers."""
     return project_folder() == CHECKOUT
 
 
@@ -50,7 +50,7 @@ def example(name: str) -> Path:
     """Return the path of a file in the checkout's examples, given its relative path.
 
     Raises:
-        ExampleMissing: duetime was installed from its wheels.
+        ExampleMissing: duetime was installed from its wheels, which do not contain the examples.
     """
     if CHECKOUT is None:
         raise ExampleMissing
@@ -72,7 +72,7 @@ def handlers_package() -> Path:
 
 
 def further_packages() -> Packages:
-    """Return the handlers packages that have their own functions."""
+    """Return the additional handlers packages, which run in their own functions."""
     if is_checkout():
         settings = _settings()
         return Packages.of(handlers_of(settings), settings.handlers_packages)
@@ -80,14 +80,14 @@ def further_packages() -> Packages:
 
 
 def _settings() -> Environment:
-    # Wheels do not contain the checkout's settings.
+    # The settings exist only in a checkout, not in the wheels.
     from infra.environments import environment_named  # noqa: PLC0415 - see above
 
     return environment_named(LOCAL)
 
 
 def _metadata(kind: str) -> Any:  # noqa: ANN401 - any JSON
-    """Return metadata of the synthesized stack; `None` if there is no metadata of this kind."""
+    """Return the synthesized stack's metadata of a kind; `None` if the stack has no such metadata."""
     for file in (project_folder() / ASSEMBLY).glob(f"*/{STACK}.metadata.json"):
         metadata: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
         for entry in metadata.get(f"/{STACK}", ()):
@@ -97,7 +97,7 @@ def _metadata(kind: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def template_inputs() -> Iterator[Path]:
-    """Yield the files that the project's template depends on, without the handlers."""
+    """Yield the files on which the project's template depends, except the handlers' code."""
     project = project_folder()
     own = [CHECKOUT / "infra"] if CHECKOUT is not None and is_checkout() else []
     for folder in (_CONSTRUCTS, FUNCTIONS, CORE, COMMON, CLIENT, *own):

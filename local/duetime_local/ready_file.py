@@ -1,4 +1,4 @@
-"""Writes and reads the ready file, which makes a running local stack discoverable."""
+"""Writes and reads the ready file, in which commands find the addresses of a running local stack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READY_FILE = project_folder() / ".duetime" / "local.json"
-"""The default path, where commands in the project look for the running stack."""
+"""The default path, at which commands in the project look for a running stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Ready:
     api_url: str
     aws_endpoint_url: str
     pid: int
-    """The id of the process that stops the complete stack on SIGTERM."""
+    """The id of the process that stops the complete stack when it receives SIGTERM."""
     console_url: str = ""
     websocket_url: str = ""
-    """The URL for live updates; connections need a ticket from the API."""
+    """The URL for live updates; a connection requires a ticket from the API."""
 
 
 class AlreadyUp(RuntimeError):
@@ -53,7 +53,7 @@ def reject_if_taken(path: Path) -> None:
 
 @contextmanager
 def announced(ready: Ready, path: Path) -> Iterator[None]:
-    """Keep a ready file at `path` within the context."""
+    """Write a ready file to `path`, and remove the file at the end of the context."""
     write_whole(path, asdict(ready))
     try:
         yield
@@ -64,7 +64,10 @@ def announced(ready: Ready, path: Path) -> Iterator[None]:
 
 
 def find(path: Path = READY_FILE) -> Ready | None:
-    """Return the content of the ready file at `path`; `None` if the file is missing or its process has ended."""
+    """Return the content of the ready file at `path`.
+
+    The result is `None` if the file is missing or if the process it names has ended.
+    """
     ready = _read(path)
     if ready is None:
         return None

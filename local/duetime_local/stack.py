@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Workers(Enum):
-    """How many processes of functions that run tasks a stack starts with; each start takes a second of CPU time."""
+    """How many function processes a stack starts before tasks need them; each start takes a second of CPU time."""
 
     ALL = "all of them, first: for a measurement"
     MEANWHILE = "one first, and the others while the stack is used already: for a demo"
@@ -43,7 +43,7 @@ class Stack:
     emulator: Emulator
     deployment: Deployment
     handlers: Mapping[str, Layer]
-    """The deployed layers of the user's packages; empty if the packages could not be imported."""
+    """The deployed layers with the user's packages; empty if the packages could not be imported."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -71,13 +71,13 @@ def running(
     workers: Workers = Workers.ALL,
     lenient: bool = False,
 ) -> Iterator[Stack]:
-    """Start the embedded AWS and deploy the stack; the embedded AWS is stopped at the end of the context.
+    """Start the embedded AWS and deploy the stack within the context; the embedded AWS stops at the context's end.
 
     Args:
-        display: shows the steps.
+        display: shows the progress of each step.
         port: the port of the embedded AWS.
         data_dir: folder in which the stack's data is kept.
-        workers: how many processes of functions that run tasks are started, and when.
+        workers: how many function processes are started, and when.
         lenient: whether to start with the last working handlers if the current handlers cannot be imported.
     """
     with ExitStack() as context:

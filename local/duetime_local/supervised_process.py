@@ -1,4 +1,4 @@
-"""Runs a command that ends with all its children when this process ends."""
+"""Runs a command that is ended, with all of its children, when this process ends."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def guarded(
     folder: Path | None = None,
     grace_seconds: float = 0,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `command` within the context; at the end, all its processes are killed and `folder` is removed.
+    """Run `command` within the context; afterwards, all of its processes are killed, and `folder` is removed.
 
-    With `grace_seconds` the command can first stop on its own. The yielded process is the guard, which ends with the
+    With `grace_seconds`, the command is first asked to stop. The yielded process is the guard, which exits with the
     command's exit code.
     """
     process = subprocess.Popen(  # noqa: S603 - our own script and our own tools
@@ -36,14 +36,15 @@ def guarded(
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,
-        # In a separate session, Ctrl-C reaches only this process, which then ends the guard and the command.
+        # The guard has a separate session, so that Ctrl-C reaches only this process, which then ends the guard and the
+        # command.
         start_new_session=True,
     )
     with process:
         try:
             yield process
         finally:
-            # Closing the pipe tells the guard to end; the guard exits when no process is left.
+            # Closing the pipe makes the guard end the command; the guard exits when no process is left.
             if process.stdin is not None:
                 process.stdin.close()
             process.wait()

@@ -33,15 +33,15 @@ ECHO = "echo"
 
 
 class Display:
-    """Shows steps, progress bars and results on one console."""
+    """Shows steps, progress bars and results in the terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
-        # Highlighting is off, because rich would color every number and path.
+        # Highlighting is off, because otherwise rich would color every number and path.
         self._console = console or Console(highlight=False)
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
-        """Show a running step with its latest line of output, and at the end its duration."""
+        """Show a running step with its latest line of output and, when the step has ended, its duration."""
         began = time.monotonic()
         latest = ""
         with self._console.status(f"{title} …") as status:
@@ -84,7 +84,7 @@ class Display:
 
     @contextmanager
     def graph(self) -> Iterator[Callable[[Topology], None]]:
-        """Show the progress of a topology, but only on a terminal; the display is removed at the end."""
+        """Show a topology's progress if the output is a terminal; the display disappears at the end of the context."""
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
 
             def show(topology: Topology) -> None:
@@ -117,7 +117,7 @@ class Display:
         self._console.print(table)
 
     def addresses(self, ready: Ready, types: Collection[str], kept: Path | None, ready_file: Path) -> None:
-        """Show the addresses of the console and the API, commands to try, and the effect of Ctrl-C."""
+        """Show the addresses of the console, the API and AWS, commands to try, and what Ctrl-C does."""
         self._console.print()
         for name, url in (("Console", ready.console_url), ("API", ready.api_url), ("AWS", ready.aws_endpoint_url)):
             self._console.print(f"[bold]{name:<7}[/bold]  {url}", soft_wrap=True)
@@ -126,14 +126,14 @@ class Display:
         for line in commands_to_try(ready.api_url, types):
             self._console.out(f"  {line}", highlight=False)
         if ready_file != READY_FILE:
-            # Commands look only for the default file.
+            # By default, commands look only for the default file.
             self._console.print("\nFor commands in another terminal:")
             self._console.out(f"  export {READY_FILE_VARIABLE}={ready_file.absolute()}", highlight=False)
         end = "its tasks are deleted; use --keep to keep them" if kept is None else f"its tasks are kept in {kept}"
         self._console.print(f"\nCtrl-C stops the stack: its processes end, and {end}.", soft_wrap=True)
 
     def reloaded(self, seconds: float) -> None:
-        """Report that new attempts use the saved handlers."""
+        """Report that new attempts now use the saved handlers."""
         self._console.print(f"[green]✓[/green] handlers reloaded [dim]({seconds:.1f} s after the save)[/dim]")
 
     def broken(self, reason: str) -> None:
@@ -146,12 +146,12 @@ class Display:
         self._console.print(f"[bold red]✗[/bold red] {escape(message)}")
 
     def note(self, message: str) -> None:
-        """Show a sentence without styling."""
+        """Show a message without styling."""
         self._console.print(message)
 
 
 def commands_to_try(api_url: str, types: Collection[str]) -> Iterator[str]:
-    """Return example commands that create a task of a handled type and list tasks."""
+    """Yield example commands that create a task, if a task type has a handler, and list tasks."""
     tasks = f"{api_url}/v1/tasks"
     task_type = ECHO if ECHO in types else min(types, default="")
     if task_type:

@@ -1,4 +1,4 @@
-"""A test kit for duetime tasks, schedules and topologies: tests run in one process, in virtual time and without AWS.
+"""A test kit for duetime tasks, schedules and topologies. Tests run in one process, in virtual time and without AWS.
 
 The fixture `duetime` of the pytest plugin is a `Duetime`. Names are imported on first use, so that the plugin does not
 slow down tests that do not use it.

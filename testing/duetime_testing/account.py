@@ -1,4 +1,4 @@
-"""The simulated account for user tests, without random failures and with calls that take no time."""
+"""Simulates an account for users' tests: calls take no time, and no random faults are injected."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _OUTCOMES = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception
 
 
 class VirtualAccount(Account):
-    """An account for one test.
+    """The simulated account of one test.
 
     Attributes:
         handlers: the Python handlers registered by the test, by task type.
@@ -60,8 +60,9 @@ class VirtualAccount(Account):
         http: the external endpoints.
         injected: the faults that the test injects.
         errors: exceptions raised by Lambda functions, which Lambda would report and retry.
-        test_outcome: the exception by which a handler ends the test; `None` if no handler has raised such an exception.
-        writes: number of writes of records with a state in the table.
+        test_outcome: the exception with which a handler has ended the test, such as a failed assertion; `None` if there
+            is none.
+        writes: number of writes to the table that concern records with a state.
         leaves_out_idle_ticks: whether the trigger is invoked only if it would read an item.
     """
 
@@ -99,7 +100,7 @@ class VirtualAccount(Account):
         self.generation += 1
 
     def take_over(self, other: VirtualAccount) -> None:
-        """Take over a test's handlers, endpoints, faults and pulled types from an unused account."""
+        """Adopt the handlers, endpoints, faults and pulled types that a test has set on an unused account."""
         self.handlers, self.http, self.injected = other.handlers, other.http, other.injected
         self.injected.account = self
         self.before_call = other.before_call
@@ -107,13 +108,13 @@ class VirtualAccount(Account):
             self.declare_pulled(task_type)
 
     def receive_messages(self, *, receives: bool) -> None:
-        """Start or stop invoking the functions for queue messages and the trigger every minute."""
+        """Start or stop the invocations by queue messages and the trigger's invocation every minute."""
         self.receiving = self.ticking = receives
         for poller in self._pollers.values():
             self.time.nudge(poller)
 
     def waiting_tasks(self) -> list[Task]:
-        """The due, unfinished tasks that do not wait for an action outside this account."""
+        """The unfinished tasks that are due, except tasks that wait for an action outside this account."""
         now = self.time.now()
         tasks = [task_of(item) for item in self._open.values()]
         due = [task for task in tasks if task.due_at <= now and task.state is not State.BLOCKED]
@@ -125,7 +126,7 @@ class VirtualAccount(Account):
         ]
 
     def is_busy(self) -> bool:
-        """Whether a function is processing tasks."""
+        """Whether any function except the API function is running."""
         return any(each.strand is not None and each.function != "api" for each in self.machines)
 
     def _written(self, old: Item | None, new: Item | None) -> None:
@@ -158,7 +159,10 @@ class VirtualAccount(Account):
         return not self.leaves_out_idle_ticks or self._idle_ticks.is_needed()
 
     def wait_for_tick(self) -> None:
-        """Wait until the trigger could read an item; a write can shorten the wait."""
+        """Wait for the next minute in which the trigger could read an item.
+
+        A write to the table can bring that minute forward.
+        """
         if not self.leaves_out_idle_ticks:
             return super().wait_for_tick()
         while (at := self._idle_ticks.next_at()) > self.time.now():
@@ -168,11 +172,11 @@ class VirtualAccount(Account):
         return None
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Respond as configured by the test."""
+        """Return the response that the test has configured."""
         return self.http.receive(call, self.time.now())
 
     def target_rules(self, rules: TargetRules) -> TargetRules:
-        """The allowed targets; handlers count if they are registered when the task is created."""
+        """The allowed targets, including each handler that is registered at the time a task is created."""
         return replace(rules, handled=_HandledTypes(self))
 
     def handled_types(self) -> Collection[str] | None:
@@ -187,12 +191,12 @@ class VirtualAccount(Account):
         return [*ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))]
 
     def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
-        """The descriptions of the handlers that are registered at the time of reading."""
+        """A mapping with the descriptions of all handlers that are registered when the mapping is read."""
         del known
         return _Descriptions(self)
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
-        """The targets of a process; the test's own handlers take precedence."""
+        """A process's targets; the test's own handlers take precedence."""
         handlers = replace(
             targets.handlers, registry=_TestedHandlers(self), new_event_loop=lambda: VirtualEventLoop(self.time)
         )
@@ -206,33 +210,33 @@ class VirtualAccount(Account):
 
 
 class _HandledTypes(Collection[str]):
-    """The task types that an account currently accepts; in a deployment they come from the handlers package."""
+    """The task types that an account currently accepts. In a deployment, the handlers package determines them."""
 
     def __init__(self, account: VirtualAccount) -> None:
         self._account = account
 
     def __contains__(self, task_type: object) -> bool:
-        """Whether a type has a handler, or the handled types are unknown."""
+        """Whether a type has a handler; `True` if the handled types are unknown."""
         known = self._account.handled_types()
         return known is None or task_type in known
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the known task types."""
+        """Iterate over the task types that have a handler."""
         return iter(self._account.handled_types() or ())
 
     def __len__(self) -> int:
-        """The number of known types."""
+        """The number of task types that have a handler."""
         return len(self._account.handled_types() or ())
 
 
 class _Descriptions(Mapping[str, HandlerDescription]):
-    """The handler descriptions of an account by task type; in a deployment they come from the handlers package."""
+    """An account's handler descriptions by task type. In a deployment, the handlers package determines them."""
 
     def __init__(self, account: VirtualAccount) -> None:
         self._account = account
 
     def __getitem__(self, task_type: str) -> HandlerDescription:
-        """The description of a handler."""
+        """The description of a type's handler."""
         self._account.handled_types()
         return HandlerDescription(**description(ChainMap(self._account.handlers, REGISTRY)[task_type]))
 
@@ -247,14 +251,14 @@ class _Descriptions(Mapping[str, HandlerDescription]):
 
 
 class _TestedHandlers(ChainMap[str, Registered]):
-    """The handlers of an account by task type; handlers registered by the test take precedence."""
+    """An account's handlers by task type; handlers registered by the test take precedence."""
 
     def __init__(self, account: VirtualAccount) -> None:
         super().__init__(account.handlers, REGISTRY, dict(BUILT_IN))
         self._account = account
 
     def __getitem__(self, task_type: str) -> Registered:
-        """The handler of a type."""
+        """The handler for a type."""
         registered = super().__getitem__(task_type)
         given = {each.name: getattr(registered, each.name) for each in fields(Registered)}
         return _TestedHandler(**given, account=self._account)
@@ -262,12 +266,12 @@ class _TestedHandlers(ChainMap[str, Registered]):
 
 @frozen
 class _TestedHandler(Registered):
-    """A handler that can end the test; otherwise the attempt would fail with the exception and hide it."""
+    """A handler whose exception can end the test; otherwise the attempt would record the exception and hide it."""
 
     account: VirtualAccount | None = None
 
     def call(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of `Registered`
-        """Call a phase, and record an exception that ends the test."""
+        """Call the handler for a phase, and record an exception that ends the test."""
         try:
             return Registered.call(self, *arguments, **options)
         except _OUTCOMES as outcome:
@@ -292,11 +296,11 @@ def _waits_outside(task: Task) -> bool:
     if task.state is State.PAUSED:
         return True
     if isinstance(task.target, TopologyTarget):
-        # The task of a topology waits for its nodes, which run in this account, unless a pause is requested.
+        # A topology's task waits for its nodes, which run in this account, unless a pause is requested.
         return task.requested_action is RequestedAction.PAUSE
     return task.awaiting_notification or (isinstance(task.target, PullTarget) and not task.is_terminal)
 
 
 def _topology_of(task: Task) -> str:
-    """The id of the topology that a task belongs to; the task's own id if it is not a node."""
+    """The id of the topology that contains the task; the task's own id if the task is not a node."""
     return task.id.text if task.node_ref is None else task.node_ref.topology.text

@@ -1,4 +1,4 @@
-"""Assertions about executed, created and skipped tasks; failure messages show the actual events."""
+"""Assertions about executed tasks, created tasks and skipped occurrences; failure messages report what happened."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Assertions(ABC):
 
     @abstractmethod
     def _count_runs(self, task_type: str, payload: Any) -> int:  # noqa: ANN401 - any JSON
-        """The number of runs of all tasks of a type with the payload."""
+        """How many times tasks of a type ran with the payload."""
 
     def assert_ran(self, task_type: str, *, times: int | None = None, payload: Any = ANYTHING) -> None:  # noqa: ANN401 - same
-        """Assert that tasks of a type ran `times` times, including retries; by default, at least once."""
+        """Assert that tasks of a type ran `times` times, including retries, or at least once if `times` is omitted."""
         found = self._count_runs(task_type, payload)
         if (found == 0) if times is None else (found != times):
             wanted = "at least once" if times is None else _times(times)
@@ -74,7 +74,7 @@ class Assertions(ABC):
         payload: Any = ANYTHING,  # noqa: ANN401 - same
         due_at: datetime | None = None,
     ) -> Task:
-        """Assert that `times` matching tasks were created (by default, at least one), and return the latest task."""
+        """Assert that `times` matching tasks (at least one if omitted) were created, and return the latest of them."""
         found = self._created(task_type, payload, due_at)
         if not found if times is None else len(found) != times:
             wanted = "at least one" if times is None else str(times)
@@ -88,13 +88,13 @@ class Assertions(ABC):
             raise AssertionError(self._explained(f"{len(found)} tasks of type {task_type!r} were created"))
 
     def assert_skipped(self, schedule: str, *, reason: str | None = None, times: int | None = None) -> None:
-        """Assert that `times` occurrences of a schedule were skipped for a reason; by default, at least one occurrence.
+        """Assert that `times` occurrences of a schedule (at least one if omitted) were skipped for a reason.
 
         Args:
             schedule: the schedule's name.
             reason: `dst_gap`, `overlap`, `paused`, `changed`, `deleted`, `catch_up`, or a part of the API's reason
-            text, such as the label of a calendar's date.
-            times: the exact number of occurrences.
+                text, such as the label of a calendar's date.
+            times: the exact number of skipped occurrences.
         """
         skipped = skipped_runs(self.client, schedule)
         found = [each for each in skipped if reason is None or is_reason(reason, each.reason)]

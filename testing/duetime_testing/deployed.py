@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 LONGEST_ADVANCE = timedelta(minutes=5)
-"""Tests that advance by more than this are skipped, because they would wait in real time."""
+"""The longest time by which a test can advance; for more, the test is skipped, because the wait takes real time."""
 _LONGEST_WAIT = timedelta(minutes=15)
 _POLL_SECONDS = 1.0
 
 
 class DeployedDuetime(Assertions):
-    """A deployed stack; a test that needs virtual time is skipped.
+    """Runs a test against a deployed stack, or skips a test that needs virtual time.
 
     The deployment's handlers run the tasks. `assert_ran` and `run_until_idle` consider only tasks created since the
     test began.
@@ -49,7 +49,7 @@ class DeployedDuetime(Assertions):
 
     @property
     def executions(self) -> Sequence[object]:
-        """Empty, because only the deployment knows the executions."""
+        """An empty sequence, because only the deployment knows the executions."""
         return ()
 
     @property
@@ -72,10 +72,10 @@ class DeployedDuetime(Assertions):
         self.advance(seconds=seconds)
 
     def run_until_idle(self) -> None:
-        """Wait until every due task of the test has ended.
+        """Wait until all of the test's due tasks have ended.
 
         Raises:
-            NotIdle: a task has not ended after a quarter of an hour.
+            NotIdle: a task has not ended after 15 minutes.
         """
         until = self.now + _LONGEST_WAIT
         while self._waiting():
@@ -87,7 +87,7 @@ class DeployedDuetime(Assertions):
         """Do nothing, because the deployment has its own handlers."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Skip the test, because faults, test endpoints, modes and executions need virtual time."""
+        """Skip the test, because all other attributes, such as `faults` and `mode`, need virtual time."""
         if name.startswith("_"):
             raise AttributeError(name)
         _skip(f"duetime.{name}")

@@ -1,4 +1,4 @@
-"""The object that the `duetime` fixture provides: an account in virtual time with a client and assertions."""
+"""Defines what the `duetime` fixture provides: an account in virtual time with a client and assertions."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from duetime_testing.http_endpoints import HttpEndpoints
 
 START = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
-"""The virtual time when each test begins, a Monday."""
+"""The virtual time at which each test begins (on a Monday)."""
 LONGEST: Millis = 2 * DAY
-"""The longest virtual time that passes in `run_until_idle`, in milliseconds."""
+"""The most virtual time that `run_until_idle` lets pass, in milliseconds."""
 _URL = "http://localhost"
 
 
 class Mode(StrEnum):
-    """How the tasks of a test run.
+    """How a test's tasks run.
 
     Attributes:
         VIRTUAL: tasks run when they are due, as time passes.
@@ -61,9 +61,9 @@ class Mode(StrEnum):
 
 
 class Duetime(Assertions):
-    """A duetime for one test: runs the unmodified functions in virtual time over fakes of AWS services.
+    """A simulated deployment for one test, which runs the unmodified functions in virtual time over fakes of AWS.
 
-    Time passes only in calls of `advance`, `run_until_idle`, `at` and `sleep`, and while a request waits for its
+    Time passes only during calls to `advance`, `run_until_idle`, `at` and `sleep`, and while a request waits for its
     response. Use an instance only in the thread that created it, and close it after use.
 
     Attributes:
@@ -102,7 +102,7 @@ class Duetime(Assertions):
         use_codec(self._earlier_codec)
 
     def use_codec(self, codec: PayloadCodec) -> None:
-        """Encrypt and decrypt with a codec, in the clients and in the handlers of this test.
+        """Let this test's clients and handlers encrypt and decrypt with a codec.
 
         Call this method before `client` is used.
         """
@@ -124,7 +124,7 @@ class Duetime(Assertions):
 
     @cached_property
     def async_client(self) -> AsyncClient:
-        """The asynchronous client; awaiting a response takes only virtual time."""
+        """The asynchronous client; waiting for a response takes only virtual time."""
 
         async def sleep(seconds: float) -> None:
             with without_event_loop():
@@ -152,10 +152,10 @@ class Duetime(Assertions):
         return to_datetime(self._account.time.now())
 
     def at(self, moment: datetime | str) -> None:
-        """Set the start time; once the test has used the account, let time pass until the given time.
+        """Set the start time or, if the test has already used the account, let time pass until the given time.
 
         Raises:
-            ValueError: the time has no UTC offset, or is in the past by the test's clock.
+            ValueError: the time has no UTC offset, or the test's clock has already passed the time.
         """
         moment = instant(moment)
         at = from_datetime(moment)
@@ -165,14 +165,16 @@ class Duetime(Assertions):
             before.close()
             return
         if at < self._account.time.now():
-            raise ValueError(f"{moment.isoformat()} is past: it is {self.now.isoformat()}, and time moves forward only")
+            raise ValueError(
+                f"{moment.isoformat()} is in the past: it is {self.now.isoformat()}, and time only moves forward"
+            )
         self._pass_until(at)
 
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
-        """Let time pass; tasks that become due run in order at their exact due times."""
+        """Let time pass; each task that becomes due runs at exactly its due time."""
         length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if length < timedelta():
-            raise ValueError("time moves forward only")
+            raise ValueError("time only moves forward")
         self._pass_until(self._account.time.now() + length // timedelta(milliseconds=1))
 
     def sleep(self, seconds: float) -> None:
@@ -184,13 +186,13 @@ class Duetime(Assertions):
             self._pass_until(until)
 
     def run_until_idle(self) -> None:
-        """Let time pass until every due task has ended, including retries and lost leases.
+        """Let time pass until every due task has ended.
 
-        This method does not wait for tasks that are not due yet, paused tasks, tasks whose target reports later, and
-        tasks for pull workers.
+        This method also waits for retries and for tasks whose worker lost the lease, but not for tasks that are not due
+        yet, paused tasks, tasks whose target reports the outcome later, and tasks for pull workers.
 
         Raises:
-            NotIdle: a task has not ended after two days.
+            NotIdle: a task has not ended after two days of virtual time.
         """
         self._check_caller("run_until_idle")
         account = self._begin()
@@ -215,7 +217,7 @@ class Duetime(Assertions):
         self._begin().time.run_until(at)
 
     def _begin(self) -> VirtualAccount:
-        """Return the account, and fix the start time."""
+        """Return the account; afterwards, the start time can no longer be changed."""
         self._check_thread()
         self._is_fresh = False
         return self._account
@@ -231,7 +233,7 @@ class Duetime(Assertions):
 
     def _check_thread(self) -> None:
         if get_ident() != self._thread:
-            raise RuntimeError("virtual time belongs to the thread of its test: create a Duetime for each thread")
+            raise RuntimeError("virtual time works only in the thread of its test: create a Duetime for each thread")
 
     # Handlers, endpoints and faults.
 
@@ -266,11 +268,13 @@ class Duetime(Assertions):
         self._account.handlers[task_type] = registered_as(task_type, handler, payload, rule, defaults, batch)
 
     def deliver_in_batches(self, size: int, seconds: float) -> None:
-        """Deliver tasks to workers as with the setting `worker_batches`; the default is up to ten tasks without a wait.
+        """Deliver tasks to workers as the setting `worker_batches` does.
+
+        By default, a delivery has up to ten tasks and does not wait.
 
         Args:
             size: maximum number of tasks in a delivery, a multiple of ten.
-            seconds: how long a delivery waits for `size` tasks.
+            seconds: how long a delivery waits to collect `size` tasks.
         """
         self._account.worker_batch = size, round(seconds * SECOND)
 
@@ -280,7 +284,7 @@ class Duetime(Assertions):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """The values of the handlers' secrets by name; a test can change them."""
+        """The values of the handlers' secrets by name; a test can change the values."""
         return FOR_TESTS
 
     @property
@@ -294,13 +298,13 @@ class Duetime(Assertions):
         return self._account.injected
 
     def perform(self, task_type: str, payload: Any = None, *, call: HandlerCall | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """Call the handler of a type once with a test context; exceptions propagate.
+        """Call the handler of a type once with a test context; the handler's exceptions propagate to the caller.
 
         Args:
             task_type: the type of the handler.
             payload: the payload to pass.
-            call: details of the attempt, from `duetime.call(...)`; the object also records the progress that the
-                handler reports.
+            call: the details of the attempt, created with `duetime.call(...)`; this object also records the handler's
+                progress reports.
 
         Raises:
             NotJson: the payload or the result changes when it is converted to JSON and back.

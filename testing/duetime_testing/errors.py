@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class NotIdle(AssertionError):
-    """A task has still not ended after the longest time that `run_until_idle` waits."""
+    """A task has not ended within the longest time that `run_until_idle` waits."""
 
 
 class NotJson(AssertionError):

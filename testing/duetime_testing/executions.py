@@ -1,4 +1,4 @@
-"""Records the executions of a test: each phase of each attempt."""
+"""Records each phase of each attempt that a test executes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Execution:
         phase: `prepare`, `run`, `rollback` or `clean`.
         at: when the phase began.
         due_at: when the task was due.
-        outcome: `running`, the target's outcome, or `crashed` if the process ended first.
+        outcome: the target's outcome, `running` before the phase ends, or `crashed` if the process ended before the
+            phase.
         error: class and message of the error; empty if the phase did not fail.
     """
 
@@ -61,7 +62,7 @@ class Execution:
 
 @dataclass
 class Executions:
-    """All executions of a test, in order."""
+    """All of a test's executions, in order."""
 
     every: list[Execution] = field(default_factory=list)
 
@@ -91,12 +92,12 @@ class Executions:
 
 @frozen
 class ObservedTargets(MortalTargets):
-    """The targets of a simulated process; records each phase and injects the test's faults."""
+    """A simulated process's targets; each phase that runs is recorded, and the test's faults are injected."""
 
     account: VirtualAccount
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of a target to its end."""
+        """Run one phase of a target, and return its outcome."""
         account = self.account
         execution = account.executions.begin(work, account.time.now())
         account.injected.before_phase(work)
@@ -118,7 +119,7 @@ class ObservedTargets(MortalTargets):
 
 
 def _readable(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value, decrypted if the test uses a codec."""
+    """Decrypt the value if the test uses a codec, and return it."""
     codec = present_codec()
     if codec is None:
         return value

@@ -1,4 +1,4 @@
-"""Formats the report of a failed assertion: executed, pending and skipped tasks, with times and reasons."""
+"""Formats a failed assertion's report, which lists executed and unfinished tasks, skipped occurrences, and errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def report(client: Client, now: object, executions: Sequence[object], errors: Se
 
 
 def _read(lines: Callable[[], list[str]]) -> list[str]:
-    """Read from the API; return an error as a line, because it must not hide the failed assertion."""
+    """Read lines from the API.
+
+    If that fails, return the error as a line, so that the error does not hide the failed assertion.
+    """
     try:
         return lines()
     except ClientError as error:

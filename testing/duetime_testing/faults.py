@@ -1,4 +1,4 @@
-"""Faults that a test injects to check that the user's code tolerates them."""
+"""Injects faults into a test, to check that the user's code tolerates the faults."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.machines import Machine
 
 _SUSPENDED = 5 * MINUTE
-"""Milliseconds that a process is suspended to lose its lease, so that the first recovery scan finds the task."""
+"""How long a process is suspended to lose its lease, in milliseconds. The first recovery scan finds the task within
+this time."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The attempts that a fault applies to; `None` matches every attempt or every type."""
+    """The attempt number and task type to which a fault applies; `None` matches every attempt or every type."""
 
     attempt: int | None
     task_type: str | None
@@ -34,7 +35,7 @@ class Wanted:
 
 @dataclass
 class Faults:
-    """Faults to inject from now on, each for tasks of one type or for all tasks.
+    """The faults that are injected into a test, each into tasks of one type or into all tasks.
 
     Attributes:
         account: the account to inject the faults into.
@@ -54,21 +55,22 @@ class Faults:
         self._crashes.append(Wanted(attempt, type))
 
     def lose_lease(self, attempt: int = 1, type: str | None = None) -> None:  # noqa: A002 - same
-        """Suspend the worker's process after the target has done its work, until another worker has the task.
+        """Suspend the worker's process after the target has done its work.
 
-        Both workers do the work, each with its own fence; the first worker's outcome is rejected.
+        The process is suspended until its lease has expired and another worker has claimed the task. Both workers do
+        the work, each with its own fence number; the first worker's outcome is rejected.
         """
         self._losses.append(Wanted(attempt, type))
 
     def deliver_twice(self, type: str | None = None) -> None:  # noqa: A002 - same
         """Deliver the message of each attempt to a second worker while the first worker runs the task.
 
-        The second worker does not get the lease, so the work is done once.
+        The second worker does not get the lease, so the work is done only once.
         """
         self._repeats.append(Wanted(None, type))
 
     def slow_heartbeat(self, seconds: float = 20) -> None:
-        """Delay each heartbeat of a worker by `seconds`."""
+        """Delay each of the workers' heartbeats by `seconds`."""
         self._heartbeat = round(seconds * SECOND)
         self.account.before_call = self._slow_down
 

@@ -1,4 +1,4 @@
-"""Calls a handler once, without a scheduler."""
+"""Calls a handler once, without creating a task."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass
 class HandlerCall:
-    """The input of a handler call, and the handler's reports.
+    """The input for a handler call, and what the handler reports.
 
     Attributes:
-        requested_action: the action that the attempt is asked for: `pause`, `cancel` or `None`.
+        requested_action: the action that is requested of the attempt: `pause`, `cancel` or `None`.
         progress: all reported progress, as pairs of percent and message.
         heartbeats: number of heartbeats that the handler sent.
-        steps: results of completed steps, by name: the given results, as if an earlier attempt had stored them, and the
-            results of this call. To simulate the next attempt, call the handler again with the same object.
+        steps: results of completed steps, by name. Given results count as stored by an earlier attempt, and this call
+            adds its own. To simulate the next attempt, call the handler again with the same object.
         saved_checkpoint: the last checkpoint that the handler saved; `None` if it did not save a checkpoint.
         clients: returns the client for `context.client`; `None` if the handler gets no client.
     """
@@ -73,7 +73,7 @@ class HandlerCall:
         )
 
     def run(self, registered: Registered, payload: Any, phase: str = "run") -> Any:  # noqa: ANN401 - any JSON
-        """Call the handler as a worker would, with payload and result converted through JSON.
+        """Call the handler as a worker would, converting the payload and the result to JSON and back.
 
         Raises:
             NotJson: the payload or the result changes when it is converted to JSON and back.

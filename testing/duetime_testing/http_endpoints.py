@@ -1,4 +1,4 @@
-"""HTTP endpoints that a test provides."""
+"""Simulates the HTTP endpoints that a test provides."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpReply:
-    """An endpoint's response; `json` is the body."""
+    """An endpoint's response; `json` is the body as a JSON value."""
 
     status: int = 200
     json: Any = None
@@ -56,11 +56,11 @@ class HttpEndpoints:
     _answers: dict[str, Callable[[HttpRequest], HttpReply]] = field(default_factory=dict)
 
     def respond(self, url: str, *, status: int = 200, json: Any = None) -> None:  # noqa: ANN401 - any JSON
-        """Give the same response to all requests with this URL prefix."""
+        """Give the same response to all requests whose URL has this prefix."""
         self.respond_with(url, lambda _request: HttpReply(status, json))
 
     def respond_with(self, url: str, answer: Callable[[HttpRequest], HttpReply]) -> None:
-        """Let a function respond to requests with this URL prefix; the longest matching prefix wins."""
+        """Let a function respond to requests whose URL has this prefix; the longest matching prefix wins."""
         self._answers[url] = answer
 
     def receive(self, call: Call, now: Millis) -> HttpResponse:

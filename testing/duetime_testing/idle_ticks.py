@@ -1,4 +1,4 @@
-"""Skips invocations of the trigger that would only read empty minutes.
+"""Skips invocations of the trigger (ticks) that would only read empty minutes.
 
 Three days have 4,320 minutes, and most tests have tasks in only a few minutes. A tick that reads no items only advances
 the cursors, so the cursors are set accordingly before the next tick that is not skipped.
@@ -33,7 +33,8 @@ class IdleTicks:
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
-        position: the last minute of each scan while ticks are skipped; `None` if the stored cursors are current.
+        position: the last minute that each scan has reached while ticks are skipped; `None` if the stored cursors are
+            current.
         minutes: the minutes that have or had items, in order.
     """
 
@@ -44,7 +45,7 @@ class IdleTicks:
     _partitions: set[str] = field(default_factory=set)
 
     def note(self, partition: str) -> bool:
-        """Record that a partition has items, and return whether it is a minute that was empty before."""
+        """Record that a partition has items; return whether it is a minute's partition that was empty before."""
         if partition in self._partitions or not partition[0].isdigit():
             return False
         self._partitions.add(partition)
@@ -72,7 +73,7 @@ class IdleTicks:
         return True
 
     def next_at(self) -> Millis:
-        """The time when the next tick could be needed, according to the known items."""
+        """The earliest time at which a tick could be needed, according to the known items."""
         now = self.account.time.now()
         soonest = (now // MINUTE + 1) * MINUTE
         if self.position is None:
@@ -82,14 +83,14 @@ class IdleTicks:
         return max(soonest, min(times, default=soonest + DAY))
 
     def _next(self, read: int, upto: int | None = None) -> int | None:
-        """The first minute with items after minute `read` and up to minute `upto`; `None` if there is none."""
+        """The first minute with items after minute `read` and not after minute `upto`; `None` if there is none."""
         index = bisect_right(self.minutes, read)
         if index == len(self.minutes) or (upto is not None and self.minutes[index] > upto):
             return None
         return self.minutes[index]
 
     def _tick_of(self, reading: int, minute: int) -> Millis:
-        """The time of the first tick at which a scan reaches a minute; the inverse of `horizons`."""
+        """The time of the first tick in which a scan reaches a minute; this function is the inverse of `horizons`."""
         if reading == DISPATCH:
             return -((self.look_ahead - start_of(minute)) // MINUTE) * MINUTE
         return -((-start_of(minute + 1) - _DELAYS[reading]) // MINUTE) * MINUTE

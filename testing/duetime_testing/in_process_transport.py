@@ -1,4 +1,4 @@
-"""HTTP transports from the client to the API function and the S3 of a simulated account, without sockets."""
+"""HTTP transports that connect the client to a simulated account's API function and S3 without sockets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.account import Invocation
 
 LONGEST_ANSWER: Millis = 60_000
-"""The longest wait for a response, in milliseconds; API Gateway times out earlier."""
+"""The longest time to wait for a response, in milliseconds, which is longer than API Gateway's timeout."""
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
@@ -65,7 +65,7 @@ def _response(account: VirtualAccount, end: Invocation, request: httpx.Request) 
     content = (end.answer["body"] or "").encode()
     if end.answer.get("isBase64Encoded"):
         content = base64.b64decode(content)
-    # API Gateway sets this header, too; the client measures a lease's duration from it.
+    # API Gateway sets this header, too, and the client uses it to compute how long a lease lasts.
     headers = {"Date": formatdate(account.time.now() / SECOND, usegmt=True), **end.answer["headers"]}
     return httpx.Response(end.answer["statusCode"], headers=headers, content=content, request=request)
 

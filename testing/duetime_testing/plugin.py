@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixtures `duetime` and `duetime_aws`, and the option `--duetime-url`."""
+"""The pytest plugin, which provides the fixtures `duetime` and `duetime_aws` and the option `--duetime-url`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def duetime(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A separate `duetime_testing.Duetime` for each test, in virtual time from a fixed start time."""
+    """Provides a separate `duetime_testing.Duetime` for each test, whose virtual time begins at a fixed time."""
     url = request.config.getoption("--duetime-url")
     marker = request.node.get_closest_marker("duetime")
     options = dict(marker.kwargs) if marker else {}
@@ -59,7 +59,7 @@ def duetime(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def duetime_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Mocks AWS with moto, for handlers that use boto3; requires `duetime-testing[moto]`."""
+    """Mocks AWS with moto for handlers that use boto3, and requires `duetime-testing[moto]`."""
     moto = pytest.importorskip("moto", reason="pip install duetime-testing[moto]")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")

@@ -41,7 +41,7 @@ MAKERS: dict[str, Callable[[Clients], object]] = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_a_client_comes_with_the_classes_of_its_errors(make: Callable[[Clients], object]) -> None:
+def test_exception_classes_are_created_with_the_client(make: Callable[[Clients], object]) -> None:
     """The exception classes are created with the client, because concurrent creation would make different classes."""
     session = boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1")
     client = cast("Any", make(Clients(session)))
@@ -49,7 +49,7 @@ def test_a_client_comes_with_the_classes_of_its_errors(make: Callable[[Clients],
     assert client.exceptions.ClientError
 
 
-def test_a_request_names_duetime_and_the_sdk_in_few_words() -> None:
+def test_the_user_agent_names_duetime_and_the_sdk() -> None:
     """AWS's logs show duetime in the user agent, without the long list of the SDK's components."""
     client, sent = _recorded(Clients.sqs)
     client.send_message(QueueUrl="https://example.com/queue", MessageBody="{}")
@@ -59,7 +59,7 @@ def test_a_request_names_duetime_and_the_sdk_in_few_words() -> None:
     assert "ua/2.1" not in agent
 
 
-def test_only_the_queues_of_duetime_are_called_without_validation_on_this_side() -> None:
+def test_only_requests_to_duetime_queues_skip_client_side_validation() -> None:
     """Users' target requests are validated before sending, unlike requests to duetime's own queues."""
     own, sent = _recorded(Clients.sqs)
     own.send_message(QueueUrl="https://example.com/queue", MessageBody=5)

@@ -98,7 +98,7 @@ def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: St
 
 
 @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException", "ResourceNotFoundException"])
-def test_our_own_mistakes_are_not_unavailable(cloud: Cloud, dynamodb: Stubber, code: str) -> None:
+def test_permanent_aws_errors_are_not_unavailable(cloud: Cloud, dynamodb: Stubber, code: str) -> None:
     """A permanent failure is raised as the original AWS error."""
     dynamodb.add_client_error("get_item", code)
     with pytest.raises(ClientError):
@@ -124,7 +124,7 @@ def test_an_unreachable_service_is_unavailable() -> None:
         queues.depth(Priority.LOW)
 
 
-def test_an_object_that_is_gone_is_lost(cloud: Cloud) -> None:
+def test_content_of_a_missing_object_is_reported_as_lost(cloud: Cloud) -> None:
     """Content is reported as lost only if S3 reports that the object does not exist."""
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     with Stubber(cloud.s3) as s3:
@@ -134,7 +134,7 @@ def test_an_object_that_is_gone_is_lost(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("operation", ["get_object", "copy_object", "put_object_tagging"])
-def test_an_object_that_a_policy_keeps_from_us_is_not_lost(cloud: Cloud, operation: str) -> None:
+def test_content_of_an_inaccessible_object_is_not_reported_as_lost(cloud: Cloud, operation: str) -> None:
     """An access error is raised, so the task does not continue as if its content were lost."""
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     content = Content(ContentPlace.OBJECT, "payload")
@@ -158,7 +158,7 @@ def test_a_failing_s3_is_unavailable(cloud: Cloud) -> None:
             store.fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
 
 
-def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubber) -> None:
+def test_unprocessed_keys_are_requested_again(cloud: Cloud, dynamodb: Stubber) -> None:
     """A batch with unprocessed keys is read completely."""
     tasks = [task(id=numbered(number)) for number in range(3)]
     keys = [key_of(each.id) for each in tasks]
@@ -174,7 +174,7 @@ def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubb
     assert list(read.values()) == tasks
 
 
-def test_a_batch_says_which_records_it_wrote(cloud: Cloud, dynamodb: Stubber) -> None:
+def test_a_batch_returns_the_records_that_it_wrote(cloud: Cloud, dynamodb: Stubber) -> None:
     """Records that exist, were throttled or were in a request without a response are not reported as written."""
     tasks = [task(id=numbered(number)) for number in range(2 * ITEMS_A_REQUEST + 1)]
     throttled = {"Error": {"Code": "ThrottlingError", "Message": "slow down"}}
@@ -194,7 +194,7 @@ def test_a_batch_says_which_records_it_wrote(cloud: Cloud, dynamodb: Stubber) ->
     assert store.insert(tasks) == Insertions(written, [tasks[ITEMS_A_REQUEST - 1]])
 
 
-def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
+def test_a_batch_sends_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
     """If two records have the same id, only one is sent, because DynamoDB accepts no duplicates in a request."""
     twice = [task(id=numbered(1), nonce=nonce) for nonce in ("first", "second")]
     statements = [insertion("t", item_of(twice[1]))]
@@ -202,7 +202,7 @@ def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
     assert DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).insert(twice).written == twice[1:]
 
 
-def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stubber) -> None:
+def test_a_batch_without_progress_is_unavailable(cloud: Cloud, dynamodb: Stubber) -> None:
     """If a response leaves every key unprocessed, the read fails instead of looping forever."""
     answer = {"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [key_of(numbered(1))]}}}
     dynamodb.add_response("batch_get_item", answer)
@@ -226,7 +226,7 @@ def outgoing(number: int) -> Outgoing:
     return Outgoing(Message(numbered(number), 0, HOME, Priority.NORMAL, OWNER), number)
 
 
-def test_entries_that_sqs_does_not_acknowledge_are_handed_back(cloud: Cloud, sqs: Stubber) -> None:
+def test_entries_not_acknowledged_by_sqs_are_returned(cloud: Cloud, sqs: Stubber) -> None:
     """Entries that SQS does not acknowledge are returned."""
     taken = [{"Id": each, "MessageId": "m", "MD5OfMessageBody": "5"} for each in ("0", "2")]
     failed = [{"Id": "1", "SenderFault": False, "Code": "InternalError"}]
@@ -235,7 +235,7 @@ def test_entries_that_sqs_does_not_acknowledge_are_handed_back(cloud: Cloud, sqs
     assert SqsQueues(cloud.sqs, URLS, EXECUTOR).send(sent) == [sent[1]]
 
 
-def test_a_failed_request_hands_back_all_of_its_entries(cloud: Cloud, sqs: Stubber) -> None:
+def test_a_failed_request_returns_all_of_its_entries(cloud: Cloud, sqs: Stubber) -> None:
     """A request that fails completely raises nothing and returns all of its ten messages."""
     taken = [{"Id": str(each), "MessageId": "m", "MD5OfMessageBody": "5"} for each in range(10)]
     sqs.add_response("send_message_batch", {"Successful": taken, "Failed": []}, {"QueueUrl": ANY, "Entries": ANY})
@@ -251,14 +251,14 @@ def delivery(number: int) -> Delivery:
 
 
 @pytest.mark.parametrize("code", ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"])
-def test_a_message_that_is_not_in_flight_is_no_failure(cloud: Cloud, sqs: Stubber, code: str) -> None:
+def test_a_message_that_is_not_in_flight_is_ignored(cloud: Cloud, sqs: Stubber, code: str) -> None:
     """An entry that fails by the sender's fault is a message that was deleted or received again, and is ignored."""
     failed = [{"Id": "1", "SenderFault": True, "Code": code}]
     sqs.add_response("change_message_visibility_batch", {"Successful": [{"Id": "0"}], "Failed": failed})
     SqsQueues(cloud.sqs, URLS, EXECUTOR).come_back([delivery(0), delivery(1)], [5, 5])
 
 
-def test_a_wait_is_asked_for_within_what_sqs_allows(cloud: Cloud, sqs: Stubber) -> None:
+def test_a_visibility_timeout_stays_within_the_limits_of_sqs(cloud: Cloud, sqs: Stubber) -> None:
     """A visibility timeout is at least zero and ends at most twelve hours after the message's receipt."""
     entries = [
         {"Id": str(number), "ReceiptHandle": f"receipt {number}", "VisibilityTimeout": seconds}

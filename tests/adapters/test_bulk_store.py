@@ -39,7 +39,7 @@ def store(moto_cloud: Cloud) -> DynamoBulkStore:
     return DynamoBulkStore(moto_cloud.dynamodb, moto_cloud.table())
 
 
-def test_an_operation_comes_back_as_it_was_saved(store: DynamoBulkStore) -> None:
+def test_a_bulk_operation_is_read_back_unchanged(store: DynamoBulkStore) -> None:
     """A saved operation is read back with every field and the next version; an unknown id returns `None`."""
     assert store.read(NEW.id) is None
     for version, operation in enumerate((NEW, FULL, ENDED)):
@@ -48,7 +48,7 @@ def test_an_operation_comes_back_as_it_was_saved(store: DynamoBulkStore) -> None
 
 
 @pytest.mark.parametrize("kind", BulkKind)
-def test_each_kind_comes_back(store: DynamoBulkStore, kind: BulkKind) -> None:
+def test_each_kind_of_bulk_operation_is_read_back(store: DynamoBulkStore, kind: BulkKind) -> None:
     """A running operation's progress is stored for each kind, so that another process can continue it."""
     assert store.save(replace(NEW, kind=kind), "one")
     found = store.read(NEW.id)
@@ -56,7 +56,7 @@ def test_each_kind_comes_back(store: DynamoBulkStore, kind: BulkKind) -> None:
     assert found.kind is kind
 
 
-def test_of_two_writes_of_one_version_one_is_refused(store: DynamoBulkStore) -> None:
+def test_the_second_write_of_a_bulk_operation_at_one_version_is_rejected(store: DynamoBulkStore) -> None:
     """Of two different writes at one version the second is refused, but a repeated write is accepted."""
     assert store.save(NEW, "one")
     assert store.save(NEW, "one")
@@ -64,7 +64,7 @@ def test_of_two_writes_of_one_version_one_is_refused(store: DynamoBulkStore) -> 
     assert store.read(NEW.id) == replace(NEW, version=1)
 
 
-def test_the_latest_are_listed_first(store: DynamoBulkStore) -> None:
+def test_the_latest_bulk_operations_are_listed_first(store: DynamoBulkStore) -> None:
     """Only the given owner's operations are listed, latest first and up to the limit."""
     operations = [replace(NEW, id=TaskId.of(HOME + number * SECOND, number, 5)) for number in range(5)]
     for operation in [*operations, replace(NEW, id=TaskId.of(HOME, 9, 9), owner="you")]:
@@ -72,7 +72,7 @@ def test_the_latest_are_listed_first(store: DynamoBulkStore) -> None:
     assert [found.id for found in store.list("me", 3)] == [operation.id for operation in operations[:1:-1]]
 
 
-def test_the_latest_operation_on_a_topology_is_noted_once(store: DynamoBulkStore) -> None:
+def test_only_one_concurrent_operation_on_a_topology_is_accepted(store: DynamoBulkStore) -> None:
     """If two operations on a topology start at the same time, one is refused."""
     nothing = store.latest_of(TOPOLOGY)
     assert nothing == Latest(TOPOLOGY)

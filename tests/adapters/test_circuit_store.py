@@ -24,14 +24,14 @@ def test_a_host_that_never_failed_is_closed(circuit_store: CircuitStore) -> None
     assert circuit_store.list_open(10) == []
 
 
-def test_a_circuit_comes_back_as_it_was_saved(circuit_store: CircuitStore) -> None:
+def test_a_circuit_is_read_back_unchanged(circuit_store: CircuitStore) -> None:
     """A saved circuit is read back with every field and the next version."""
     for circuit in (OPEN, PROBED):
         assert circuit_store.save(circuit, f"open {circuit.host}", LATER)
         assert circuit_store.read(circuit.owner, circuit.host, consistent=True) == replace(circuit, version=1)
 
 
-def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
+def test_the_second_save_of_a_circuit_at_one_version_is_rejected(circuit_store: CircuitStore) -> None:
     """Of two saves at one version the second is refused, but a repeated save is accepted."""
     circuit_store.save(OPEN, "open", LATER)
     seen = circuit_store.read(OPEN.owner, OPEN.host, consistent=True)
@@ -41,7 +41,7 @@ def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
     assert circuit_store.read(OPEN.owner, OPEN.host, consistent=True).probe_until == HOME + 90_000
 
 
-def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) -> None:
+def test_only_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) -> None:
     """Open circuits are listed by host up to the limit, and closed circuits are not listed."""
     for circuit in (OPEN, PROBED):
         circuit_store.save(circuit, f"open {circuit.host}", LATER)
@@ -54,7 +54,7 @@ def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) ->
     )
 
 
-def test_a_closed_circuit_takes_no_place_in_the_list(moto_cloud: Cloud) -> None:
+def test_a_closed_circuit_is_not_in_the_index(moto_cloud: Cloud) -> None:
     """Only open circuits are in the index, so closed circuits do not crowd them out."""
     table = moto_cloud.table()
     store = DynamoCircuitStore(moto_cloud.dynamodb, table)
@@ -66,7 +66,7 @@ def test_a_closed_circuit_takes_no_place_in_the_list(moto_cloud: Cloud) -> None:
     assert schema.OWNER_KEY not in item
 
 
-def test_each_owner_has_a_circuit_of_its_own(circuit_store: CircuitStore) -> None:
+def test_each_owner_has_a_separate_circuit(circuit_store: CircuitStore) -> None:
     """A circuit opened by one owner's calls is closed for other owners."""
     circuit_store.save(OPEN, "open", LATER)
     assert circuit_store.read("bob", OPEN.host, consistent=True) == Circuit("bob", OPEN.host)

@@ -45,7 +45,7 @@ def sizes(contents: list[tuple[bytes, ContentPlace]]) -> list[str]:
 
 
 @pytest.mark.parametrize(("data", "place"), CONTENTS, ids=sizes(CONTENTS))
-def test_content_is_kept_where_its_size_says_and_fetched_whole(
+def test_content_is_stored_by_size_and_read_back_unchanged(
     content_store: ContentStore, data: bytes, place: ContentPlace
 ) -> None:
     """Content is read back unchanged from the record, an item or an S3 object, depending on its compressed size."""
@@ -55,7 +55,9 @@ def test_content_is_kept_where_its_size_says_and_fetched_whole(
 
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
-def test_names_do_not_touch_each_other(content_store: ContentStore, data: bytes, place: ContentPlace) -> None:
+def test_contents_of_different_names_are_independent(
+    content_store: ContentStore, data: bytes, place: ContentPlace
+) -> None:
     """Content stored under one name of a task does not affect other names or tasks."""
     first = content_store.keep(TASK, "result.1", data)
     content_store.keep(TASK, "result.2", data[::-1])
@@ -65,14 +67,14 @@ def test_names_do_not_touch_each_other(content_store: ContentStore, data: bytes,
 
 
 @pytest.mark.parametrize("place", [ContentPlace.ITEM, ContentPlace.OBJECT])
-def test_lost_content_is_said_to_be_lost(content_store: ContentStore, place: ContentPlace) -> None:
+def test_reading_missing_content_raises_an_error(content_store: ContentStore, place: ContentPlace) -> None:
     """Reading missing content from outside the record raises its own error."""
     with pytest.raises(ContentExpired):
         content_store.fetch(TASK, Content(place, "payload"))
 
 
 @pytest.mark.parametrize("place", ContentPlace)
-def test_what_is_gone_or_inside_expires_silently(content_store: ContentStore, place: ContentPlace) -> None:
+def test_an_expiry_of_missing_or_inline_content_has_no_effect(content_store: ContentStore, place: ContentPlace) -> None:
     """Setting an expiry has no effect for content in the record or for missing content."""
     data = b"1" if place is ContentPlace.RECORD else None
     content_store.expire(TASK, Content(place, "payload", data), Expiry(HOME))
@@ -82,9 +84,7 @@ def test_what_is_gone_or_inside_expires_silently(content_store: ContentStore, pl
 
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
-def test_content_that_is_to_expire_can_still_be_fetched(
-    content_store: ContentStore, data: bytes, place: ContentPlace
-) -> None:
+def test_content_can_be_read_until_its_expiry(content_store: ContentStore, data: bytes, place: ContentPlace) -> None:
     """Content can be read until its expiry; setting the same expiry twice has no other effect than setting it once."""
     content = content_store.keep(TASK, "result", data)
     assert content.place is place
@@ -115,7 +115,7 @@ def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> 
     assert moto_cloud.dynamodb.get_item(TableName=table, Key=key)["Item"][schema.TTL] == {"N": "1795228381"}
 
 
-def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> None:
+def test_an_expiring_object_is_rewritten_with_a_tag(moto_cloud: Cloud) -> None:
     """Content in S3 is rewritten with a tag for the lifecycle rule, which counts from that write."""
     bucket = moto_cloud.bucket()
     store = SplitContentStore(moto_cloud.dynamodb, moto_cloud.table(), moto_cloud.s3, bucket)
@@ -129,7 +129,7 @@ def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> Non
     assert inflated(stored) == noise(300_000)
 
 
-def test_a_attempt_record_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
+def test_an_attempt_record_is_stored_as_one_separate_item(moto_cloud: Cloud) -> None:
     """An attempt record that is stored twice is one item outside the trigger's partitions, without a TTL at first."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
@@ -155,7 +155,7 @@ def test_content_with_an_expiry_can_be_retained(content_store: ContentStore, dat
     assert not content_store.expire(TASK, Content(place, "nothing"), Expiry(HOME))
 
 
-def test_only_the_expiry_that_was_given_is_taken_away(moto_cloud: Cloud) -> None:
+def test_only_the_given_expiry_is_removed(moto_cloud: Cloud) -> None:
     """An expiry that was set later is kept, and storing the same content again does not change the expiry."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())

@@ -27,19 +27,19 @@ def _moved(cursors: Cursors, minute: int) -> Cursors:
     return cursors.moved(0, ALL, Progress(minute))
 
 
-def test_a_group_that_nobody_has_read_begins_at_the_first_cursors(cursor_store: CursorStore) -> None:
+def test_a_new_group_starts_at_the_proposed_cursors(cursor_store: CursorStore) -> None:
     """A new group starts with the proposed cursors at the first epoch."""
     assert cursor_store.take(0, "a", HOME, UNTIL, FIRST) == _taken("a", 1)
 
 
-def test_a_held_group_is_nobody_elses(cursor_store: CursorStore) -> None:
+def test_a_held_group_cannot_be_taken_by_another_reader(cursor_store: CursorStore) -> None:
     """Another reader cannot take a group until the current hold ends."""
     cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert cursor_store.take(0, "b", UNTIL - 1, UNTIL + MINUTE, FIRST) is None
     assert cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST) == _taken("b", 2)
 
 
-def test_a_holder_may_take_its_group_again(cursor_store: CursorStore) -> None:
+def test_a_holder_can_take_its_group_again(cursor_store: CursorStore) -> None:
     """A holder can take its group again, and the response has the newest epoch."""
     cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     again = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
@@ -47,7 +47,7 @@ def test_a_holder_may_take_its_group_again(cursor_store: CursorStore) -> None:
     assert cursor_store.advance(0, _moved(again, 101), UNTIL)
 
 
-def test_cursors_advance_and_stay(cursor_store: CursorStore) -> None:
+def test_advanced_cursors_are_stored(cursor_store: CursorStore) -> None:
     """The next reader starts at the stored cursors and not at the cursors that it proposes."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
@@ -55,7 +55,7 @@ def test_cursors_advance_and_stay(cursor_store: CursorStore) -> None:
     assert cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST) == _taken("b", 2, (105, 98, 44, 7))
 
 
-def test_advancing_keeps_the_hold_or_lets_it_go(cursor_store: CursorStore) -> None:
+def test_advancing_cursors_extends_or_releases_the_hold(cursor_store: CursorStore) -> None:
     """Advancing the cursors holds the group until the given time; a time in the past releases the group."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
@@ -96,7 +96,7 @@ def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
     assert cursor_store.take(0, "c", UNTIL, UNTIL + MINUTE, FIRST) == _taken("c", 3)
 
 
-def test_what_was_done_by_an_overtaken_reader_is_kept(cursor_store: CursorStore) -> None:
+def test_the_progress_of_an_overtaken_reader_is_merged(cursor_store: CursorStore) -> None:
     """An overtaken reader's progress is merged; the current holder keeps the group and gets it at its next save."""
     slow = cursor_store.take(0, "slow", HOME, UNTIL, FIRST)
     quick = cursor_store.take(0, "quick", UNTIL, FAR, FIRST)
@@ -110,13 +110,13 @@ def test_what_was_done_by_an_overtaken_reader_is_kept(cursor_store: CursorStore)
     assert cursor_store.take(0, "other", UNTIL + 1, UNTIL + MINUTE, FIRST) is None
 
 
-def test_a_hold_that_seems_to_last_for_long_counts_for_nothing(cursor_store: CursorStore) -> None:
+def test_a_hold_far_in_the_future_is_ignored(cursor_store: CursorStore) -> None:
     """A hold by a process whose clock was ahead does not block the group until that time."""
     cursor_store.take(0, "ahead", HOME + 30 * MINUTE, HOME + 31 * MINUTE, FIRST)
     assert cursor_store.take(0, "b", HOME, HOME + MINUTE, FIRST) == _taken("b", 2)
 
 
-def test_each_region_has_cursors_of_its_own() -> None:
+def test_each_region_has_separate_cursors() -> None:
     """A Region's replicated write does not replace another Region's cursors; a takeover replaces the Region's own."""
     client = FakeDynamoDB(lambda: HOME)
     table = new_table(client)  # type: ignore[arg-type]  # stands in for a client

@@ -38,7 +38,7 @@ def numbers(fake: FakeEvents) -> list[int]:
     return sorted(json.loads(entry["Detail"])["runs_skipped"] for entry in fake.taken)
 
 
-def test_events_are_put_in_requests_of_ten() -> None:
+def test_events_are_sent_in_requests_of_ten() -> None:
     """An event's detail type is its kind and its source is duetime, which keeps it from becoming a task."""
     fake = FakeEvents()
     assert bus_of(fake).publish([event(n) for n in range(23)]) == 0
@@ -52,7 +52,7 @@ def test_events_are_put_in_requests_of_ten() -> None:
     assert first["Time"] == NOW / 1000
 
 
-def test_large_events_go_in_requests_of_their_own() -> None:
+def test_large_events_are_sent_in_separate_requests() -> None:
     """Each request stays within EventBridge's limit in bytes of UTF-8."""
     fake = FakeEvents()
     assert bus_of(fake).publish([event(n, "ü" * 30_000) for n in range(9)]) == 0
@@ -62,7 +62,7 @@ def test_large_events_go_in_requests_of_their_own() -> None:
     assert max(sizes) <= MOST_BYTES
 
 
-def test_what_the_bus_does_not_take_is_tried_again() -> None:
+def test_only_events_rejected_by_the_bus_are_sent_again() -> None:
     """Only the events that the bus rejected are sent again, so no event is published twice."""
     fake = FakeEvents()
     fake.refuses = 12
@@ -70,7 +70,7 @@ def test_what_the_bus_does_not_take_is_tried_again() -> None:
     assert numbers(fake) == list(range(10))
 
 
-def test_what_the_bus_never_takes_is_told_of() -> None:
+def test_an_event_that_is_always_rejected_is_logged() -> None:
     """After several attempts, an event is given up and logged without its content."""
     fake, telemetry = FakeEvents(), FakeTelemetry()
     fake.refuses = 1_000
@@ -83,7 +83,7 @@ def test_what_the_bus_never_takes_is_told_of() -> None:
 @pytest.mark.parametrize(
     "error", [ClientError({"Error": {"Code": "AccessDenied"}}, "PutEvents"), ConnectTimeoutError(endpoint_url="events")]
 )
-def test_a_request_that_fails_does_not_keep_the_others(error: Exception) -> None:
+def test_requests_after_a_failed_request_are_still_sent(error: Exception) -> None:
     """If one request fails, the following requests are still sent."""
     fake = FakeEvents()
     fake.error = error

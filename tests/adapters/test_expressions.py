@@ -22,7 +22,7 @@ _WORDS = {"AND", "OR", "IN", "SET", "ADD", "REMOVE", "attribute_exists", "attrib
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.data(), TASKS)
-def test_expressions_hold_placeholders_only_and_use_all_of_them(data: st.DataObject, any_task: Task) -> None:
+def test_expressions_contain_only_placeholders_and_use_all_of_them(data: st.DataObject, any_task: Task) -> None:
     """Expressions contain only placeholders and use all of them, because DynamoDB refuses anything else."""
     request = update_of(data.draw(writes_to(any_task)), "tasks")
     words = set(re.findall(r"[#:]?\w+", request["ConditionExpression"] + " " + request["UpdateExpression"]))
@@ -44,14 +44,14 @@ def test_no_attribute_is_changed_twice(data: st.DataObject, any_task: Task) -> N
     assert len(changed) == len(set(changed)) > 1
 
 
-def test_a_write_stays_within_the_size_of_an_expression() -> None:
+def test_a_write_stays_within_the_size_limit_of_an_expression() -> None:
     """The largest claim is far below the 4 KB that DynamoDB allows an expression (Source: DynamoDB quotas)."""
     guard = Guard("ann", 1, 2, 3, 4, 5)
     request = update_of(Write(numbered(1), Move.CLAIM, "n", guard, {"lease_worker": "w"}, {"started_at": 1}), "tasks")
     assert len(request["ConditionExpression"]) + len(request["UpdateExpression"]) < 1_000
 
 
-def test_only_what_is_stored_can_be_compared_or_added() -> None:
+def test_only_numeric_fields_of_a_record_can_be_added_to() -> None:
     """A write that adds to a field that is not a number in the record raises an error that names the field."""
     with pytest.raises(ValueNotStorable, match="add_sent"):
         update_of(Write(numbered(1), Move.CHANGE, "n", adds={"sent": 0}), "tasks")

@@ -36,7 +36,7 @@ def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answ
 
 
 @from_seeds
-def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
+def test_the_dynamodb_fake_responds_like_the_engine(engine_cloud: Cloud, seed: int) -> None:
     """Writes, conditions, updates, reads, pages and hostile requests have the same responses from fake and engine."""
     fake = FakeDynamoDB()
     drawn = StoreCalls(random.Random(seed))  # noqa: S311 - repeatable on purpose
@@ -52,7 +52,7 @@ def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, se
 
 @pytest.mark.slow
 @from_seeds
-def test_the_fake_of_sqs_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
+def test_the_sqs_fake_responds_like_the_engine(engine_cloud: Cloud, seed: int) -> None:
     """Sends, receipts, visibility, deletions and hostile batches have the same responses from fake and engine.
 
     Fair queues are an exception, because the engine has none; `tests/scenarios/test_fair_keys.py` tests them.

@@ -52,7 +52,7 @@ def test_each_group_is_read_by_an_asynchronous_invocation_of_the_same_function()
     assert {params["headers"]["X-Amz-Invocation-Type"] for params in asked} == {"Event"}
 
 
-def test_a_throttled_invocation_is_told() -> None:
+def test_a_throttled_invocation_fails_the_tick_visibly() -> None:
     """If an invocation is throttled, the tick fails visibly, and the next tick continues with the unread groups."""
 
     def refuse(_params: dict[str, Any]) -> Any:  # noqa: ANN401 - botocore's own

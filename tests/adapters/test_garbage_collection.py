@@ -21,7 +21,7 @@ def _thresholds() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
-def test_the_collector_is_as_usual_after_the_start_and_leaves_what_was_imported() -> None:
+def test_imported_objects_are_frozen_and_garbage_collection_continues() -> None:
     """Imported objects are frozen at the start, and new garbage is collected as usual."""
     usual = garbage_collection._USUAL
     gc.set_threshold(*usual)
@@ -33,7 +33,7 @@ def test_the_collector_is_as_usual_after_the_start_and_leaves_what_was_imported(
     assert not any(each is imported for each in gc.get_objects())
 
 
-def test_the_collector_resumes_once() -> None:
+def test_garbage_collection_is_configured_once_per_process() -> None:
     """A second composition in a process freezes nothing and keeps thresholds that were set in the meantime."""
     gc.set_threshold(1_234, 5, 6)
     made: dict[str, list[int]] = {"later": []}

@@ -51,7 +51,7 @@ class Reading:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_members_are_passed_about_once_in_whatever_order_they_end(order: str) -> None:
+def test_group_members_are_read_about_once_in_any_order(order: str) -> None:
     """Members are passed about once in total; reading all of them at each end is expensive for 100,000 members."""
     reading = Reading()
     ids = [TaskId.of(HOME + number * SECOND, 0, number) for number in range(SIZE)]
@@ -68,7 +68,7 @@ def test_members_are_passed_about_once_in_whatever_order_they_end(order: str) ->
     assert reading.items <= 20 * SIZE + 4 * SIZE
 
 
-def test_a_member_that_is_open_again_is_found_wherever_the_search_began() -> None:
+def test_a_member_that_is_open_again_is_found() -> None:
     """All members are read before a group counts as complete, so a member that is open again is found."""
     reading = Reading()
     ids = [TaskId.of(HOME + number, 0, number) for number in range(200)]

@@ -29,7 +29,7 @@ RULE = IntakeRule(
 )
 
 
-def test_rules_are_stored_if_they_are_as_they_were_read(intake_rule_store: IntakeRuleStore) -> None:
+def test_intake_rules_are_stored_only_at_the_version_read(intake_rule_store: IntakeRuleStore) -> None:
     """A write that is sent twice is stored once; a write based on an earlier version is refused."""
     assert intake_rule_store.read(consistent=True) == IntakeRules()
     wanted = IntakeRules().put(RULE)
@@ -42,7 +42,7 @@ def test_rules_are_stored_if_they_are_as_they_were_read(intake_rule_store: Intak
     assert intake_rule_store.read(consistent=True) == IntakeRules({}, 2)
 
 
-def test_rules_that_are_too_large_together_are_refused(intake_rule_store: IntakeRuleStore) -> None:
+def test_intake_rules_larger_than_an_item_are_rejected(intake_rule_store: IntakeRuleStore) -> None:
     """Rules that are larger than an item are refused before DynamoDB refuses them."""
     size = MAX_INTAKE_RULES_BYTES // MAX_INTAKE_RULES * 4 // 3
     many = [replace(RULE, name=str(each), description=secrets.token_urlsafe(size)) for each in range(MAX_INTAKE_RULES)]

@@ -17,19 +17,19 @@ WANTED = RememberedKey(numbered(1), HOME + 60_000, HOME, "5f3a", HOME + DAY + 1)
 OTHER = replace(WANTED, task_id=numbered(2), body_hash="other", created_at=HOME + 5, expires_at=HOME + 9 * DAY)
 
 
-def test_a_new_key_stands_for_what_was_wanted(key_store: KeyStore) -> None:
+def test_the_first_use_of_a_key_stores_its_value(key_store: KeyStore) -> None:
     """The first use of a key stores its value unchanged."""
     assert key_store.remember("ann", "order-1", WANTED, HOME) == WANTED
 
 
-def test_a_taken_key_stands_for_what_it_stood_for(key_store: KeyStore) -> None:
+def test_later_uses_of_a_key_return_the_first_value(key_store: KeyStore) -> None:
     """Later uses of a key return the value of the first use, equal in every field."""
     key_store.remember("ann", "order-1", WANTED, HOME)
     assert key_store.remember("ann", "order-1", OTHER, HOME + 5) == WANTED
     assert key_store.remember("ann", "order-1", OTHER, WANTED.expires_at - 1) == WANTED
 
 
-def test_an_expired_key_may_be_used_anew(key_store: KeyStore) -> None:
+def test_an_expired_key_can_be_used_again(key_store: KeyStore) -> None:
     """An expired key can be used again."""
     key_store.remember("ann", "order-1", WANTED, HOME)
     assert key_store.remember("ann", "order-1", OTHER, WANTED.expires_at) == OTHER
@@ -53,14 +53,14 @@ def test_keys_of_different_owners_are_different(
     assert key_store.remember(*second, OTHER, HOME) == OTHER
 
 
-def test_a_long_key_of_a_long_owner_is_remembered(key_store: KeyStore) -> None:
+def test_the_longest_owner_and_key_can_be_stored(key_store: KeyStore) -> None:
     """The longest owner and key that the API accepts, in the widest characters, can be stored."""
     owner, key = "\U0001f552" * 128, "\U0001f552" * 255
     assert key_store.remember(owner, key, WANTED, HOME) == WANTED
     assert key_store.remember(owner, key, OTHER, HOME) == WANTED
 
 
-def test_a_key_is_found_as_long_as_it_lasts(key_store: KeyStore) -> None:
+def test_a_key_is_found_until_it_expires(key_store: KeyStore) -> None:
     """Finding a key does not take it, and returns every field, including the revision of a name."""
     wanted = replace(WANTED, edition=7)
     assert key_store.find("ann", "order-1", HOME) is None

@@ -30,7 +30,7 @@ def test_a_lock_that_was_never_taken_is_free(lock_store: LockStore) -> None:
     assert lock_store.list_keys("ann", "", 10) == []
 
 
-def test_holders_are_kept(lock_store: LockStore) -> None:
+def test_saved_lock_holders_are_read_back(lock_store: LockStore) -> None:
     """Saved holders are read back with the next version."""
     holders = tuple(Holder(numbered(number), number, UNTIL + number) for number in range(MAX_LOCK_HOLDERS))
     assert lock_store.save(Lock(NAME, holders), "n1", LATER)
@@ -48,7 +48,7 @@ def test_only_the_version_that_was_read_is_replaced(lock_store: LockStore) -> No
     assert lock_store.read(NAME, 0)[0].holders == ()
 
 
-def test_a_save_may_be_sent_again(lock_store: LockStore) -> None:
+def test_a_repeated_save_of_a_lock_succeeds(lock_store: LockStore) -> None:
     """Repeating a save that was applied succeeds and changes nothing."""
     assert lock_store.save(HELD, "n1", LATER)
     assert lock_store.save(HELD, "n1", LATER)
@@ -56,7 +56,7 @@ def test_a_save_may_be_sent_again(lock_store: LockStore) -> None:
 
 
 @pytest.mark.parametrize(("older", "newer"), [(0, 1), (1, 2), (9, 10), (11, 12), (99, 100)])
-def test_an_older_attempt_replaces_no_newer_one(lock_store: LockStore, older: int, newer: int) -> None:
+def test_an_older_attempt_cannot_replace_a_newer_one(lock_store: LockStore, older: int, newer: int) -> None:
     """An older attempt cannot replace a newer one even at the stored version; a newer attempt or another task can."""
     task, other = numbered(1), numbered(2)
     assert lock_store.save(Lock(NAME, (Holder(task, newer, UNTIL),)), "n1", LATER)
@@ -74,14 +74,14 @@ def test_an_older_attempt_replaces_no_newer_one(lock_store: LockStore, older: in
     assert lock_store.save(replace(stored, holders=(after, beside)), "n5", LATER, after)
 
 
-def test_who_takes_a_lock_for_the_first_time_may_say_so(lock_store: LockStore) -> None:
+def test_the_first_save_of_a_lock_succeeds(lock_store: LockStore) -> None:
     """The first save of a lock succeeds, because no lock is stored yet."""
     assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
     assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
     assert lock_store.read(NAME, 0)[0].holders == HELD.holders
 
 
-def test_a_hold_is_renewed_by_its_holder_only(lock_store: LockStore) -> None:
+def test_only_the_holder_can_renew_a_hold(lock_store: LockStore) -> None:
     """Only the holder with the same fence renews a hold; other attempts, other tasks and unknown locks are refused."""
     lock_store.save(HELD, "n1", LATER)
     assert lock_store.renew(NAME, Holder(numbered(1), 7, UNTIL + MINUTE), LATER)
@@ -92,7 +92,7 @@ def test_a_hold_is_renewed_by_its_holder_only(lock_store: LockStore) -> None:
     assert lock_store.read(NAME, 0)[0].holders == (Holder(numbered(1), 7, UNTIL + MINUTE),)
 
 
-def test_a_renewal_that_comes_late_shortens_nothing(lock_store: LockStore) -> None:
+def test_a_late_renewal_does_not_shorten_a_hold(lock_store: LockStore) -> None:
     """A late renewal does not shorten a later one, and the holder keeps the lock."""
     assert lock_store.save(HELD, "n1", LATER)
     assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER), LATER)
@@ -100,7 +100,7 @@ def test_a_renewal_that_comes_late_shortens_nothing(lock_store: LockStore) -> No
     assert lock_store.read(NAME, 1)[0].holder(numbered(1)) == Holder(numbered(1), 7, LATER)
 
 
-def test_a_renewal_in_between_refuses_a_save(lock_store: LockStore) -> None:
+def test_a_save_based_on_a_version_before_a_renewal_is_rejected(lock_store: LockStore) -> None:
     """A save that is based on a version before a renewal is refused, so the renewed lock is not taken."""
     lock_store.save(HELD, "n1", LATER)
     read, _ = lock_store.read(NAME, 0)
@@ -108,7 +108,7 @@ def test_a_renewal_in_between_refuses_a_save(lock_store: LockStore) -> None:
     assert not lock_store.save(replace(read, holders=()), "n2", LATER)
 
 
-def test_a_line_is_in_order_of_due_times(lock_store: LockStore) -> None:
+def test_waiting_tasks_are_ordered_by_due_time(lock_store: LockStore) -> None:
     """Waiting tasks are read by due time and then by id, up to the limit."""
     line = [Waiter(HOME + due, numbered(number), 3) for due, number in ((0, 5), (0, 6), (9, 1), (10, 2), (100_000, 3))]
     for waiter in reversed(line):
@@ -118,7 +118,7 @@ def test_a_line_is_in_order_of_due_times(lock_store: LockStore) -> None:
     assert lock_store.read(NAME, 3)[1] == line[:3]
 
 
-def test_who_joined_again_is_not_taken_out(lock_store: LockStore) -> None:
+def test_removing_an_earlier_place_keeps_the_current_place(lock_store: LockStore) -> None:
     """Removing a task's earlier place has no effect on its current place, and a removed place is gone."""
     first, again = Waiter(HOME, numbered(1), 3), Waiter(HOME, numbered(1), 5)
     lock_store.join(NAME, first, LATER)
@@ -130,7 +130,7 @@ def test_who_joined_again_is_not_taken_out(lock_store: LockStore) -> None:
     assert lock_store.read(NAME, 5)[1] == []
 
 
-def test_locks_are_listed_for_their_owner_only(lock_store: LockStore) -> None:
+def test_locks_are_listed_only_for_their_owner(lock_store: LockStore) -> None:
     """An owner's locks are listed page by page in the order of their keys, without other owners' locks."""
     keys = [f"lock-{number:02}" for number in range(25)]
     for key in keys:
@@ -143,7 +143,7 @@ def test_locks_are_listed_for_their_owner_only(lock_store: LockStore) -> None:
 @pytest.mark.slow
 @pytest.mark.engine
 @in_rounds
-def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
+def test_one_of_sixteen_concurrent_tasks_gets_a_lock(engine_cloud: Cloud, rounds: int) -> None:
     """Of sixteen tasks that take a free lock at the same time, exactly one gets it."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
@@ -156,7 +156,7 @@ def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.engine
-def test_sixteen_take_four_places(engine_cloud: Cloud) -> None:
+def test_four_of_sixteen_concurrent_tasks_get_four_places(engine_cloud: Cloud) -> None:
     """Of sixteen tasks that take four places at the same time, with retries, exactly four get one."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 

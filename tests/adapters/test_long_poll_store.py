@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 LATER = HOME + 30_000
 
 
-def test_a_place_has_one_holder_at_a_time(long_poll_store: LongPollStore) -> None:
+def test_a_long_poll_slot_has_one_holder_at_a_time(long_poll_store: LongPollStore) -> None:
     """A slot becomes free when its holder returns it or its time is over, independently of other slots."""
     take = long_poll_store.take
     assert take(1, "a", HOME, LATER)
@@ -22,7 +22,7 @@ def test_a_place_has_one_holder_at_a_time(long_poll_store: LongPollStore) -> Non
     assert take(1, "d", LATER + 1, LATER + 2)
 
 
-def test_whoever_resends_has_the_place_still(long_poll_store: LongPollStore) -> None:
+def test_taking_and_returning_a_slot_can_be_repeated(long_poll_store: LongPollStore) -> None:
     """Taking and returning can be repeated, but a slot that another holder has taken since is not returned."""
     take = long_poll_store.take
     assert take(1, "a", HOME, LATER)

@@ -53,7 +53,7 @@ def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsStateMachin
     assert not machine.is_running(TOPOLOGY, 1)
 
 
-def test_an_execution_that_is_started_twice_is_one(machine: StepFunctionsStateMachine) -> None:
+def test_an_execution_name_is_started_only_once(machine: StepFunctionsStateMachine) -> None:
     """An execution is not started again under the same name, even after it was stopped."""
     machine.start(TOPOLOGY, 1)
     machine.start(TOPOLOGY, 1)
@@ -77,7 +77,7 @@ def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: s
 
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
-def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
+def test_sending_a_token_that_nobody_awaits_is_not_an_error(client: SFNClient, code: str) -> None:
     """Sending a token that nobody waits for any more is not an error."""
     with Stubber(client) as stub:
         stub.add_client_error("send_task_success", code)
@@ -85,7 +85,7 @@ def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
         stub.assert_no_pending_responses()
 
 
-def test_a_throttled_question_is_asked_again_later(client: SFNClient) -> None:
+def test_an_execution_with_an_unreadable_state_is_not_lost(client: SFNClient) -> None:
     """An execution whose state could not be read does not count as lost."""
     with Stubber(client) as stub:
         stub.add_client_error("describe_execution", "ThrottlingException", http_status_code=400)

@@ -37,14 +37,14 @@ def record(body: str = GOOD, **attributes: str) -> dict[str, Any]:
 
 
 @given(TASK_IDS, st.integers(0, 10**6), st.integers(0, 4_000_000_000_000))
-def test_a_message_survives_its_body(task_id: TaskId, generation: int, due: int) -> None:
+def test_a_message_is_unchanged_after_encoding_and_decoding(task_id: TaskId, generation: int, due: int) -> None:
     """A message is unchanged after it is encoded and decoded, and its body is JSON."""
     message = Message(task_id, generation, due, Priority.LOW, "")
     assert json.loads(body_of(message)) == {"i": task_id.text, "t": generation, "d": due}
     assert delivery_of(record(body_of(message)), PRIORITIES).message == message
 
 
-def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
+def test_a_delivery_is_read_from_a_lambda_event_record() -> None:
     """The receipt, id, priority, owner and time of sending are read from a Lambda event's record."""
     expected = Delivery(
         Message(numbered(1), 2, HOME, Priority.LOW, "ann"),
@@ -55,7 +55,7 @@ def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
     assert delivery_of(record(MessageGroupId="ann"), PRIORITIES) == expected
 
 
-def test_the_end_of_a_job_is_told_by_its_name_or_where_it_is_asked_for() -> None:
+def test_a_job_event_identifies_its_job_by_name_or_id() -> None:
     """A job is identified by its name, or by an id with which its service can be queried."""
     name = f"duetime-{numbered(1)}-0"
     message = delivery_of(record(json.dumps({"j": name})), PRIORITIES).message
@@ -68,7 +68,7 @@ def test_the_end_of_a_job_is_told_by_its_name_or_where_it_is_asked_for() -> None
 
 
 @pytest.mark.parametrize("sent", ["", "soon", "-1", "9" * 16])
-def test_a_time_of_sending_that_is_none_is_not_known(sent: str) -> None:
+def test_an_invalid_time_of_sending_is_read_as_unknown(sent: str) -> None:
     """A message with an invalid time of sending is still received, with an unknown time."""
     assert delivery_of(record(SentTimestamp=sent), PRIORITIES).sent_at == 0
 
@@ -101,7 +101,7 @@ POISON = {
 
 
 @pytest.mark.parametrize("body", POISON.values(), ids=POISON)
-def test_poison_is_named_as_unreadable(body: str) -> None:
+def test_an_invalid_message_body_is_reported_as_unreadable(body: str) -> None:
     """Any invalid body raises the same error, with the message's id."""
     with pytest.raises(MessageUnreadable) as unreadable:
         delivery_of(record(body), PRIORITIES)
@@ -109,21 +109,21 @@ def test_poison_is_named_as_unreadable(body: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=300))
-def test_every_owner_has_a_group_that_sqs_accepts(owner: str) -> None:
+def test_every_owner_has_a_valid_sqs_group_id(owner: str) -> None:
     """A group id has 1 to 128 letters, digits and punctuation marks (Source: SQS API Reference, SendMessage)."""
     group = group_of(owner)
     assert 1 <= len(group) <= 128
     assert all("!" <= character <= "~" for character in group)
 
 
-def test_owners_of_different_names_have_different_groups() -> None:
+def test_different_owners_have_different_group_ids() -> None:
     """Owners never share a group because their names are cut or escaped, and a hashed group never equals an owner's."""
     owners = ["ann", "a b", "a  b", "a_b", "x" * 200, "x" * 201, "\u00e9", "\u00e8"]
     assert len({group_of(owner) for owner in owners}) == len(owners)
     assert delivery_of(record(MessageGroupId=group_of("a b")), PRIORITIES).message.owner == ""
 
 
-def test_each_part_of_an_owners_fair_keys_has_a_group_of_its_own() -> None:
+def test_fair_keys_of_an_owner_have_separate_groups() -> None:
     """A fair key of an owner never leads to another owner's group and is not mistaken for an owner."""
     owners, keys = ("ann", "ann\n0.a", "a b"), ("", "0.a", "0.a.0.b", "1.a")
     groups = [group_of(owner, key) for owner in owners for key in keys]

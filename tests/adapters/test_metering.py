@@ -42,7 +42,7 @@ def test_values_have_their_documented_sizes(value: dict[str, Any], size: int) ->
 @pytest.mark.engine
 @properties
 @given(any_task=TASKS)
-def test_the_sizer_agrees_with_the_engine(metered_table: tuple[Cloud, str], any_task: Task) -> None:
+def test_computed_write_units_equal_those_of_the_engine(metered_table: tuple[Cloud, str], any_task: Task) -> None:
     """For any record, the computed write units equal those that the engine reports."""
     cloud, table = metered_table
     item = item_of(fresh(any_task))
@@ -52,7 +52,9 @@ def test_the_sizer_agrees_with_the_engine(metered_table: tuple[Cloud, str], any_
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("size", "units"), [(1_024, 1), (1_025, 2), (2_048, 2)])
-def test_a_unit_ends_where_the_sizer_says(metered_table: tuple[Cloud, str], size: int, units: int) -> None:
+def test_a_byte_above_a_kilobyte_costs_another_write_unit(
+    metered_table: tuple[Cloud, str], size: int, units: int
+) -> None:
     """One byte more than a kilobyte costs another unit, for the sizer and for the engine."""
     cloud, table = metered_table
     item: dict[str, Any] = {"p": {"S": "x#1"}, "s": {"S": numbered(size).text}, "b": {"S": ""}}

@@ -17,7 +17,7 @@ from tests.adapters.test_task_store import spread
 
 @pytest.mark.parametrize("page", [1, 2, 7])
 @pytest.mark.parametrize("descending", [True, False])
-def test_a_list_goes_on_where_a_page_of_dynamodb_ends(page: int, *, descending: bool) -> None:
+def test_a_list_continues_after_a_short_dynamodb_page(page: int, *, descending: bool) -> None:
     """A DynamoDB page may be short, but the list continues after the page."""
     fake: Any = FakeDynamoDB(lambda: HOME)
     store = DynamoTaskStore(fake, new_table(fake), EXECUTOR, SilentTelemetry())

@@ -40,7 +40,7 @@ def test_every_message_arrives_on_the_queue_of_its_priority(receiver: Receiver) 
         assert in_order(arrived) == [each for each in sent if each.priority is priority]
 
 
-def test_sending_nothing_is_nothing(receiver: Receiver) -> None:
+def test_sending_no_messages_makes_no_request(receiver: Receiver) -> None:
     """Sending an empty list of messages makes no request."""
     assert receiver.queues.send([]) == []
     receiver.queues.come_back([], [])
@@ -68,7 +68,7 @@ def test_the_backlog_is_counted_by_queue(receiver: Receiver) -> None:
     assert [receiver.queues.depth(priority).waiting for priority in (Priority.HIGH, Priority.LOW)] == [0, 12]
 
 
-def test_a_received_message_comes_back_when_it_is_told_to(receiver: Receiver) -> None:
+def test_a_message_made_visible_is_redelivered(receiver: Receiver) -> None:
     """A message that becomes visible at once is redelivered with a new receipt, and other messages stay hidden."""
     receiver.queues.send([Outgoing(message(1), 0), Outgoing(message(2), 0)])
     first = sorted(received(receiver, Priority.NORMAL), key=lambda each: each.message.task_id)
@@ -77,7 +77,7 @@ def test_a_received_message_comes_back_when_it_is_told_to(receiver: Receiver) ->
     assert [(each.message, each.id) for each in again] == [(first[0].message, first[0].id)]
 
 
-def test_a_message_may_be_told_to_stay_away_longer_than_queues_allow(receiver: Receiver) -> None:
+def test_a_visibility_wait_out_of_range_is_clamped(receiver: Receiver) -> None:
     """A wait below zero is zero, and a wait that is too long becomes the longest that the queue allows."""
     receiver.queues.send([Outgoing(message(1), 0), Outgoing(message(2), 0)])
     first = sorted(received(receiver, Priority.NORMAL), key=lambda each: each.message.task_id)
@@ -85,7 +85,7 @@ def test_a_message_may_be_told_to_stay_away_longer_than_queues_allow(receiver: R
     assert [each.message for each in received(receiver, Priority.NORMAL)] == [message(1)]
 
 
-def test_more_than_ten_messages_come_back_by_several_requests(receiver: Receiver) -> None:
+def test_visibility_is_changed_in_requests_of_ten_messages(receiver: Receiver) -> None:
     """A worker's messages, up to a hundred, are changed in requests of ten."""
     receiver.queues.send([Outgoing(message(number), 0) for number in range(23)])
     deliveries = received(receiver, Priority.NORMAL)
@@ -93,7 +93,7 @@ def test_more_than_ten_messages_come_back_by_several_requests(receiver: Receiver
     assert len(received(receiver, Priority.NORMAL)) == len(deliveries) == 23
 
 
-def test_a_message_that_is_gone_is_passed_over(receiver: Receiver) -> None:
+def test_a_deleted_message_is_skipped_when_visibility_changes(receiver: Receiver) -> None:
     """A deleted message does not keep other messages from becoming visible again."""
     receiver.queues.send([Outgoing(message(number), 0) for number in range(3)])
     deliveries = received(receiver, Priority.NORMAL)
@@ -108,7 +108,7 @@ def laned(number: int, pull_queue: str = "resize") -> Message:
     return replace(message(number), pull_queue=pull_queue)
 
 
-def test_every_message_of_a_lane_arrives_on_that_lane_alone(receiver: Receiver) -> None:
+def test_messages_of_a_lane_arrive_only_on_that_lane(receiver: Receiver) -> None:
     """Lanes and priorities do not mix, even if a pulled type has the name of a priority."""
     pull_queues = ("resize", "high")
     sent = [laned(number, pull_queues[number % 2]) for number in range(25)]
@@ -121,13 +121,13 @@ def test_every_message_of_a_lane_arrives_on_that_lane_alone(receiver: Receiver) 
         assert in_order(arrived) == [each for each in sent if each.pull_queue == pull_queue]
 
 
-def test_a_message_of_an_unknown_lane_goes_to_its_priority(receiver: Receiver) -> None:
+def test_a_message_of_an_unknown_lane_is_sent_to_its_priority(receiver: Receiver) -> None:
     """A message whose type is no longer pulled goes to a worker function, without a lane."""
     assert receiver.queues.send([Outgoing(laned(1, "gone"), 0)]) == []
     assert [delivery.message for delivery in received(receiver, Priority.NORMAL)] == [message(1)]
 
 
-def test_no_more_are_received_than_wanted(receiver: Receiver) -> None:
+def test_at_most_the_requested_number_of_messages_is_received(receiver: Receiver) -> None:
     """A worker that wants one message receives only one, and the other messages stay on the queue."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     assert len(receiver.queues.receive("resize", 1, 0, 60)) == 1
@@ -135,7 +135,7 @@ def test_no_more_are_received_than_wanted(receiver: Receiver) -> None:
     assert receiver.queues.receive("resize", 10, 0, 60) == []
 
 
-def test_the_backlog_of_a_lane_is_its_own(receiver: Receiver) -> None:
+def test_the_backlog_of_a_lane_is_counted_separately(receiver: Receiver) -> None:
     """A lane's backlog counts messages for pull workers and is not part of a priority's backlog."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     assert receiver.queues.depth(Priority.NORMAL, "resize").waiting == 3
@@ -143,7 +143,7 @@ def test_the_backlog_of_a_lane_is_its_own(receiver: Receiver) -> None:
     assert receiver.queues.depth(Priority.HIGH, "high").waiting == 0
 
 
-def test_deleted_messages_of_a_lane_do_not_come_back(receiver: Receiver) -> None:
+def test_deleted_messages_of_a_lane_are_not_redelivered(receiver: Receiver) -> None:
     """Messages are deleted by their receipts; missing messages and invalid receipts are ignored."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     first = receiver.queues.receive("resize", 10, 0, 60)
@@ -156,7 +156,7 @@ def test_deleted_messages_of_a_lane_do_not_come_back(receiver: Receiver) -> None
     assert [each.message for each in receiver.queues.receive("resize", 10, 1, 60)] == [kept.message]
 
 
-def test_what_is_no_message_of_ours_is_not_received(receiver: Receiver) -> None:
+def test_an_invalid_message_of_a_lane_is_deleted(receiver: Receiver) -> None:
     """An invalid message on a lane's queue is deleted, and the other messages are received."""
     receiver.send_raw("resize", "poison")
     receiver.queues.send([Outgoing(laned(1), 0)])

@@ -15,7 +15,7 @@ LATER = HOME + 30_000
 WINDOW = window_at(HOME)
 
 
-def test_quotas_are_stored_if_they_are_as_they_were_read(quota_store: QuotaStore) -> None:
+def test_quotas_are_stored_only_at_the_version_read(quota_store: QuotaStore) -> None:
     """A write that is sent twice is stored once; a write based on an earlier version is refused."""
     assert quota_store.read(consistent=True) == StoredQuotas()
     ann = OwnerQuotas("ann", Quotas(creates_per_second=5, pull_leases=1), "a loop", HOME, "boss")
@@ -26,7 +26,7 @@ def test_quotas_are_stored_if_they_are_as_they_were_read(quota_store: QuotaStore
     assert quota_store.read(consistent=True) == StoredQuotas({"ann": ann}, 1)
 
 
-def test_use_is_counted_by_window_and_quota(quota_use: QuotaUseStore) -> None:
+def test_usage_is_counted_by_window_and_quota(quota_use: QuotaUseStore) -> None:
     """Each addition returns the counts of its window, and the last three windows can be read."""
     for number, window in enumerate((WINDOW - 3, WINDOW - 2, WINDOW - 1, WINDOW)):
         assert quota_use.add("ann", window, Quota.CREATES, number + 1, None, LATER)[0]
@@ -45,7 +45,7 @@ def test_an_addition_to_a_full_count_is_rejected(quota_use: QuotaUseStore) -> No
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (False, {Quota.CREATES: 18})
 
 
-def test_a_place_has_one_taker_at_a_time(quota_use: QuotaUseStore) -> None:
+def test_a_quota_place_has_one_holder_at_a_time(quota_use: QuotaUseStore) -> None:
     """A place becomes free when its holder drops it or its time is over, and the holder can renew it."""
     polls = Quota.LONG_POLLS
     assert quota_use.take("ann", polls, 1, "a", HOME, LATER)
@@ -62,7 +62,7 @@ def test_a_place_has_one_taker_at_a_time(quota_use: QuotaUseStore) -> None:
     assert quota_use.take("ann", polls, 1, "d", LATER + 1, LATER + 2)
 
 
-def test_what_an_owner_has_is_listed_until_it_is_dropped(quota_use: QuotaUseStore) -> None:
+def test_the_usage_of_an_owner_is_listed_until_dropped(quota_use: QuotaUseStore) -> None:
     """Each quota's use is listed separately until it is dropped; storing the same use again changes nothing."""
     for _ in range(2):
         quota_use.hold("ann", Quota.TOPOLOGY_NODES, "t1", Hold(40), LATER)

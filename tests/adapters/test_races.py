@@ -120,7 +120,7 @@ def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
 
 @pytest.mark.slow
 @in_rounds
-def test_one_meaning_of_a_key_wins(engine_cloud: Cloud, rounds: int) -> None:
+def test_one_value_of_an_idempotency_key_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of concurrent requests with one new key, exactly one defines what the key refers to."""
     store = DynamoKeyStore(engine_cloud.dynamodb, engine_cloud.table())
 

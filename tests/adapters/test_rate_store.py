@@ -32,7 +32,7 @@ NAME = RateName("me", "crm")
 LATER = NOW + 1_000
 
 
-def test_an_update_is_made_if_what_it_requires_holds(rate_store: RateStore) -> None:
+def test_an_update_of_a_rate_requires_its_conditions(rate_store: RateStore) -> None:
     """In a condition, an absent field counts as 0, which is below any limit and above none, and can be increased."""
     first = RateUpdate({STARTS: 7}, {LINES[2]: 3}, {}, {STARTS: 5, DISPLACED[1]: 1}, NOW)
     assert rate_store.apply(NAME, first, LATER) == (True, RateState({STARTS: 7, LINES[2]: 3}))
@@ -45,7 +45,7 @@ def test_an_update_is_made_if_what_it_requires_holds(rate_store: RateStore) -> N
     assert rate_store.apply(RateName("you", "crm"), first, LATER)[0]
 
 
-def test_the_largest_item_of_a_rate_is_one_write_unit(fake_cloud: Cloud) -> None:
+def test_the_largest_rate_item_costs_one_write_unit(fake_cloud: Cloud) -> None:
     """Even the largest item of a rate is below a kilobyte, so each start costs one write unit."""
     table = fake_cloud.table()
     store = DynamoRateStore(fake_cloud.dynamodb, table, EXECUTOR)
@@ -79,7 +79,7 @@ class _Chance:
 @pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.parametrize("rate", [Rate("crm", 40, 1, 10), Rate("crm", 60), Rate("crm", 300, 1, 20)])
-def test_no_window_has_more_starts_than_it_may_on_an_atomic_engine(engine_cloud: Cloud, rate: Rate) -> None:
+def test_concurrent_starts_never_exceed_the_rate(engine_cloud: Cloud, rate: Rate) -> None:
     """Twelve threads of three processes start attempts as fast as the rate allows, for five seconds of real time."""
     table, clock = engine_cloud.table(), _Clock()
     runtimes = [Runtime(clock, _Chance(), EXECUTOR, FakeTelemetry()) for _ in range(3)]  # type: ignore[arg-type]

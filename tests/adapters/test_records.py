@@ -34,12 +34,12 @@ NONCE = "Q2hhbmNlLjEy"
 
 @settings(deadline=None)
 @given(TASKS)
-def test_a_record_survives_its_item(any_task: Task) -> None:
+def test_a_task_is_unchanged_after_conversion_to_an_item(any_task: Task) -> None:
     """A task is unchanged after it is converted to an item and back."""
     assert task_of(item_of(any_task)) == any_task
 
 
-def test_every_field_of_a_task_is_stored_under_a_name_of_its_own() -> None:
+def test_every_task_field_has_a_unique_attribute_name() -> None:
     """Each field except the keys has an attribute name that neither another field nor the schema uses."""
     assert {field.name for field in fields(Task)} - {"id", "owner"} == set(ATTRIBUTES)
     names = [attribute.name for attribute in ATTRIBUTES.values() if attribute.field != "expires_at"]
@@ -48,7 +48,7 @@ def test_every_field_of_a_task_is_stored_under_a_name_of_its_own() -> None:
     assert len({*names, *reserved}) == len(names) + len(reserved)
 
 
-def test_defaults_take_no_place() -> None:
+def test_default_values_are_not_stored() -> None:
     """Default values are left out of the item, except those that conditions compare."""
     extras = {"priority", "target", "retry", "timeout_seconds", "name", "tags", "sent", "attempt_history"}
     assert {ATTRIBUTES[field].name for field in extras}.isdisjoint(item_of(task()))
@@ -77,14 +77,14 @@ def test_readers_accept_the_current_and_the_previous_schema(version: int, *, rea
 
 
 @pytest.mark.parametrize("expires_at", [1_795_228_380_001, 1_795_228_380_999, 1_795_228_381_000])
-def test_a_record_expires_no_earlier_than_it_may(expires_at: int) -> None:
+def test_a_record_never_expires_early(expires_at: int) -> None:
     """The TTL is rounded up to whole seconds, so a record never expires early."""
     item = item_of(task(expires_at=expires_at))
     assert item[schema.TTL] == {"N": "1795228381"}
     assert task_of(item).expires_at == 1_795_228_381_000
 
 
-def test_a_wake_is_removed_after_its_life() -> None:
+def test_a_timer_expires_after_its_lifetime() -> None:
     """A timer is stored in its minute, in its task's shard, and its TTL is its life after this minute."""
     item = timer_item_of(Timer(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
     assert item[schema.TTL] == {"N": str((HOME + MINUTE + TIMER_LIFE) // 1_000 + 1)}
@@ -142,7 +142,7 @@ def size_of(any_task: Task) -> int:
     return item_size(item_of(any_task))
 
 
-def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
+def test_an_ordinary_record_is_always_small() -> None:
     """A task with a payload of 120 bytes takes at most 330 bytes, and stays far below one unit until it has ended."""
     new = created(SMALL)
     running = claimed(new)
@@ -152,13 +152,13 @@ def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
     assert all(size <= limit for size, limit in zip(sizes, (330, 360, 430), strict=True)), sizes
 
 
-def test_a_attempt_record_takes_about_forty_bytes() -> None:
+def test_an_attempt_record_takes_about_forty_bytes() -> None:
     """Each additional attempt adds about forty bytes to the record."""
     one = ended(claimed(created(SMALL)), Move.SUCCEED, AttemptOutcome.SUCCEEDED)
     assert size_of(replace(one, attempt_history=one.attempt_history * 2)) - size_of(one) <= 40
 
 
-def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
+def test_a_record_with_many_failed_attempts_stays_within_one_write_unit() -> None:
     """A payload of 750 bytes and five attempts with the longest errors fit a kilobyte at every step."""
     sentence = "could not connect to orders.internal.example.org:5432 after {} tries (timeout 2000 ms, pool 7 of 8); "
     errors = [failure("OperationalError", sentence.format(number) * 4).error for number in range(ATTEMPTS_INLINE)]
@@ -179,7 +179,7 @@ def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
     assert max(sizes) <= WRITE_UNIT_BYTES, sizes
 
 
-def test_a_task_with_the_longest_target_of_aws_stays_within_one_write_unit() -> None:
+def test_a_task_with_the_longest_aws_target_stays_within_one_write_unit() -> None:
     """A name of 256 characters and a detail type of 128 fit a record with an ordinary payload and outcome."""
     arn = "arn:aws:events:eu-west-1:123456789012:event-bus/".ljust(MAX_ARN_LENGTH, "a")
     target = AwsTarget(AwsService.EVENTBRIDGE, arn, detail_type="d" * MAX_DETAIL_TYPE_LENGTH)

@@ -41,7 +41,7 @@ def rejects(request: pytest.FixtureRequest) -> tuple[Rejects, Kept]:
     return queue(cloud_of(request))
 
 
-def test_rejects_are_kept_as_they_came_with_the_reason(rejects: tuple[Rejects, Kept]) -> None:
+def test_rejects_are_stored_unchanged_with_their_reasons(rejects: tuple[Rejects, Kept]) -> None:
     """Any number of rejects is stored with their reasons; without rejects, no request is made."""
     place, kept = rejects
     given = [Reject(f"not json {number}", f"body: is not JSON at {number}") for number in range(12)]
@@ -58,14 +58,14 @@ def test_rejects_are_kept_as_they_came_with_the_reason(rejects: tuple[Rejects, K
         ("a" * (MAX_REASON_LENGTH + 1), "a" * MAX_REASON_LENGTH),
     ],
 )
-def test_any_reason_can_be_told(moto_cloud: Cloud, reason: str, told: str) -> None:
+def test_a_reject_can_have_any_reason(moto_cloud: Cloud, reason: str, told: str) -> None:
     """A reason can be empty or have characters that XML lacks, although SQS refuses such attributes."""
     place, kept = queue(moto_cloud)
     assert place.put([Reject("poison", reason)]) == []
     assert kept() == {("poison", told)}
 
 
-def test_what_the_queue_does_not_take_is_told(moto_cloud: Cloud) -> None:
+def test_a_reject_that_is_too_large_for_the_queue_is_reported(moto_cloud: Cloud) -> None:
     """A message that the queue refuses as too large is not lost, because its producer still has it."""
     place, kept = queue(moto_cloud)
     large, small = Reject("a" * 1_048_577, "is too large"), Reject("b", "is wrong")

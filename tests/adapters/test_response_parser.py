@@ -60,7 +60,7 @@ _RESPONSES: list[tuple[str, str, int, Mapping[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("service", "operation", "status", "body"), _RESPONSES)
-def test_a_response_is_parsed_to_what_botocore_makes_of_it(
+def test_responses_are_parsed_as_by_botocore(
     service: str, operation: str, status: int, body: Mapping[str, Any]
 ) -> None:
     """Both parsers agree on all attribute types in items, keys and failed conditions, and for other services."""
@@ -75,7 +75,7 @@ def test_a_response_is_parsed_to_what_botocore_makes_of_it(
     assert ours == usual
 
 
-def test_the_table_is_read_by_this_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_of_functions_use_the_fast_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clients of functions use this parser and not botocore's XML parsers."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     clients: Any = Clients()

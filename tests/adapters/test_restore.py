@@ -32,7 +32,7 @@ def table(moto_cloud: Cloud) -> str:
     return name
 
 
-def test_a_restored_table_gets_what_a_restore_leaves_out(moto_cloud: Cloud, table: str) -> None:
+def test_settings_missing_from_a_restored_table_are_set(moto_cloud: Cloud, table: str) -> None:
     """Stream, TTL, continuous backup, tags and the epoch tag are set, and repeating this changes nothing."""
     client, restore = moto_cloud.dynamodb, DynamoTableRestore(moto_cloud.dynamodb)
     target = f"{table}-restored"
@@ -54,13 +54,13 @@ def test_a_restored_table_gets_what_a_restore_leaves_out(moto_cloud: Cloud, tabl
     assert (restore.epoch_of(table), restore.epoch_of(target)) == (0, 3)
 
 
-def test_a_restore_that_aws_rejects_fails_in_words(moto_cloud: Cloud) -> None:
+def test_the_error_for_a_restore_rejected_by_aws_has_the_reason(moto_cloud: Cloud) -> None:
     """The error names the table and the reason."""
     with pytest.raises(TableFailed, match="absent was not restored"):
         DynamoTableRestore(moto_cloud.dynamodb).begin("absent", "restored-from-nothing", NOW)
 
 
-def test_open_records_are_found_and_others_are_not(moto_cloud: Cloud) -> None:
+def test_only_open_records_are_found(moto_cloud: Cloud) -> None:
     """Records without `finished_at` are found page by page, and an unreadable record is named."""
     name, client = moto_cloud.table(), moto_cloud.dynamodb
     records = DynamoRecords(client, name)
@@ -77,7 +77,7 @@ def test_open_records_are_found_and_others_are_not(moto_cloud: Cloud) -> None:
     assert records.read_many([OPEN.id, ended.id]) == {OPEN.id: OPEN, ended.id: ended}
 
 
-def test_a_rewrite_keeps_unknown_attributes_and_needs_the_version(moto_cloud: Cloud) -> None:
+def test_a_rewrite_keeps_unknown_attributes_and_requires_the_version(moto_cloud: Cloud) -> None:
     """A rewrite keeps attributes of newer code, and does not change a record that was written in the meantime."""
     name, client = moto_cloud.table(), moto_cloud.dynamodb
     client.put_item(TableName=name, Item={**item_of(OPEN), "new": {"S": "newer"}})

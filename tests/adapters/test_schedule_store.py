@@ -198,14 +198,14 @@ FULL = StoredSchedule(
 
 
 @pytest.mark.parametrize("wanted", [PLAIN, FULL], ids=["plain", "full"])
-def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wanted: StoredSchedule) -> None:
+def test_a_schedule_is_read_back_unchanged(schedule_store: ScheduleStore, wanted: StoredSchedule) -> None:
     """Every field of a schedule is read back with the next revision, alone and in the list."""
     assert schedule_store.save(wanted, "n1")
     assert schedule_store.read(wanted.owner, wanted.name) == (replace(wanted, incarnation=1), Activity())
     assert schedule_store.list_after(wanted.owner, "", 10) == [replace(wanted, incarnation=1)]
 
 
-def test_options_of_a_task_that_later_code_has_stored_are_kept() -> None:
+def test_unknown_task_options_of_a_schedule_are_kept() -> None:
     """A process that does not know some of a task's options keeps these options when it writes the schedule."""
     item = item_of(PLAIN) | {"e": {"N": "1"}}
     item["T"]["M"]["zz"] = {"N": "7"}
@@ -218,7 +218,7 @@ CREATION_ONLY = ("unique", "debounce", "parent_task_id", "after", "group", "uplo
 """Fields for creating a task that a schedule's task does not have."""
 
 
-def test_the_full_example_is_full() -> None:
+def test_each_field_of_the_full_example_differs_from_its_default() -> None:
     """Each field of the example differs from its default, so that a forgotten field is noticed."""
     for value in (FULL, FULL.spec, FULL.spec.task):
         same = [each.name for each in fields(value) if getattr(value, each.name) == each.default]
@@ -242,7 +242,7 @@ def test_the_full_example_is_full() -> None:
         Written(permanent=0),
     ],
 )
-def test_a_timing_is_kept_as_it_was_written(schedule_store: ScheduleStore, written: Written) -> None:
+def test_a_timing_is_read_back_unchanged(schedule_store: ScheduleStore, written: Written) -> None:
     """Each kind of timing is read back unchanged."""
     wanted = replace(PLAIN, spec=replace(PLAIN.spec, written=written))
     assert schedule_store.save(wanted, "n1")
@@ -250,7 +250,7 @@ def test_a_timing_is_kept_as_it_was_written(schedule_store: ScheduleStore, writt
     assert found == replace(wanted, incarnation=1)
 
 
-def test_a_target_that_was_asked_for_is_kept(schedule_store: ScheduleStore) -> None:
+def test_an_explicit_handler_target_is_kept(schedule_store: ScheduleStore) -> None:
     """A target given explicitly as a handler is kept as given."""
     wanted = replace(PLAIN, spec=replace(PLAIN.spec, task=replace(PLAIN.spec.task, target=HandlerTarget())))
     assert schedule_store.save(wanted, "n1")
@@ -259,7 +259,7 @@ def test_a_target_that_was_asked_for_is_kept(schedule_store: ScheduleStore) -> N
     assert found.spec.task.target == HandlerTarget()
 
 
-def test_only_the_edition_that_was_read_is_replaced(schedule_store: ScheduleStore) -> None:
+def test_only_the_revision_of_a_schedule_that_was_read_is_replaced(schedule_store: ScheduleStore) -> None:
     """Of two saves or creations at one revision the second is refused, but repeating the same save succeeds."""
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.save(PLAIN, "n1")
@@ -284,7 +284,7 @@ def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) 
     assert schedule_store.list_after(OWNER, "", 10) == []
 
 
-def test_a_creation_names_the_vacancy_that_it_has_read(schedule_store: ScheduleStore) -> None:
+def test_a_creation_after_a_deletion_requires_the_deletion_marker(schedule_store: ScheduleStore) -> None:
     """After a deletion, a creation based on the earlier state is refused; one based on the marker is accepted."""
     assert schedule_store.vacancy(OWNER, PLAIN.name) == 0
     assert schedule_store.save(PLAIN, "n1")
@@ -298,7 +298,7 @@ def test_a_creation_names_the_vacancy_that_it_has_read(schedule_store: ScheduleS
     assert schedule_store.read(OWNER, PLAIN.name)[0] == replace(other, incarnation=3)
 
 
-def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule_store: ScheduleStore) -> None:
+def test_no_write_to_a_removed_schedule_affects_its_successor(schedule_store: ScheduleStore) -> None:
     """No save, removal or activity of a removed schedule reaches a later schedule with the same name."""
     assert schedule_store.save(PLAIN, "n1")
     schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
@@ -315,7 +315,7 @@ def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule
     assert schedule_store.read(OWNER, PLAIN.name) == (replace(other, incarnation=3), expected)
 
 
-def test_a_deletion_marker_names_what_was_outside_of_a_schedule(moto_cloud: Cloud) -> None:
+def test_a_deletion_marker_names_the_external_payloads_of_a_schedule(moto_cloud: Cloud) -> None:
     """A marker is not listed, expires, and names the payloads for the process that completes the removal."""
     table = moto_cloud.table()
     store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
@@ -330,7 +330,7 @@ def test_a_deletion_marker_names_what_was_outside_of_a_schedule(moto_cloud: Clou
     assert store.read(FULL.owner, FULL.name)[0] is None
 
 
-def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
+def test_an_activity_is_stored_separately_from_its_schedule(schedule_store: ScheduleStore) -> None:
     """Only one writer at a time stores the active occurrence, which does not change the schedule."""
     assert schedule_store.save(PLAIN, "n1")
     wanted = Activity(
@@ -355,7 +355,7 @@ def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) 
     assert schedule_store.read(OWNER, PLAIN.name)[1] == Activity(PLAIN.uid, version=2)
 
 
-def test_a_page_is_full_although_the_index_lists_schedules_that_were_deleted(moto_cloud: Cloud) -> None:
+def test_a_page_is_full_despite_deleted_schedules_in_the_index(moto_cloud: Cloud) -> None:
     """If the index lists deleted schedules, more entries are read, so that only the last page is short."""
     table = moto_cloud.table()
     store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
@@ -376,7 +376,7 @@ def test_a_page_is_full_although_the_index_lists_schedules_that_were_deleted(mot
     assert [each.name for each in store.list_after(OWNER, "job-0", 9)] == ["job-3", "job-4", "job-5"]
 
 
-def test_schedules_are_listed_by_their_names(schedule_store: ScheduleStore) -> None:
+def test_schedules_are_listed_in_order_of_their_names(schedule_store: ScheduleStore) -> None:
     """The list is in order of the names, has pages, and contains only one owner's schedules."""
     names = [f"job-{number:03}" for number in range(23)]
     for name in reversed(names):
@@ -388,7 +388,7 @@ def test_schedules_are_listed_by_their_names(schedule_store: ScheduleStore) -> N
     assert [each.name for each in schedule_store.list_after("other", "", 10)] == [PLAIN.name]
 
 
-def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
+def test_a_schedule_fits_in_one_write_unit(moto_cloud: Cloud) -> None:
     """A schedule with a long name and a log is below a kilobyte, so that an expansion costs one write unit."""
     table = moto_cloud.table()
     log = tuple(Remark(HOME + at, f"2026-11-21T02:{at:02}:00+00:00", "the run of the one before") for at in range(5))
@@ -430,7 +430,7 @@ CALENDAR = Calendar(
 )
 
 
-def test_a_calendar_is_read_as_it_was_put(calendar_store: CalendarStore) -> None:
+def test_a_calendar_is_read_back_unchanged(calendar_store: CalendarStore) -> None:
     """Every field is read back, alone and in the list; a second put replaces a calendar, and a removal deletes it."""
     assert calendar_store.put("an#owner", CALENDAR, Incarnation(), "n1")
     assert calendar_store.put("an#owner", CALENDAR, Incarnation(), "n1")
@@ -446,7 +446,7 @@ def test_a_calendar_is_read_as_it_was_put(calendar_store: CalendarStore) -> None
     assert calendar_store.list_after("an#owner", "", 10) == []
 
 
-def test_no_older_write_of_a_calendar_replaces_a_newer_one(calendar_store: CalendarStore) -> None:
+def test_a_calendar_write_based_on_an_older_state_is_rejected(calendar_store: CalendarStore) -> None:
     """A write that is based on a state before a change, removal or creation is refused."""
     assert calendar_store.put(OWNER, CALENDAR, Incarnation(), "n1")
     assert calendar_store.remove(OWNER, CALENDAR, Incarnation(1, 1), "n2", HOME + DAY)
@@ -458,7 +458,7 @@ def test_no_older_write_of_a_calendar_replaces_a_newer_one(calendar_store: Calen
     assert calendar_store.read_edition(OWNER, CALENDAR.name) == (Calendar(CALENDAR.name), Incarnation(3, 3))
 
 
-def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:
+def test_a_calendar_too_large_for_an_item_is_rejected(moto_cloud: Cloud) -> None:
     """The error names the field, and no calendar is stored."""
     labels = {date.fromordinal(800_000 - at): f"{hash((at, 'x')) % 10**18:018}" * 7 for at in range(MAX_CALENDAR_DATES)}
     store = DynamoCalendarStore(moto_cloud.dynamodb, moto_cloud.table(), EXECUTOR)

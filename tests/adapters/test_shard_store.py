@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from duetime.ports.stores import ShardStore
 
 
-def test_there_are_no_shards_before_anybody_announces_some(shard_store: ShardStore) -> None:
+def test_a_new_table_has_no_history_of_shards(shard_store: ShardStore) -> None:
     """A new table has no history of shard numbers."""
     assert shard_store.read() == ShardHistory()
 
 
-def test_each_larger_number_is_kept_with_its_time(shard_store: ShardStore) -> None:
+def test_each_larger_number_of_shards_is_stored_with_its_time(shard_store: ShardStore) -> None:
     """Each larger number is stored with its time; a smaller or repeated number changes nothing."""
     for shards, at in ((4, HOME), (4, HOME + 1), (16, HOME + 2), (8, HOME + 3), (16, HOME + 4)):
         shard_store.announce(shards, at)

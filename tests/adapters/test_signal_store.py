@@ -43,7 +43,7 @@ def test_signals_are_read_page_by_page(signal_store: SignalStore) -> None:
         assert list(signal_store.since(PAID, sent(1).id, page)) == [sent(at) for at in range(1, 5)]
 
 
-def test_signals_are_of_one_owner_name_and_key(signal_store: SignalStore) -> None:
+def test_signals_are_separated_by_owner_name_and_key(signal_store: SignalStore) -> None:
     """A key can have any characters, including those that separate the parts of a partition key."""
     for event in (AwaitedEvent("me", "order.paid", ""), AwaitedEvent("me", "order.paid", "o#17")):
         signal_store.put(event, sent(1), HOME + DAY)

@@ -38,7 +38,7 @@ def read(*writes: tuple[Any, Any], telemetry: FakeTelemetry | None = None) -> Ch
     return changes_of(stream.event(), telemetry or FakeTelemetry())
 
 
-def test_a_write_of_a_task_tells_how_it_was_and_how_it_is() -> None:
+def test_a_task_write_has_the_state_before_and_after() -> None:
     """All published fields are read before and after a write, including compressed fields."""
     node_ref = NodeRef(numbered(9), 1, "extract")
     before = task(node_ref=node_ref, tags={"team": "dba"}, name="nightly", priority=Priority.HIGH)
@@ -64,7 +64,7 @@ def test_a_write_of_a_task_tells_how_it_was_and_how_it_is() -> None:
     assert change.at == HOME // 1000 * 1000
 
 
-def test_the_first_write_and_the_removal_have_one_side_only() -> None:
+def test_the_first_write_and_the_removal_have_one_image() -> None:
     """A new task has no image before the write, and a removed task has none after it."""
     item = item_of(task(target=TopologyTarget()))
     created, removed = read((None, item), (item, None)).tasks
@@ -74,7 +74,7 @@ def test_the_first_write_and_the_removal_have_one_side_only() -> None:
     assert created.after.is_topology
 
 
-def test_no_payload_and_no_result_is_told() -> None:
+def test_payloads_and_results_are_not_published() -> None:
     """Payloads and results stay in the table and are not published."""
     payload = Content(ContentPlace.RECORD, "payload", SECRET.encode())
     result = Content(ContentPlace.RECORD, "result", SECRET.encode())
@@ -116,7 +116,7 @@ def test_bookkeeping_is_not_delivered() -> None:
     ],
     ids=repr,
 )
-def test_a_poison_record_is_left_out_and_told_of(damage: dict[str, Any]) -> None:
+def test_an_unreadable_record_is_skipped_and_logged(damage: dict[str, Any]) -> None:
     """An unreadable record is counted and logged without its content, and the other records are reported."""
     stream, telemetry = FakeStream(lambda: HOME), FakeTelemetry()
     for number in range(3):
@@ -130,7 +130,7 @@ def test_a_poison_record_is_left_out_and_told_of(damage: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("record", [None, 7, "", {}, {"dynamodb": None}, {"eventID": 1, "dynamodb": {"Keys": {}}}])
-def test_what_is_no_record_at_all_is_left_out(record: Any) -> None:  # noqa: ANN401 - anything
+def test_a_value_that_is_not_a_record_is_left_out(record: Any) -> None:  # noqa: ANN401 - anything
     """A value that is not a record raises no error and is left out."""
     telemetry = FakeTelemetry()
     assert not changes_of({"Records": [record]}, telemetry).tasks
@@ -155,7 +155,7 @@ def test_the_filters_are_short_enough_for_lambda() -> None:
     assert all(len(json.dumps(pattern)) <= 4096 for pattern in schema.STREAM_FILTERS)
 
 
-def test_bytes_come_as_base64() -> None:
+def test_the_fake_stream_returns_bytes_as_base64() -> None:
     """The fake stream returns bytes as base64, as Lambda does, so that these tests are realistic."""
     long = "x" * 2000
     item = {**item_of(task()), "E": {"L": [{"S": "E"}, attribute_values.packed(long.encode())]}}

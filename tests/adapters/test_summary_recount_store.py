@@ -32,7 +32,7 @@ def cloud(request: pytest.FixtureRequest) -> Cloud:
     return cloud_of(request)
 
 
-def test_a_generation_is_stored_by_who_has_read_the_last_one(cloud: Cloud) -> None:
+def test_a_recount_generation_requires_the_latest_version(cloud: Cloud) -> None:
     """A recount's generation is stored only by a process that has read the latest version; a repeat changes nothing."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     assert store.generation() is None
@@ -46,7 +46,7 @@ def test_a_generation_is_stored_by_who_has_read_the_last_one(cloud: Cloud) -> No
     assert store.generation() == replace(done, version=2)
 
 
-def test_what_a_part_found_is_added_once(cloud: Cloud) -> None:
+def test_repeated_counts_of_a_part_are_added_once(cloud: Cloud) -> None:
     """A repeated addition counts once, and the numbers of recounts and owners are separate."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     for _ in range(2):
@@ -57,7 +57,7 @@ def test_what_a_part_found_is_added_once(cloud: Cloud) -> None:
     assert store.read_older(GENERATION, RECOUNT, "bob") == Summary()
 
 
-def test_what_a_recount_found_is_kept_for_longer_than_it_is_used(cloud: Cloud) -> None:
+def test_a_recount_is_stored_longer_than_it_is_used(cloud: Cloud) -> None:
     """A recount is used for 60 days after its start and stored for longer."""
     table = cloud.table()
     DynamoSummaryRecounts(cloud.dynamodb, table, StandingClock()).add_older(GENERATION, RECOUNT, "a", "t", {MAILS: 1})
@@ -74,7 +74,7 @@ def test_owners_are_listed_once_and_in_order(cloud: Cloud) -> None:
     assert store.owners("bob", 2) == ["carl"]
 
 
-def test_older_tasks_are_found_and_others_are_not(cloud: Cloud) -> None:
+def test_only_older_tasks_are_found(cloud: Cloud) -> None:
     """Only older tasks are found: later, erased and unreadable tasks and other items are left out."""
     table = cloud.table()
     store = DynamoSummaryRecounts(cloud.dynamodb, table, StandingClock())

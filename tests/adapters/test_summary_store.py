@@ -34,7 +34,7 @@ def step(number: int, left: Group | None, entered: Group | None) -> Step:
     return Step(number.to_bytes(8), left, entered, SET.begins_at + SECOND)
 
 
-def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -> None:
+def test_steps_are_counted_and_remembered_in_one_write(summary_store: SummaryStore) -> None:
     """The counts change by the steps, which are remembered in the same write."""
     steps = [step(1, None, SCHEDULED), step(2, SCHEDULED, WAITING), step(3, None, MAILS)]
     assert summary_store.counted(SET) == CountedSteps()
@@ -48,7 +48,7 @@ def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -
     assert summary_store.read("ann#x", 2) == Summary()
 
 
-def test_the_counts_of_earlier_generations_are_given_a_time_to_live(summary_store: SummaryStore) -> None:
+def test_counts_of_earlier_generations_get_a_ttl(summary_store: SummaryStore) -> None:
     """Counts of earlier generations get a TTL once, and can be read and changed until they are removed."""
     for number in range(3):
         of = replace(SET, generation=number, begins_at=SET.begins_at + number * MINUTE)
@@ -59,7 +59,7 @@ def test_the_counts_of_earlier_generations_are_given_a_time_to_live(summary_stor
     assert [summary_store.read("ann#x", 3, number).counts for number in range(3)] == [{MAILS: 1}] * 3
 
 
-def test_who_has_read_an_older_version_counts_nothing(summary_store: SummaryStore) -> None:
+def test_a_write_based_on_an_older_version_counts_nothing(summary_store: SummaryStore) -> None:
     """A write that is based on an older version changes neither the counts nor the remembered steps."""
     assert summary_store.count(SET, CountedSteps(), [step(1, None, MAILS)], str(uuid4()))
     assert not summary_store.count(SET, CountedSteps(), [step(2, None, MAILS)], str(uuid4()))

@@ -26,12 +26,12 @@ CAP = Switch(
 ALL = Switch(ALL_TASKS, stopped=True)
 
 
-def test_there_are_no_switches_at_first(switch_store: SwitchStore) -> None:
+def test_an_owner_without_switches_has_an_empty_set(switch_store: SwitchStore) -> None:
     """An owner without switches has an empty set at version 0."""
     assert switch_store.read(consistent=False) == switch_store.read(consistent=True) == StoredSwitches()
 
 
-def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> None:
+def test_switches_are_read_back_unchanged(switch_store: SwitchStore) -> None:
     """Every field of every switch is read back with the next version."""
     wanted = {switch.key: switch for switch in (STOP, CAP, ALL)}
     assert switch_store.save(Switches(wanted), "one")
@@ -40,7 +40,7 @@ def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> Non
     assert switch_store.read(consistent=True).operators == Switches({}, version=2)
 
 
-def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore) -> None:
+def test_the_second_change_of_switches_at_one_version_is_rejected(switch_store: SwitchStore) -> None:
     """Of two changes at one version, the second is refused and its writer must read again."""
     first, second = Switches({STOP.key: STOP}), Switches({CAP.key: CAP})
     assert switch_store.save(first, "one")
@@ -48,14 +48,14 @@ def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore)
     assert switch_store.read(consistent=True).operators.by_key == first.by_key
 
 
-def test_a_save_that_is_sent_again_is_a_success(switch_store: SwitchStore) -> None:
+def test_a_repeated_save_of_switches_succeeds(switch_store: SwitchStore) -> None:
     """A repeated save is recognized by its nonce and written once."""
     assert switch_store.save(Switches({STOP.key: STOP}), "one")
     assert switch_store.save(Switches({STOP.key: STOP}), "one")
     assert switch_store.read(consistent=True).operators.version == 1
 
 
-def test_switches_of_owners_are_stored_apart(switch_store: SwitchStore) -> None:
+def test_operator_and_owner_switches_are_stored_separately(switch_store: SwitchStore) -> None:
     """Operator and owner switches have separate versions; if both are set for the same tasks, the operator's wins."""
     own = Switches({CAP.key: replace(CAP, max_concurrent=1)}, setter=SwitchSetter.OWNERS)
     assert switch_store.save(own, "one")
@@ -66,7 +66,7 @@ def test_switches_of_owners_are_stored_apart(switch_store: SwitchStore) -> None:
     assert stored.in_force.by_key == {CAP.key: CAP}
 
 
-def test_as_many_switches_as_there_may_be_cost_little_to_read(moto_cloud: Cloud) -> None:
+def test_the_largest_number_of_switches_is_cheap_to_read(moto_cloud: Cloud) -> None:
     """A hundred switches of the longest kind cost a process at most five read units every five seconds."""
     table = moto_cloud.table()
     owners = [f"{n:0{MAX_OWNER_LENGTH}}" for n in range(MAX_SWITCHES)]

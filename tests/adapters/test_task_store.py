@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import TaskStore
 
 
-def test_a_created_record_is_read_as_it_was_written(task_store: TaskStore) -> None:
+def test_a_created_record_is_read_back_unchanged(task_store: TaskStore) -> None:
     """`read` and `read_many` return a created record, equal in every field."""
     wanted = task(name="nightly", tags={"team": "dba"}, priority=Priority.HIGH)
     assert task_store.create(wanted)
@@ -40,7 +40,7 @@ def test_an_existing_record_is_not_overwritten(task_store: TaskStore) -> None:
     assert task_store.read(first.id) == first
 
 
-def test_a_resent_creation_is_one_creation(task_store: TaskStore) -> None:
+def test_a_repeated_creation_reports_that_the_record_exists(task_store: TaskStore) -> None:
     """Creating the same record again reports that the record exists."""
     assert task_store.create(task())
     assert task_store.create(task())
@@ -53,7 +53,7 @@ def test_any_number_of_records_is_written_at_once(batch_store: TaskStore) -> Non
     assert batch_store.read_many([each.id for each in many]) == {each.id: each for each in many}
 
 
-def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStore) -> None:
+def test_a_batch_does_not_overwrite_existing_records(batch_store: TaskStore) -> None:
     """A batch does not overwrite existing records, and still writes the new records."""
     first = task(id=numbered(1), nonce="first")
     batch_store.create(first)
@@ -65,7 +65,7 @@ def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStor
     }
 
 
-def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None:
+def test_only_one_of_two_records_with_an_id_is_written(batch_store: TaskStore) -> None:
     """If two records of a batch have the same id, only the one that was written is reported."""
     twice = [task(id=numbered(1), nonce="first"), task(id=numbered(1), nonce="second")]
     (written,) = batch_store.insert(twice).written
@@ -75,7 +75,7 @@ def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None
 
 @properties
 @given(any_task=TASKS)
-def test_every_task_is_stored_whole_by_a_batch(batch_store: TaskStore, any_task: Task) -> None:
+def test_a_batch_stores_every_field_of_a_task(batch_store: TaskStore, any_task: Task) -> None:
     """A batch stores every field of a task."""
     wanted = fresh(any_task)
     assert batch_store.insert([wanted]) == Insertions([wanted], [])
@@ -100,7 +100,7 @@ def test_any_number_of_records_is_read_at_once(task_store: TaskStore) -> None:
 
 @properties
 @given(any_task=TASKS)
-def test_every_task_is_stored_whole(task_store: TaskStore, any_task: Task) -> None:
+def test_every_task_is_read_back_unchanged(task_store: TaskStore, any_task: Task) -> None:
     """Every task is read back unchanged from the store."""
     wanted = fresh(any_task)
     assert task_store.create(wanted)
@@ -120,7 +120,7 @@ def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
 
 @properties
 @given(any_task=TASKS)
-def test_an_entry_says_what_the_whole_record_says(task_store: TaskStore, any_task: Task) -> None:
+def test_a_trigger_entry_equals_the_record_in_its_fields(task_store: TaskStore, any_task: Task) -> None:
     """The trigger's view of a record equals the record in all of its fields."""
     wanted = fresh(any_task)
     task_store.create(wanted)
@@ -130,7 +130,7 @@ def test_an_entry_says_what_the_whole_record_says(task_store: TaskStore, any_tas
 
 @pytest.mark.parametrize("sent", [True, False])
 @pytest.mark.parametrize("owner", ["ann", "a#b", "#"])
-def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sent: bool) -> None:  # noqa: FBT001 - parametrized
+def test_a_timer_is_read_back_unchanged(task_store: TaskStore, owner: str, sent: bool) -> None:  # noqa: FBT001 - parametrized
     """Every field of a timer is read back, and writing the timer twice leaves one item."""
     timer = Timer(numbered(1), 12, HOME + 7 * MINUTE, Priority.NORMAL, owner, sent)
     task_store.add_timer(timer)
@@ -150,7 +150,7 @@ def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sen
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, other: dict[str, Any]) -> None:
+def test_a_timer_does_not_replace_a_different_timer(task_store: TaskStore, other: dict[str, Any]) -> None:
     """If two changes put a timer into the same minute before either is accepted, both timers are read."""
     timer = Timer(numbered(1), 2, HOME + 5, Priority.NORMAL, OWNER)
     timers = [timer, replace(timer, **other)]
@@ -160,14 +160,14 @@ def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, ot
     assert sorted(found, key=repr) == sorted(timers, key=repr)
 
 
-def test_a_wake_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
+def test_a_timer_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
     """A timer contains the lane, which tells the trigger the queue to use."""
     timer = Timer(numbered(1), 12, HOME, Priority.NORMAL, OWNER, pull_queue="resize")
     task_store.add_timer(timer)
     assert items_of(task_store, minute_of(HOME), 3) == [timer]
 
 
-def test_a_minute_of_many_pages_is_read_to_its_end(task_store: TaskStore) -> None:
+def test_a_minute_of_many_pages_is_read_completely(task_store: TaskStore) -> None:
     """A partition larger than one response (1 MB) is read completely, and each item once."""
     large = Content(ContentPlace.RECORD, "payload", Random(1).randbytes(150_000))  # noqa: S311 - an example, no secret
     wanted = [numbered(each) for each in range(12)]
@@ -185,7 +185,7 @@ def spread(store: TaskStore, owner: str, number: int) -> list[TaskId]:
     return ids
 
 
-def test_an_owners_tasks_are_listed_in_order_of_their_homes(task_store: TaskStore) -> None:
+def test_the_tasks_of_an_owner_are_listed_latest_first(task_store: TaskStore) -> None:
     """The list contains exactly the owner's tasks, latest first by default."""
     ids = spread(task_store, "ann", 40)
     task_store.create(task(owner="ann#1"))
@@ -195,7 +195,7 @@ def test_an_owners_tasks_are_listed_in_order_of_their_homes(task_store: TaskStor
 
 
 @pytest.mark.parametrize("descending", [True, False])
-def test_pages_of_a_list_join_without_gap_or_repetition(task_store: TaskStore, descending: bool) -> None:  # noqa: FBT001 - parametrized
+def test_pages_of_a_list_have_no_gap_or_repetition(task_store: TaskStore, descending: bool) -> None:  # noqa: FBT001 - parametrized
     """Each page continues after the last id of the previous page."""
     ids = spread(task_store, "ann", 40)
     pages: list[TaskId] = []
@@ -205,7 +205,7 @@ def test_pages_of_a_list_join_without_gap_or_repetition(task_store: TaskStore, d
     assert pages == (ids[::-1] if descending else ids)
 
 
-def test_failed_tasks_have_a_list_of_their_own(task_store: TaskStore) -> None:
+def test_failed_tasks_have_a_separate_list(task_store: TaskStore) -> None:
     """A task is in its owner's list of failed tasks from the write that fails the task, and no other task is."""
     ids = spread(task_store, "ann", 6)
     running, created_failed = task(id=numbered(70), state=State.RUNNING), task(id=numbered(71), state=State.FAILED)
@@ -217,13 +217,13 @@ def test_failed_tasks_have_a_list_of_their_own(task_store: TaskStore) -> None:
     assert set(task_store.list_ids(ListQuery("ann"))) == {*ids, running.id, created_failed.id}
 
 
-def test_a_wake_is_in_no_list(task_store: TaskStore) -> None:
+def test_timers_are_not_listed(task_store: TaskStore) -> None:
     """Timers have no index entry, so an owner's list contains only records."""
     task_store.add_timer(Timer(numbered(1), 1, HOME, Priority.NORMAL, OWNER))
     assert task_store.list_ids(ListQuery(OWNER)) == []
 
 
-def test_a_schedules_wake_is_read_as_it_was_written(task_store: TaskStore) -> None:
+def test_a_schedule_timer_is_read_back_unchanged(task_store: TaskStore) -> None:
     """A schedule's timer is in the shard of its id, beside tasks, and writing it twice leaves one item."""
     here = task()
     task_store.create(here)

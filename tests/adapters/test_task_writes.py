@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import TaskStore
 
 
-def test_a_write_to_an_unknown_record_is_refused_and_creates_nothing(task_store: TaskStore) -> None:
+def test_a_write_to_an_unknown_record_is_rejected_and_creates_nothing(task_store: TaskStore) -> None:
     """A write to an unknown id is refused and creates no record."""
     write = Write(numbered(9), Move.CANCEL, "n")
     assert task_store.apply(write) == ConditionFailed(None)
     assert task_store.read(numbered(9)) is None
 
 
-def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> None:
+def test_an_applied_write_returns_the_new_record(task_store: TaskStore) -> None:
     """`apply` returns the new record, which is also the record that is read later."""
     task_store.create(task())
     end = task_store.apply(Write(task().id, Move.CHANGE, "n", sets={"name": "renamed"}, adds={"generation": 1}))
@@ -37,7 +37,7 @@ def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> 
     assert task_store.read(task().id) == end.task
 
 
-def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStore) -> None:
+def test_a_rejected_write_returns_the_current_record(task_store: TaskStore) -> None:
     """A refused write changes nothing and returns the record, so that no read is needed."""
     task_store.create(task())
     assert task_store.apply(Write(task().id, Move.SUCCEED, "n")) == ConditionFailed(task())
@@ -53,7 +53,7 @@ def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStor
     ],
     ids=["change", "cancel", "claim"],
 )
-def test_a_resent_write_is_one_write(task_store: TaskStore, write: Write) -> None:
+def test_a_repeated_write_is_applied_once(task_store: TaskStore, write: Write) -> None:
     """Repeating the same write returns the same response and changes nothing more."""
     task_store.create(task())
     first = task_store.apply(write)
@@ -99,14 +99,14 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("before", "guard"), HOLDING)
-def test_a_write_is_applied_at_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
+def test_a_write_is_applied_at_the_limits_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
     """A write is applied at the exact limits of its guard; an expired lease needs neither turn nor due time."""
     task_store.create(before)
     assert isinstance(task_store.apply(Write(before.id, Move.CLAIM, "n", guard)), Applied)
 
 
 @pytest.mark.parametrize(("before", "guard"), BROKEN)
-def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
+def test_a_write_is_rejected_beyond_the_limits_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
     """A write is refused if any part of its guard differs by one, or by a millisecond."""
     task_store.create(before)
     assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == ConditionFailed(before)
@@ -115,7 +115,9 @@ def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, 
 @pytest.mark.slow
 @properties
 @given(data=st.data(), any_task=TASKS)
-def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data: st.DataObject, any_task: Task) -> None:
+def test_store_writes_match_the_conditions_and_changes_of_the_domain(
+    task_store: TaskStore, data: st.DataObject, any_task: Task
+) -> None:
     """For every task and write, the store's conditions and changes equal those of the domain."""
     before = fresh(any_task)
     write = data.draw(writes_to(before))
@@ -128,7 +130,7 @@ def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data:
 @pytest.mark.parametrize(
     ("move", "state"), [(Move.CLAIM_FOLLOW_UP, State.SUCCEEDED), (Move.CLAIM_ROLLBACK, State.ROLLING_BACK)]
 )
-def test_what_only_held_records_allow_is_a_valid_request(task_store: TaskStore, move: Move, state: State) -> None:
+def test_a_guard_on_the_lease_is_a_valid_request(task_store: TaskStore, move: Move, state: State) -> None:
     """The store accepts a guard on the lease even for changes that do not leave a waiting state."""
     before = replace(LEASED_TASK, state=state)
     task_store.create(before)

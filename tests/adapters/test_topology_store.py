@@ -23,7 +23,7 @@ NODE = numbered(2)
 HEAD = RunState(numbered(1), (Begun(HOME, 16),), fence=3, join_group=9)
 
 
-def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> None:
+def test_a_topology_head_is_read_back_unchanged(topology_store: TopologyStore) -> None:
     """A saved head is read back with the next version; before that, reading it returns `None`."""
     assert topology_store.read(HEAD.topology) is None
     full = replace(HEAD, runs=(*HEAD.runs, Begun(HOME + 5, 32)), ran={"a": 1, "b/c:d": 1}, opened=True, stopped=True)
@@ -41,7 +41,7 @@ def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStor
     assert not topology_store.save(replace(HEAD, stopped=True), "n2", LATER)
 
 
-def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore) -> None:
+def test_only_the_first_outcome_of_an_edge_counts(topology_store: TopologyStore) -> None:
     """An edge's first outcome counts; a repeated edge changes nothing and leaves the chunk as it is."""
     before, after = topology_store.add_edges(NODE, 3, {1: Outcome.FAILED}, LATER)
     assert (before, after) == (Chunk(3), Chunk(3, failed=frozenset({1})))
@@ -52,7 +52,7 @@ def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore)
     assert most.counts == Counts(3, succeeded=1, failed=1, skipped=1)
 
 
-def test_of_edges_that_arrive_together_only_the_missing_ones_are_added(topology_store: TopologyStore) -> None:
+def test_only_missing_edges_of_a_batch_are_added(topology_store: TopologyStore) -> None:
     """Of edges that arrive together, only the missing ones are added; earlier edges keep their outcome."""
     topology_store.add_edges(NODE, 4, {1: Outcome.FAILED}, LATER)
     ends = {0: Outcome.SUCCEEDED, 1: Outcome.SUCCEEDED, 2: Outcome.SKIPPED, 3: Outcome.SUCCEEDED}
@@ -74,14 +74,14 @@ def test_a_run_and_its_task_are_read_together(engine_cloud: Cloud) -> None:
     assert topologies.read_with_task(mine.id) == (mine, replace(HEAD, version=1))
 
 
-def test_edges_beyond_a_hundred_have_another_chunk(topology_store: TopologyStore) -> None:
+def test_edges_beyond_a_hundred_are_in_another_chunk(topology_store: TopologyStore) -> None:
     """A chunk contains only its own edges."""
     topology_store.add_edges(NODE, 150, {7: Outcome.SUCCEEDED}, LATER)
     before, after = topology_store.add_edges(NODE, 150, {107: Outcome.SUCCEEDED}, LATER)
     assert (before, after) == (Chunk(50), Chunk(50, succeeded=frozenset({107})))
 
 
-def test_a_fuller_report_of_a_chunk_wins(topology_store: TopologyStore) -> None:
+def test_the_fullest_report_of_each_chunk_is_kept(topology_store: TopologyStore) -> None:
     """If reports are reordered or repeated, the fullest report of each chunk is kept."""
     assert topology_store.read_join_count(NODE, 150) == JoinCount(150)
     full, empty, other = Counts(100, succeeded=99, failed=1), Counts(100, failed=1), Counts(50, skipped=50)
@@ -91,7 +91,7 @@ def test_a_fuller_report_of_a_chunk_wins(topology_store: TopologyStore) -> None:
     assert topology_store.read_join_count(NODE, 150).counts.is_complete
 
 
-def test_the_last_token_is_the_one(topology_store: TopologyStore) -> None:
+def test_the_last_token_of_a_node_replaces_earlier_tokens(topology_store: TopologyStore) -> None:
     """A node has one token at a time, and the last token replaces the others."""
     assert topology_store.read_token(NODE) is None
     topology_store.put_token(NODE, "first", LATER)

@@ -19,7 +19,7 @@ OPTIONS: dict[str, Any] = {"timeout_seconds": 30, "lock": {"key": "smtp", "max_h
 TYPES = {"mail.send": OwnDefaults(OPTIONS, HOME, "ann"), "a/b": OwnDefaults({})}
 
 
-def test_defaults_come_back_as_they_were_saved(moto_cloud: Cloud) -> None:
+def test_type_defaults_are_read_back_unchanged(moto_cloud: Cloud) -> None:
     """Defaults are read back, including nulls, with the next version; a change based on an older version is refused."""
     store = DynamoTypeDefaultsStore(moto_cloud.dynamodb, moto_cloud.table())
     assert store.read("ann", consistent=True) == OwnerTypes()
@@ -31,7 +31,7 @@ def test_defaults_come_back_as_they_were_saved(moto_cloud: Cloud) -> None:
     assert store.read("ann", consistent=True) == OwnerTypes({}, 2)
 
 
-def test_processes_are_told_once_that_there_are_defaults(moto_cloud: Cloud) -> None:
+def test_the_mark_for_type_defaults_is_kept_when_shards_grow(moto_cloud: Cloud) -> None:
     """The mark that there are defaults is kept when the number of shards grows."""
     store = DynamoShardStore(moto_cloud.dynamodb, moto_cloud.table())
     assert not store.announce(4, HOME).has_type_defaults
@@ -42,7 +42,7 @@ def test_processes_are_told_once_that_there_are_defaults(moto_cloud: Cloud) -> N
     assert store.read().number == 16
 
 
-def test_as_many_types_as_there_may_be_cost_little_to_read(moto_cloud: Cloud) -> None:
+def test_the_largest_number_of_types_is_cheap_to_read(moto_cloud: Cloud) -> None:
     """A hundred types with the longest names and usual options cost at most five read units every five seconds."""
     table = moto_cloud.table()
     store = DynamoTypeDefaultsStore(moto_cloud.dynamodb, table)

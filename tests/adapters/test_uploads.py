@@ -66,7 +66,7 @@ def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
         contents.fetch(TASK, content)
 
 
-def test_the_name_of_an_uploaded_payload_says_what_it_is() -> None:
+def test_the_name_of_an_uploaded_payload_has_its_size_and_type() -> None:
     """A payload's name contains its size and type in characters that any key allows, and differs for other contents."""
     assert UPLOADED.name == "upload.27.aW1hZ2UvcG5nOyBwcm9maWxlPWE"
     assert UploadedBytes.of_name(UPLOADED.name) == UPLOADED
@@ -74,7 +74,7 @@ def test_the_name_of_an_uploaded_payload_says_what_it_is() -> None:
     assert Content(ContentPlace.RECORD, UPLOADED.name).uploaded is None
 
 
-def test_the_uploads_of_owners_are_apart() -> None:
+def test_uploads_of_different_owners_are_separate() -> None:
     """The same id of another owner is a different object, and no owner's name is part of a path."""
     other = Upload("ann/../bob", "scan-17")
     assert other.key != UPLOAD.key
@@ -104,9 +104,7 @@ def test_the_signed_requests_work_over_http(
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-west-1", "cn-north-1"])
-def test_requests_are_signed_for_the_address_that_the_console_may_call(
-    region: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_upload_requests_are_signed_for_the_configured_address(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`DUETIME_UPLOAD_URL` is the prefix of each signed address in every Region, including us-east-1."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     session = boto3.Session("AKIDEXAMPLE", "secret", "token", region_name=region)
@@ -120,7 +118,7 @@ def test_requests_are_signed_for_the_address_that_the_console_may_call(
     assert json.loads(link)["$binary"]["url"].startswith(allowed)
 
 
-def test_everything_that_limits_an_upload_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_limits_of_an_upload_are_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Size, type and the condition that the object is new are headers signed with SigV4 for the Region's endpoint."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     session = boto3.Session("AKIDEXAMPLE", "secret", "token", region_name="eu-west-1")

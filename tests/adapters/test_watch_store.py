@@ -70,7 +70,7 @@ def test_a_slot_holds_one_subscription(watch_store: WatchStore) -> None:
     assert watch_store.subscriptions(OWNER) == []
 
 
-def test_owners_have_subscriptions_of_their_own(watch_store: WatchStore) -> None:
+def test_owners_have_separate_subscriptions(watch_store: WatchStore) -> None:
     """Owners have separate subscriptions, whatever characters their names contain."""
     assert watch_store.subscribe(WANTED)
     for owner in ("123456789012:role/a", "123456789012:role/a#", "me"):

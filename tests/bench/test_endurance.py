@@ -24,7 +24,7 @@ def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     composition.use(None)
 
 
-def test_a_tick_costs_each_schedule_of_one_minute_the_same() -> None:
+def test_more_schedules_per_minute_need_fewer_calls_each() -> None:
     """With more schedules, each needs fewer calls and units, because a tick reads its minutes once for all."""
     few, many = schedules(20), schedules(60)
     assert 4 <= many["schedule_tick_write_units"] <= few["schedule_tick_write_units"]

@@ -15,7 +15,7 @@ _STACKS = [
 ]
 
 
-def test_a_tree_has_the_measured_work_and_nothing_else() -> None:
+def test_a_tree_contains_only_the_measured_work() -> None:
     """Setup, the loop and waiting functions are left out; a function includes the samples of functions it calls."""
     whole = tree(_STACKS, ("repeat (",), ("wait (",))
     (read,) = whole.callees.values()
@@ -26,7 +26,7 @@ def test_a_tree_has_the_measured_work_and_nothing_else() -> None:
     )
 
 
-def test_each_bar_says_its_function_and_its_share() -> None:
+def test_each_bar_shows_its_function_and_share() -> None:
     """The SVG is well-formed, and a caller's bar is as wide as its own samples and those of the functions it calls."""
     root = ET.fromstring(svg(tree(_STACKS, ("repeat (",), ("wait (",)), "Reading <one>"))  # noqa: S314 - our own
     titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]

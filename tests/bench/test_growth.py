@@ -51,7 +51,7 @@ def test_calls_and_read_units_do_not_grow_with_the_stored_tasks() -> None:
     }
 
 
-def test_what_has_grown_most_is_named_with_its_ratio() -> None:
+def test_the_operation_that_grew_most_is_reported_with_its_ratio() -> None:
     """For each measure, the operation that grew most is named; unused measures have no ratio."""
     few = {"get": Used(1, 1.0, 0.0, 0.002), "create": Used(2, 0.0, 2.0, 0.003)}
     many = {"get": Used(1, 1.5, 0.0, 0.002), "create": Used(3, 0.0, 2.0, 0.006)}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 START = Comparison("start worker", "start boto3 with one client", 1.25, 1.1, 1.4, 0.5)
 
 
-def test_figures_that_are_written_are_read_again(tmp_path: Path) -> None:
+def test_written_figures_are_read_back(tmp_path: Path) -> None:
     """Each ratio and each counted figure has a flat key for programs and a row in the table for readers."""
     figures = document([START], {"write_units_per_task": 4.0})
     write(tmp_path, figures, [START])
@@ -27,7 +27,7 @@ def test_figures_that_are_written_are_read_again(tmp_path: Path) -> None:
     assert "| `write_units_per_task` | 4.0 |" in page
 
 
-def test_the_figures_of_another_command_are_put_among_the_others(tmp_path: Path) -> None:
+def test_figures_of_another_command_replace_only_its_earlier_figures(tmp_path: Path) -> None:
     """Another command's figures replace only its own earlier figures, and an unlisted key is refused by name."""
     write(tmp_path, document([START], {"lateness_p99_ms": 9.0}), [START])
     keep(tmp_path, {"lateness_p99_ms": 1.0})
@@ -39,12 +39,12 @@ def test_the_figures_of_another_command_are_put_among_the_others(tmp_path: Path)
         keep(tmp_path, {"lateness_p98_ms": 1.0})
 
 
-def test_nothing_was_committed_before_the_first_run(tmp_path: Path) -> None:
+def test_without_committed_figures_no_figure_is_worse(tmp_path: Path) -> None:
     """Without committed figures, no figure can be worse."""
     assert list(worsenings(read(tmp_path), document([START], {}))) == []
 
 
-def test_only_what_noise_does_not_explain_is_worse() -> None:
+def test_only_changes_beyond_noise_count_as_worse() -> None:
     """A counted figure may not grow, but a ratio may grow to the slowest earlier pair and a little more."""
     before = document([START], {"write_units_per_task": 4.0})
     noisy = {**before, "start_worker": 1.6}
@@ -56,12 +56,12 @@ def test_only_what_noise_does_not_explain_is_worse() -> None:
     ]
 
 
-def test_a_key_is_made_of_words() -> None:
+def test_names_with_special_characters_become_plain_keys() -> None:
     """Names with special characters become keys that any program can read."""
     assert key_of(Comparison("120 occurrences of */5, with a key", "", 1, 1, 1, 1)) == "120_occurrences_of_5_with_a_key"
 
 
-def test_what_another_command_measures_is_listed_with_that_command(tmp_path: Path) -> None:
+def test_figures_of_another_command_are_listed_with_it(tmp_path: Path) -> None:
     """A figure that another command measures is listed with this command and not among the counted figures."""
     figures = document([START], {"write_units_per_task": 4.0, "requests_vs_celery": 0.82})
     write(tmp_path, figures, [START])

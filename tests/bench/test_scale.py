@@ -63,7 +63,7 @@ def test_a_burst_runs_in_waves() -> None:
     assert run.workers == pytest.approx(100)
 
 
-def test_an_overloaded_table_makes_later_by_its_ratio() -> None:
+def test_an_overloaded_table_delays_tasks_by_its_ratio() -> None:
     """At twice the sustainable write rate for a minute, the last task waits a minute."""
     limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=1_000.0)
     run = simulate(limited, even(2 * 1_000 / RUN_WRITES, 60, 0.1, after=80), 0.1)
@@ -89,7 +89,7 @@ def test_a_cold_mapping_grows_by_five_batches_a_second() -> None:
     assert slowest(run) > expected - 1
 
 
-def test_an_outage_is_made_up_for_at_the_rest_of_the_capacity() -> None:
+def test_the_backlog_of_an_outage_is_processed_with_the_free_capacity() -> None:
     """After an outage of ten minutes at half of the capacity, the backlog takes ten minutes."""
     run = simulate(READY, even(500, 1_800, 1.0, after=60), 1.0, down=(0, 600))
     assert slowest(run) == pytest.approx(600, rel=0.02)
@@ -110,7 +110,7 @@ def test_classes_share_workers_fairly() -> None:
     [(1e6, 10, 0.0), (200.0, 10, 0.0), (200.0, 30, 120.0)],
     ids=["burst", "flow", "table"],
 )
-def test_a_model_that_follows_each_task_says_the_same(rate: float, workers: int, units: float) -> None:
+def test_a_model_that_follows_each_task_has_the_same_percentiles(rate: float, workers: int, units: float) -> None:
     """For six thousand tasks, the percentiles of the wait differ by at most a twentieth plus the time of a batch.
 
     A free worker takes a single due task, so the first batches are not full, unlike those of the cohort model. The
@@ -137,7 +137,7 @@ def test_keys_that_have_a_backlog_share_by_their_weights() -> None:
 
 
 @pytest.mark.parametrize("weight", others_slow(range(MAX_FAIR_WEIGHT, 0, -1)))
-def test_no_weight_lets_a_key_keep_others_waiting(weight: int) -> None:
+def test_no_weight_of_a_key_makes_other_keys_wait(weight: int) -> None:
     """While other keys use nearly half of the workers, no weight of a large key makes small keys wait."""
     others = [Key(f"other-{number}", 900, 10.0, "other") for number in range(10)]
     for groups, longest in ((weight, 1.0), (10, 100.0)):
@@ -155,7 +155,7 @@ def test_a_key_alone_has_all_workers() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_and_the_results_have_what_is_simulated() -> None:
+def test_the_page_and_the_results_have_the_simulated_figures() -> None:
     """`docs/scale.md` has the three tables, and `results.json` has both figures, which are below their goals."""
     page = (ROOT / "docs/scale.md").read_text("utf-8")
     assert "\n".join(case_table()) in page

@@ -18,7 +18,7 @@ def _figures(*late: int | None) -> CaseFigures:
     return CaseFigures.of(Outcome("burst", [_DUE] * len(late), started, 1.5))
 
 
-def test_percentiles_and_the_last_start_are_of_the_tasks_that_started() -> None:
+def test_lost_tasks_are_not_in_the_percentiles() -> None:
     """A task that is lost is counted, and is not part of any other figure."""
     figures = _figures(*range(101), None)
     assert (figures.p50_ms, figures.p99_ms, figures.all_started_s, figures.lost) == (50.0, 99.0, 0.1, 1)
@@ -31,7 +31,7 @@ def test_only_a_start_before_the_due_time_is_early() -> None:
     assert (_figures(0, 5).early, _figures(0, 5).early_by_ms) == (0, 0)
 
 
-def test_a_scheduler_that_ran_nothing_has_lost_all_and_keeps_no_lateness() -> None:
+def test_a_scheduler_that_ran_nothing_has_no_lateness() -> None:
     """The lateness of a scheduler that ran no task is NaN, which is left out of the results because they are JSON."""
     nothing, some = _figures(None, None), _figures(2, 4)
     assert isnan(nothing.p50_ms)
@@ -47,7 +47,7 @@ def test_a_scheduler_that_ran_nothing_has_lost_all_and_keeps_no_lateness() -> No
     }
 
 
-def test_early_starts_and_lost_tasks_of_both_cases_are_kept_under_keys_that_stay() -> None:
+def test_early_starts_and_lost_tasks_of_both_cases_are_added() -> None:
     """The figures of both cases are added, with the larger lead, and `make bench` knows each key."""
     for scheduler in SCHEDULERS:
         kept = SchedulerFigures(_figures(-5, 2, None), _figures(-3, 4)).kept(scheduler.key)
@@ -55,7 +55,7 @@ def test_early_starts_and_lost_tasks_of_both_cases_are_kept_under_keys_that_stay
         assert kept.keys() <= OTHERWISE.keys()
 
 
-def test_the_tables_have_a_cell_under_each_head() -> None:
+def test_each_table_has_a_row_for_each_scheduler() -> None:
     """Each of the three tables has a row for each scheduler."""
     figures = SchedulerFigures(_figures(1, 2), _figures(3, 4))
     parts = "\n".join(markdown(dict.fromkeys(SCHEDULERS, figures))).split(":\n\n")[1:]

@@ -49,7 +49,7 @@ def measured() -> dict[str, tuple[int, int, float, int]]:
 
 
 @pytest.mark.parametrize("name", ["GET", *FILTERS])
-def test_the_first_page_of_each_filter_reads_exactly_so_much(
+def test_the_first_page_of_each_filter_stays_within_its_read_units(
     name: str, measured: dict[str, tuple[int, int, float, int]]
 ) -> None:
     """With stored lists, ten tasks of any filter need at most ten read units, in few rounds of requests."""

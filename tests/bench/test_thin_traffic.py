@@ -38,7 +38,7 @@ def normal() -> thin_traffic.Usage:
     return thin_traffic.usage(Precision.NORMAL)
 
 
-def test_the_figures_are_those_of_the_results_and_of_the_page(normal: thin_traffic.Usage) -> None:
+def test_counted_costs_equal_the_committed_results_and_the_page(normal: thin_traffic.Usage) -> None:
     """Counting again gives the committed dollars, which are also on the reference page."""
     results = json.loads((ROOT / "bench/results.json").read_text())
     page = (ROOT / "docs/reference/costs.md").read_text("utf-8")
@@ -51,7 +51,7 @@ def test_the_figures_are_those_of_the_results_and_of_the_page(normal: thin_traff
     assert results["dollars_idle_month"] <= 1.5
 
 
-def test_the_bills_of_the_results_are_those_of_the_estimator() -> None:
+def test_bills_in_the_results_equal_those_of_the_estimator() -> None:
     """The bills of the default deployment and of an idle `prod` are below their goals.
 
     With the precision `relaxed`, the goal of $6 is missed.
@@ -68,7 +68,7 @@ def test_the_bills_of_the_results_are_those_of_the_estimator() -> None:
     assert all(bill <= goal for bill, goal in bills.values())
 
 
-def test_an_estimate_knows_the_lines_of_an_ordinary_task(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_includes_the_log_lines_of_an_ordinary_task(capsys: pytest.CaptureFixture[str]) -> None:
     """Only the worker and the trigger write log lines about a task, and a worker's line is as long as assumed."""
     with Tasks() as tasks:
         tasks.create(MINUTE)
@@ -85,14 +85,14 @@ def test_an_estimate_knows_the_lines_of_an_ordinary_task(capsys: pytest.CaptureF
         assert len(capsys.readouterr().out.encode()) == pytest.approx(LOG_BYTES + count * LOG_TASK_BYTES, rel=0.05)
 
 
-def test_no_thin_task_is_early_and_none_is_late_by_more_than_its_calls(normal: thin_traffic.Usage) -> None:
+def test_tasks_in_sparse_traffic_are_delayed_only_by_their_aws_calls(normal: thin_traffic.Usage) -> None:
     """Sending a message at the best moment delays a task only by the AWS calls before its start."""
     assert normal.lateness[0] >= 0
     assert normal.lateness[len(normal.lateness) // 2] == 0
     assert normal.lateness[-1] < 20
 
 
-def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usage) -> None:
+def test_the_row_of_the_implemented_design_equals_the_counted_usage(normal: thin_traffic.Usage) -> None:
     """The row of the implemented design equals the counted usage within a twentieth, and the page has every row."""
     held = normal.gigabyte_seconds["worker"] / BUILT.worker
     assert BUILT.early + thin_traffic_designs.RUN == pytest.approx(held, rel=0.05)
@@ -104,7 +104,7 @@ def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usa
     assert BUILT.dollars(PRICES[DEFAULT_REGION]) < DESIGNS[0].dollars(PRICES[DEFAULT_REGION]) / 2
 
 
-def test_the_clients_estimate_is_near_what_is_counted(normal: thin_traffic.Usage) -> None:
+def test_the_estimate_of_the_client_is_near_the_counted_costs(normal: thin_traffic.Usage) -> None:
     """The client's estimate is within a twentieth of the parts that the benchmark counts, and adds processor time."""
     counted = sum(thin_traffic.dollars_per_million(normal, 4, 0.5).values())
     others = {"change events", "summary", "lists", "logs and metrics' lines"}

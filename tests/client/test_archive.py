@@ -69,13 +69,13 @@ def query(folder: Path, where: str = "true", **fields: Any) -> list[dict[str, An
     return Archive(FolderObjects(folder)).query(wanted, lambda _done, _size: None)
 
 
-def test_the_columns_are_those_of_the_lines() -> None:
+def test_the_columns_are_the_fields_of_an_archive_line() -> None:
     """The client's columns are the fields of an archive line, in the same order and with matching types."""
     assert {name: KINDS[kind] for name, kind in contract.COLUMNS.items()} == COLUMNS
     assert prefix_of(FIRST) == f"{TASKS_PREFIX}day={DAY}/"
 
 
-def test_a_condition_may_look_into_json(tmp_path: Path) -> None:
+def test_a_condition_can_read_json_fields(tmp_path: Path) -> None:
     """Payload, error and tags are JSON and instants are times; both are shown as the API writes them."""
     found, other = failed(tags={"team": "dba"}), succeeded()
     write(tmp_path, [found, other])
@@ -85,7 +85,7 @@ def test_a_condition_may_look_into_json(tmp_path: Path) -> None:
     assert row == {name: line[name] for name in row}
 
 
-def test_a_task_that_is_there_twice_is_found_once(tmp_path: Path) -> None:
+def test_a_task_in_several_objects_is_returned_once(tmp_path: Path) -> None:
     """If a redelivered batch was split differently, a task that is in several objects is still returned only once."""
     first, second = failed(), failed()
     write(tmp_path, [first, second])
@@ -93,7 +93,7 @@ def test_a_task_that_is_there_twice_is_found_once(tmp_path: Path) -> None:
     assert sorted(row["id"] for row in query(tmp_path)) == sorted([first.id.text, second.id.text])
 
 
-def test_only_the_days_that_are_named_are_read(tmp_path: Path) -> None:
+def test_only_objects_of_the_requested_days_are_read(tmp_path: Path) -> None:
     """The first and the last day of a query are both included."""
     tasks = {day: failed() for day in ("2026-11-20", "2026-11-21", "2026-11-22", "2026-11-23")}
     for day, each in tasks.items():
@@ -102,14 +102,14 @@ def test_only_the_days_that_are_named_are_read(tmp_path: Path) -> None:
     assert {row["id"] for row in rows} == {tasks["2026-11-21"].id.text, tasks["2026-11-22"].id.text}
 
 
-def test_the_latest_come_first(tmp_path: Path) -> None:
+def test_a_limited_query_returns_the_latest_tasks_first(tmp_path: Path) -> None:
     """A query with a limit returns the tasks that ended last."""
     tasks = [failed(finished_at=NOW + number) for number in range(5)]
     write(tmp_path, tasks)
     assert [row["id"] for row in query(tmp_path, limit=2)] == [tasks[4].id.text, tasks[3].id.text]
 
 
-def test_no_objects_are_no_tasks(tmp_path: Path) -> None:
+def test_days_without_objects_return_no_tasks(tmp_path: Path) -> None:
     """A query over days without objects returns no tasks, and an invalid condition is rejected even then."""
     assert query(tmp_path) == []
     with pytest.raises(ArchiveQueryInvalid, match="no_such"):
@@ -132,7 +132,7 @@ def test_no_objects_are_no_tasks(tmp_path: Path) -> None:
         "getenv('NOW') = ''",
     ],
 )
-def test_a_condition_reads_nothing_but_the_archive_and_writes_nothing(tmp_path: Path, where: str) -> None:
+def test_a_condition_can_only_read_the_archive(tmp_path: Path, where: str) -> None:
     """A condition that reads files or the network, adds statements or changes settings is rejected without effect."""
     outside = tmp_path / "secret.txt"
     outside.write_text("secret")
@@ -143,13 +143,13 @@ def test_a_condition_reads_nothing_but_the_archive_and_writes_nothing(tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "secret.txt"]
 
 
-def test_a_condition_may_end_with_a_comment(tmp_path: Path) -> None:
+def test_a_condition_can_end_with_a_comment(tmp_path: Path) -> None:
     """A comment at the end of a condition does not hide the rest of the query."""
     write(tmp_path, [failed()])
     assert query(tmp_path, "state = 'succeeded' -- none") == []
 
 
-def test_a_query_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_over_too_many_days_or_bytes_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query over more days or bytes than fit on a machine is refused before anything is downloaded."""
     with pytest.raises(ArchiveQueryInvalid, match="401 days"):
         ArchiveQuery(date(2025, 1, 1), date(2026, 2, 5))
@@ -192,7 +192,7 @@ class FakeS3:
         return {"Body": BytesIO(self.objects[Key])}
 
 
-def test_only_the_objects_of_the_days_are_downloaded(tmp_path: Path) -> None:
+def test_only_objects_of_the_requested_days_are_downloaded(tmp_path: Path) -> None:
     """Objects are listed by the days in their keys, and the progress of the download is reported."""
     tasks = [failed(), failed(), failed()]
     write(tmp_path, [tasks[0]])
@@ -209,7 +209,7 @@ def test_only_the_objects_of_the_days_are_downloaded(tmp_path: Path) -> None:
     assert told[-1][0] == told[-1][1] == sum(len(s3.objects[key]) for key in s3.read)
 
 
-def test_the_stack_says_which_bucket_it_is() -> None:
+def test_the_bucket_is_read_from_the_outputs_of_the_stack() -> None:
     """The bucket is an output of the stack; without an archive, the stack has no such output."""
 
     class Session:
@@ -229,7 +229,7 @@ def test_the_stack_says_which_bucket_it_is() -> None:
     assert bucket_of(session, "duetime-prod") is None
 
 
-def test_the_command_shows_a_table_or_json(tmp_path: Path, duetime: Callable[..., Result]) -> None:
+def test_the_archive_command_prints_a_table_or_json(tmp_path: Path, duetime: Callable[..., Result]) -> None:
     """The command queries a local copy of the archive and prints a table or JSON."""
     found = failed()
     write(tmp_path, [found, succeeded()])
@@ -243,7 +243,7 @@ def test_the_command_shows_a_table_or_json(tmp_path: Path, duetime: Callable[...
         {"id": found.id.text, "error": {"type": "Timeout", "message": "took too long"}}
     ]
     result = duetime(*some[:-1], "state = 'paused'")
-    assert "no such tasks" in result.output
+    assert "no matching tasks" in result.output
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,9 @@ def test_the_command_shows_a_table_or_json(tmp_path: Path, duetime: Callable[...
         (["--from", DAY, "--folder", ".", "--where", "state ="], "DuckDB"),
     ],
 )
-def test_a_wrong_request_is_refused_in_words(duetime: Callable[..., Result], arguments: list[str], said: str) -> None:
+def test_an_invalid_query_is_an_error_without_traceback(
+    duetime: Callable[..., Result], arguments: list[str], said: str
+) -> None:
     """The error is printed on the error stream, without a traceback."""
     result = duetime("archive", "query", *arguments)
     assert result.exit_code == 2
@@ -263,7 +265,7 @@ def test_a_wrong_request_is_refused_in_words(duetime: Callable[..., Result], arg
     assert "Traceback" not in result.output
 
 
-def test_without_the_extra_the_command_says_what_to_install(
+def test_without_duckdb_the_error_names_the_extra_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, duetime: Callable[..., Result]
 ) -> None:
     """Without DuckDB, the error names the extra to install."""

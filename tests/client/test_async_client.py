@@ -57,7 +57,7 @@ def _without_key(received: Received) -> tuple[str, str, bytes, dict[str, str]]:
 
 
 @pytest.mark.parametrize("method", sorted(CALLS))
-def test_both_clients_send_the_same(client: Client, deployment: Deployment, run: Run, method: str) -> None:
+def test_both_clients_send_the_same_requests(client: Client, deployment: Deployment, run: Run, method: str) -> None:
     """Return the method, address, headers and body of each request."""
     arguments, options = CALLS[method]
 
@@ -75,7 +75,7 @@ def test_both_clients_send_the_same(client: Client, deployment: Deployment, run:
 
 
 @pytest.mark.parametrize("failure", [Answer(None), Answer(503, {"message": "Service Unavailable"})])
-def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
+def test_a_create_request_is_resent_with_its_key_after_a_lost_response(
     deployment: Deployment,
     run: Run,
     waits: list[float],
@@ -93,7 +93,7 @@ def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
     assert (len(deployment.tasks), waits) == (1, [0.1])
 
 
-def test_a_change_that_may_have_been_carried_out_is_not_sent_again(deployment: Deployment, run: Run) -> None:
+def test_an_update_that_may_have_been_applied_is_not_retried(deployment: Deployment, run: Run) -> None:
     """A cancel request without a response is not retried and raises an error."""
     deployment.scripted.append(Answer(None))
     with pytest.raises(Unreachable):
@@ -121,7 +121,7 @@ def test_tasks_are_created_listed_followed_and_waited_for(deployment: Deployment
     assert run(use) == ["running", "running", "succeeded"]
 
 
-def test_types_of_the_client_that_waits_are_exact(client: Client) -> None:
+def test_return_types_of_the_blocking_client_are_exact(client: Client) -> None:
     """The blocking client returns the type that the asynchronous client's coroutine returns."""
     assert_type(client.tasks.create("report"), Task)
     assert_type(client.tasks.list(state="scheduled"), Iterator[Task])
@@ -130,7 +130,9 @@ def test_types_of_the_client_that_waits_are_exact(client: Client) -> None:
 
 
 @pytest.mark.parametrize("timeout", [0, 3.0])
-def test_waiting_ends_in_time(client: Client, deployment: Deployment, run: Run, timeout: float) -> None:
+def test_a_wait_that_times_out_raises_an_error_with_the_task(
+    client: Client, deployment: Deployment, run: Run, timeout: float
+) -> None:
     """If a task has not ended in time, the wait raises an error with the task's state, and the task continues."""
     task = client.tasks.create("report")
     elapsed = iter(range(100))
@@ -179,7 +181,7 @@ def _changed(task_id: str, version: int, state: str) -> dict[str, Any]:
     return {"kind": "change", "changes": [{"id": task_id, "version": version, "refs": ["1"], "left": [], "item": item}]}
 
 
-def test_changes_are_watched_and_the_connection_is_closed(client: Client, deployment: Deployment) -> None:
+def test_leaving_a_watch_closes_the_connection(client: Client, deployment: Deployment) -> None:
     """Messages are an asynchronous iterator; leaving the iteration closes the connection."""
     task = client.tasks.create("report")
     connection = Connection(deque([_changed(task.id, 2, "running"), _changed(task.id, 3, "waiting")]))
@@ -242,7 +244,7 @@ def test_requests_are_authenticated_and_retries_are_settable(deployment: Deploym
     assert (received.headers["Authorization"], received.headers["X-Duetime-Owner"]) == ("Bearer secret", "team")
 
 
-def test_a_conflict_is_raised_where_it_is_awaited(deployment: Deployment, run: Run) -> None:
+def test_the_asynchronous_client_raises_a_conflict_error(deployment: Deployment, run: Run) -> None:
     """`AsyncClient` raises the same errors as `Client`."""
     deployment.scripted.append(problem(409, "state_conflict", "it runs"))
     with pytest.raises(Conflict) as caught:

@@ -84,7 +84,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
     return found
 
 
-def test_all_records_of_a_time_are_printed(duetime: Run, session: FakeSession) -> None:
+def test_all_audit_records_of_a_period_are_printed(duetime: Run, session: FakeSession) -> None:
     """Each record is printed with caller, subject, status, address and reason."""
     ended = duetime("audit", "--stack", "duetime-prod", "--since", "2d", "--json")
     assert ended.exit_code == 0, ended.output
@@ -94,7 +94,7 @@ def test_all_records_of_a_time_are_printed(duetime: Run, session: FakeSession) -
     assert all(word in table for word in ("ann/session", "pauseTask", "203.0.113.7"))
 
 
-def test_a_time_is_named_by_its_ends(duetime: Run, session: FakeSession) -> None:
+def test_the_ends_of_a_period_are_durations_or_timestamps(duetime: Run, session: FakeSession) -> None:
     """A time is a duration before now or a timestamp; any other text is refused before anything is read."""
     options = ("--stack", "duetime-prod", "--since", "2026-11-01T00:00Z", "--until", "1d")
     assert duetime("audit", *options).exit_code == 0
@@ -114,7 +114,7 @@ def test_a_time_is_named_by_its_ends(duetime: Run, session: FakeSession) -> None
         (("--subject", "tasks/A"), None),
     ],
 )
-def test_options_select_records(
+def test_options_filter_audit_records(
     duetime: Run, session: FakeSession, options: tuple[str, str], pattern: str | None
 ) -> None:
     """CloudWatch filters by the fields that it can compare, and the command checks all returned records again."""
@@ -123,7 +123,7 @@ def test_options_select_records(
     assert session.asked[0].get("filterPattern") == pattern
 
 
-def test_a_stack_without_an_audit_log_is_told_the_setting(duetime: Run, session: FakeSession) -> None:
+def test_without_an_audit_log_the_error_names_the_setting(duetime: Run, session: FakeSession) -> None:
     """For a stack without an audit log, the command names the setting instead of printing an empty list."""
     session.outputs.clear()
     ended = duetime("audit", "--stack", "duetime-prod")

@@ -56,7 +56,7 @@ def verified_scope(request: Received) -> str:
     return scope
 
 
-def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) -> None:
+def test_iam_signatures_match_the_published_algorithm(deployment: Deployment) -> None:
     """Signatures of bodies, ids and queries with special characters pass AWS's check."""
     auth = SigV4(Credentials("AKID", SECRET, "session token"), "eu-west-1")
     with Client(deployment.url, auth=auth) as client:
@@ -69,7 +69,7 @@ def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) 
     assert {request.headers["X-Amz-Security-Token"] for request in deployment.received} == {"session token"}
 
 
-def test_coroutines_sign_without_keeping_the_event_loop_waiting(deployment: Deployment) -> None:
+def test_the_asynchronous_client_signs_without_blocking_the_event_loop(deployment: Deployment) -> None:
     """The asynchronous client computes the same signature, and fetches credentials in a thread to avoid blocking."""
     threads: list[int] = []
 
@@ -91,7 +91,7 @@ def test_coroutines_sign_without_keeping_the_event_loop_waiting(deployment: Depl
     assert get_ident() not in threads
 
 
-def test_a_retry_is_signed_anew(deployment: Deployment, waits: list[float]) -> None:
+def test_a_retry_is_signed_with_current_credentials(deployment: Deployment, waits: list[float]) -> None:
     """If credentials rotate between two attempts, the second attempt uses the new credentials."""
     credentials = Credentials("FIRST", SECRET)
     deployment.scripted.append(Answer(500, None))
@@ -120,7 +120,7 @@ def test_the_region_is_read_from_an_api_gateway_host(host: str, region: str | No
     assert region_of(host) == region
 
 
-def test_the_address_decides_the_region_and_the_environment_stands_in() -> None:
+def test_the_region_of_other_hosts_is_read_from_the_environment() -> None:
     """For other hosts the environment's Region is used; without a Region, nothing is sent."""
     credentials = Credentials("AKID", SECRET)
     gateway = httpx.Request("GET", "https://a.execute-api.eu-west-1.amazonaws.com/v1/tasks")
@@ -134,14 +134,14 @@ def test_the_address_decides_the_region_and_the_environment_stands_in() -> None:
         next(SigV4(credentials, None).auth_flow(own))
 
 
-def test_a_bearer_token_is_sent_as_one(deployment: Deployment) -> None:
+def test_a_bearer_token_is_sent_in_the_authorization_header(deployment: Deployment) -> None:
     """The token is sent in the Authorization header."""
     with Client(deployment.url, auth=BearerToken("t0ken")) as client:
         client.tasks.create("report")
     assert deployment.received[0].headers["Authorization"] == "Bearer t0ken"
 
 
-def test_the_command_takes_its_identity_from_the_environment(
+def test_the_command_reads_its_identity_from_the_environment(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The authentication method, the token and the owner can all be set in the environment."""
@@ -192,7 +192,7 @@ def test_an_identity_that_cannot_be_sent_is_a_usage_error(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--auth", "key"]])
-def test_an_api_key_has_paths_of_its_own(
+def test_an_api_key_is_sent_to_paths_below_key(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     """An API key is sent as a bearer token to paths below `/key`; a key in the environment needs no option."""
@@ -205,7 +205,7 @@ def test_an_api_key_has_paths_of_its_own(
         assert (request.path, request.headers["Authorization"]) == ("/stage/key/v1/tasks", "Bearer dtk_1_2")
 
 
-def test_a_key_of_the_environment_is_for_those_who_choose_nothing_else(
+def test_a_key_in_the_environment_is_ignored_with_another_authentication_method(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If an authentication method is given, the key from the environment is not sent."""
@@ -217,7 +217,7 @@ def test_a_key_of_the_environment_is_for_those_who_choose_nothing_else(
         assert (request.path, request.headers["Authorization"]) == ("/stage/v1/tasks", header)
 
 
-def test_a_key_that_is_missing_is_a_usage_error(
+def test_a_missing_key_is_a_usage_error(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A missing key is a usage error and nothing is sent; `Client` raises `CredentialsMissing` for an empty key."""

@@ -27,7 +27,7 @@ class Invoice:
     number: str
 
 
-def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, deployment: Deployment) -> None:
+def test_create_sends_only_the_given_fields(client: Client, deployment: Deployment) -> None:
     """Omitted fields are not sent, but an explicit null payload is sent."""
     client.tasks.create("report", payload=None, delay_seconds=60, tags={"team": "dba"})
     assert deployment.received[0].document == {
@@ -38,7 +38,7 @@ def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, d
     }
 
 
-def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment: Deployment) -> None:
+def test_a_due_time_is_the_same_instant_in_any_time_zone(client: Client, deployment: Deployment) -> None:
     """A time is sent with its offset and fraction of a second, and is read back as the same instant."""
     at = datetime(2026, 12, 1, 9, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
     task = client.tasks.create("report", due_at=at)
@@ -46,21 +46,21 @@ def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment
     assert task.due_at == at
 
 
-def test_a_due_time_without_a_zone_is_refused(client: Client, deployment: Deployment) -> None:
+def test_a_due_time_without_a_time_zone_is_rejected(client: Client, deployment: Deployment) -> None:
     """A time without a time zone is ambiguous and is refused before anything is sent."""
     with pytest.raises(TimeWithoutZone):
         client.tasks.create("report", due_at=datetime(2026, 12, 1))  # noqa: DTZ001 - what the test is about
     assert deployment.received == []
 
 
-def test_a_payload_that_json_has_no_word_for_is_refused(client: Client, deployment: Deployment) -> None:
+def test_a_payload_with_nan_is_rejected_before_it_is_sent(client: Client, deployment: Deployment) -> None:
     """A payload with NaN, which is not valid JSON, is refused before anything is sent."""
     with pytest.raises(NotJson, match=r"payload\.rate: JSON has no NaN"):
         client.tasks.create("report", payload={"rate": float("nan")})
     assert deployment.received == []
 
 
-def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loopback_addresses_bypass_the_proxy(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy from the environment is not used for loopback addresses."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
@@ -68,7 +68,7 @@ def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypa
         assert client.tasks.create("report").state == "scheduled"
 
 
-def test_clients_share_the_trusted_certificates_and_read_them_only_for_tls() -> None:
+def test_clients_share_certificates_and_load_them_only_for_tls() -> None:
     """Certificates are read once per process and not for the local stack, because reading them is slow."""
     first, second = (http_options("https://example.org", {}, 1)["verify"] for _ in range(2))
     assert first is second
@@ -79,7 +79,7 @@ def test_clients_share_the_trusted_certificates_and_read_them_only_for_tls() -> 
     assert (unused.get_ca_certs(), unused.verify_mode) == ([], CERT_REQUIRED)
 
 
-def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment) -> None:
+def test_each_create_call_uses_a_new_idempotency_key(client: Client, deployment: Deployment) -> None:
     """Two create calls use different idempotency keys and create two tasks."""
     first, second = client.tasks.create("report"), client.tasks.create("report")
     keys = [request.headers["Idempotency-Key"] for request in deployment.received]
@@ -87,7 +87,7 @@ def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment
     assert len(set(keys)) == 2
 
 
-def test_a_chosen_key_creates_one_task(client: Client) -> None:
+def test_creating_a_task_twice_with_a_key_returns_one_task(client: Client) -> None:
     """Creating a task twice with the same key returns the same task."""
     ids = {client.tasks.create("report", idempotency_key="monthly").id for _ in range(2)}
     assert len(ids) == 1
@@ -109,7 +109,7 @@ def test_a_chosen_key_creates_one_task(client: Client) -> None:
         ({("a", 1): "secret-value"}, "a key is not text but tuple"),
     ],
 )
-def test_a_value_that_is_not_json_is_named_with_what_to_write(
+def test_the_error_for_a_non_json_value_suggests_a_replacement(
     client: Client, deployment: Deployment, value: object, instead: str
 ) -> None:
     """If a value is not JSON, nothing is sent; the error names the field and a replacement, but not the value."""
@@ -120,7 +120,9 @@ def test_a_value_that_is_not_json_is_named_with_what_to_write(
     assert deployment.received == []
 
 
-def test_an_option_that_is_not_json_is_named(client: Client, deployment: Deployment) -> None:
+def test_non_json_values_in_options_and_batches_are_reported_with_the_field(
+    client: Client, deployment: Deployment
+) -> None:
     """Values that are not JSON are also found in options, in a list that contains itself, and in one of many tasks."""
     with pytest.raises(NotJson, match=r"^timeout_seconds: timedelta is not JSON; write int\(value.total_seconds"):
         client.tasks.create("report", timeout_seconds=timedelta(minutes=5))  # type: ignore[arg-type]  # the mistake
@@ -133,19 +135,19 @@ def test_an_option_that_is_not_json_is_named(client: Client, deployment: Deploym
     assert deployment.received == []
 
 
-def test_a_filter_takes_a_set(client: Client, deployment: Deployment) -> None:
+def test_a_filter_accepts_any_collection(client: Client, deployment: Deployment) -> None:
     """A filter takes several states or ids as any collection."""
     list(client.tasks.list(state={"failed"}))  # type: ignore[arg-type]  # a set has no order, but none is needed
     assert "state=failed" in deployment.received[-1].target
 
 
-def test_a_batch_answers_each_task_in_its_place(client: Client) -> None:
+def test_a_batch_returns_a_result_at_the_position_of_each_task(client: Client) -> None:
     """A refused task of a batch is an error at its position in the results, and the other tasks are created."""
     results = client.tasks.create_batch([{"type": "report"}, {"type": "refused"}, {"type": "report"}])
     assert [type(result) for result in results] == [Task, InvalidRequest, Task]
 
 
-def test_a_long_batch_is_sent_in_parts_of_a_hundred(client: Client, deployment: Deployment) -> None:
+def test_a_long_batch_is_split_into_requests_of_a_hundred_tasks(client: Client, deployment: Deployment) -> None:
     """More tasks than one request allows are sent in several requests, each with a key derived from its position."""
     tasks: list[NewTask] = [{"type": "report", "name": str(number)} for number in range(250)]
     results = client.tasks.create_batch(tasks, idempotency_key="load")
@@ -154,7 +156,7 @@ def test_a_long_batch_is_sent_in_parts_of_a_hundred(client: Client, deployment: 
     assert [request.headers["Idempotency-Key"] for request in deployment.received] == ["load-0", "load-100", "load-200"]
 
 
-def test_a_batch_answer_of_another_length_is_not_believed(client: Client, deployment: Deployment) -> None:
+def test_a_batch_response_of_the_wrong_length_raises_an_error(client: Client, deployment: Deployment) -> None:
     """If the number of results differs from the number of tasks, the client raises an error."""
     deployment.scripted.append(Answer(200, {"results": []}))
     with pytest.raises(UnexpectedResponse):
@@ -168,28 +170,28 @@ def test_get_reads_a_task_with_its_version(client: Client) -> None:
     assert (task.payload, task.state, task.etag) == ({"month": 11}, "scheduled", '"1"')
 
 
-def test_a_field_of_a_newer_api_is_kept(client: Client, deployment: Deployment) -> None:
+def test_an_unknown_field_of_a_task_is_kept(client: Client, deployment: Deployment) -> None:
     """A task with an unknown field can be read, and its document contains the field."""
     created = client.tasks.create("report")
     deployment.tasks[created.id]["color"] = "blue"
     assert client.tasks.get(created.id).document["color"] == "blue"
 
 
-def test_an_id_stays_one_segment_of_the_address(client: Client, deployment: Deployment) -> None:
+def test_an_id_is_always_one_segment_of_the_url(client: Client, deployment: Deployment) -> None:
     """An id with a slash or a question mark cannot change the address of a request."""
     deployment.tasks["a/b?c"] = {**client.tasks.create("report").document, "id": "a/b?c"}
     assert client.tasks.get("a/b?c").id == "a/b?c"
     assert deployment.received[-1].target == "/stage/v1/tasks/a%2Fb%3Fc"
 
 
-def test_list_goes_through_every_page(client: Client, deployment: Deployment) -> None:
+def test_list_reads_every_page(client: Client, deployment: Deployment) -> None:
     """A list of five tasks on pages of two is read completely, with the API's page tokens."""
     created = [client.tasks.create("report").id for _ in range(5)]
     assert [task.id for task in client.tasks.list()] == created
     assert [request.query.get("next_token") for request in deployment.received[5:]] == [None, ["2"], ["4"]]
 
 
-def test_list_fetches_no_page_that_is_not_asked_for(client: Client, deployment: Deployment) -> None:
+def test_list_fetches_pages_only_on_demand(client: Client, deployment: Deployment) -> None:
     """Taking one task from a list sends only one request."""
     for _ in range(5):
         client.tasks.create("report")
@@ -225,7 +227,7 @@ def test_an_empty_page_with_a_token_does_not_end_the_list(client: Client, deploy
     assert [found.id for found in client.tasks.list(state="failed")] == [task.id]
 
 
-def test_change_sends_only_what_changes_and_the_version_it_is_based_on(client: Client, deployment: Deployment) -> None:
+def test_an_update_sends_only_the_given_fields_and_the_version(client: Client, deployment: Deployment) -> None:
     """An update is a PATCH request with the given fields and an If-Match header."""
     task = client.tasks.create("report", payload=1)
     changed = client.tasks.update(task.id, if_match=task.etag, priority="high")
@@ -234,12 +236,12 @@ def test_change_sends_only_what_changes_and_the_version_it_is_based_on(client: C
     assert (changed.priority, changed.payload, changed.version) == ("high", 1, 2)
 
 
-def test_cancel_answers_the_cancelled_task(client: Client) -> None:
+def test_cancel_returns_the_cancelled_task(client: Client) -> None:
     """Cancelling a task returns the cancelled task."""
     assert client.tasks.cancel(client.tasks.create("report").id).state == "cancelled"
 
 
-def test_following_a_task_ends_with_its_outcome(client: Client, deployment: Deployment) -> None:
+def test_following_a_task_ends_at_its_final_state(client: Client, deployment: Deployment) -> None:
     """Following a task yields it at each poll and stops at the first final state."""
     task = client.tasks.create("report")
     deployment.states.extend(["scheduled", "running", "rolling_back", "failed", "succeeded"])
@@ -247,7 +249,7 @@ def test_following_a_task_ends_with_its_outcome(client: Client, deployment: Depl
     assert states == ["scheduled", "running", "rolling_back", "failed"]
 
 
-def test_following_waits_for_the_due_time_and_then_ever_longer(
+def test_following_polls_slowly_until_due_then_with_growing_pauses(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
     """A task that is not due yet is polled every five seconds; a task that is due is polled more often at first."""
@@ -264,7 +266,7 @@ def test_following_waits_for_the_due_time_and_then_ever_longer(
     "document",
     [None, [], "task", {"id": "x"}, {"id": "x", "state": "scheduled", "type": "t", "created_at": "?", "due_at": "?"}],
 )
-def test_an_answer_that_is_no_task_is_an_error_of_its_own(
+def test_an_invalid_response_raises_unexpected_response(
     client: Client, deployment: Deployment, document: object
 ) -> None:
     """Any invalid response raises the same documented error."""
@@ -273,7 +275,7 @@ def test_an_answer_that_is_no_task_is_an_error_of_its_own(
         client.tasks.get("x")
 
 
-def test_interim_responses_are_read_past() -> None:
+def test_interim_responses_are_skipped() -> None:
     """A proxy may send interim responses, but the final response counts (Source: RFC 9110, 15.2)."""
     interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
     final = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"leases":[]}'

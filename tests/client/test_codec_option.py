@@ -84,7 +84,7 @@ def test_create_show_attempts_and_wait_use_the_codec(
     assert ENCRYPTED_TEXT in run("tasks", "get", task_id, "--json").stdout
 
 
-def test_the_codec_of_a_context_is_used_for_its_address_alone(
+def test_the_codec_of_a_context_is_used_only_for_its_address(
     duetime: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An option takes precedence over the context's codec, as for other settings."""
@@ -98,7 +98,7 @@ def test_the_codec_of_a_context_is_used_for_its_address_alone(
     assert duetime("tasks", "get", made["id"], "--codec", "nothing:CODEC").exit_code == 2
 
 
-def test_the_current_directory_is_the_last_place_of_modules(
+def test_the_current_directory_is_searched_last_for_modules(
     run: Run, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A module in the current directory does not replace an installed module with the same name."""
@@ -121,14 +121,14 @@ def test_the_current_directory_is_the_last_place_of_modules(
         ("{}:NONE", "has no methods encode and decode"),
     ],
 )
-def test_a_wrong_codec_is_named(run: Run, module: str, name: str, error: str) -> None:
+def test_an_invalid_codec_is_reported_on_one_line(run: Run, module: str, name: str, error: str) -> None:
     """A wrong codec is reported on one line, and nothing is sent."""
     result = run("tasks", "create", TYPE, "--codec", name.format(module))
     assert result.exit_code == 2
     assert error in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_what_the_codec_cannot_decrypt_is_an_error_on_one_line(run: Run, module: str, tmp_path: Path) -> None:
+def test_a_value_that_cannot_be_decrypted_is_an_error_on_one_line(run: Run, module: str, tmp_path: Path) -> None:
     """A value that was encrypted with another key is reported as an error on one line."""
     codec = ["--codec", f"{module}:CODEC"]
     task_id = json.loads(run("tasks", "create", TYPE, "--payload", "1", *codec, "--json").stdout)["id"]

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
         ("X-Api-Key=crm", {"secret": "crm", "scheme": "header", "header": "X-Api-Key"}),
     ],
 )
-def test_create_describes_a_request(duetime: Run, deployment: Deployment, auth: str, sent: dict[str, str]) -> None:
+def test_create_sends_the_request_of_the_target(
+    duetime: Run, deployment: Deployment, auth: str, sent: dict[str, str]
+) -> None:
     """The method, headers and secret's name are sent; an unknown authentication scheme is taken as a header name."""
     duetime(
         *("tasks", "create", "rows", "--http-url=https://example.org/r", "--http-method=PATCH"),
@@ -139,7 +141,7 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
         ),
     ],
 )
-def test_an_option_says_what_kind_of_target_it_is(
+def test_one_option_sets_any_aws_target(
     duetime: Run, deployment: Deployment, options: str, target: dict[str, object]
 ) -> None:
     """One option covers all AWS resources; the API validates the resource's name."""
@@ -173,7 +175,7 @@ def test_an_option_says_what_kind_of_target_it_is(
         ("--approval=60 --http-url=https://example.org", "--http-url or --approval"),
     ],
 )
-def test_options_of_another_kind_of_target_are_refused(
+def test_options_of_another_kind_of_target_are_rejected(
     duetime: Run, deployment: Deployment, options: str, told: str
 ) -> None:
     """Options of another kind of target are refused before anything is sent."""
@@ -182,16 +184,14 @@ def test_options_of_another_kind_of_target_are_refused(
     assert told in result.stderr
 
 
-def test_in_counts_from_now_by_the_clock_of_the_api(duetime: Run, deployment: Deployment) -> None:
+def test_the_in_option_is_a_delay_by_the_clock_of_the_api(duetime: Run, deployment: Deployment) -> None:
     """`--in` is sent as a delay, so a wrong local clock does not matter."""
     duetime("tasks", "create", "report", "--in", "1h30m")
     duetime("tasks", "create", "report", "--in", "250ms")
     assert [request.document["delay_seconds"] for request in deployment.received] == [5400, 0.25]
 
 
-def test_a_payload_comes_from_a_file_or_from_standard_input(
-    duetime: Run, deployment: Deployment, tmp_path: Path
-) -> None:
+def test_a_payload_is_read_from_a_file_or_standard_input(duetime: Run, deployment: Deployment, tmp_path: Path) -> None:
     """`@file` and `-` are read as JSON in UTF-8."""
     path = tmp_path / "payload.json"
     path.write_text('{"città": 1}', encoding="utf-8")
@@ -234,7 +234,7 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
         (["list", "--limit", "0"], "--limit"),
     ],
 )
-def test_a_wrong_use_is_told_and_sends_nothing(
+def test_a_usage_error_is_reported_and_nothing_is_sent(
     duetime: Run, deployment: Deployment, arguments: list[str], reason: str
 ) -> None:
     """A usage error exits with code 2, names the mistake and sends nothing."""
@@ -244,7 +244,7 @@ def test_a_wrong_use_is_told_and_sends_nothing(
     assert "Traceback" not in result.stderr
 
 
-def test_without_an_address_the_variable_is_named(
+def test_without_an_address_the_error_names_the_option_and_variable(
     duetime: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without an address, the error names both ways to set an address."""
@@ -257,7 +257,7 @@ def test_without_an_address_the_variable_is_named(
     assert "DUETIME_URL" in result.stderr
 
 
-def test_get_prints_the_apis_document(duetime: Run, deployment: Deployment) -> None:
+def test_get_prints_the_json_of_the_api(duetime: Run, deployment: Deployment) -> None:
     """`--json` prints the API's JSON, including unknown fields and all characters."""
     document = {"id": "x", "state": "new state", "type": "t", "created_at": "2026-11-21T12:00:00Z", "later": "né\ud800"}
     deployment.tasks["x"] = {**document, "due_at": "2026-11-21T12:00:00Z", "version": 1}
@@ -267,7 +267,7 @@ def test_get_prints_the_apis_document(duetime: Run, deployment: Deployment) -> N
     assert '"né"' in duetime("tasks", "get", "x", "--json").stdout
 
 
-def test_list_prints_one_array_up_to_its_limit(duetime: Run) -> None:
+def test_list_prints_one_array_up_to_the_limit(duetime: Run) -> None:
     """A list printed as JSON is one array across all pages, up to the limit."""
     for number in range(5):
         duetime("tasks", "create", "report", "--name", str(number))
@@ -276,7 +276,7 @@ def test_list_prints_one_array_up_to_its_limit(duetime: Run) -> None:
     assert len(json.loads(duetime("tasks", "list", "--json", "--all").stdout)) == 5
 
 
-def test_an_empty_list_is_an_empty_array(duetime: Run) -> None:
+def test_an_empty_list_is_printed_as_an_empty_array(duetime: Run) -> None:
     """An empty list is printed as an empty array, so scripts need no special case."""
     assert json.loads(duetime("tasks", "list", "--json").stdout) == []
 
@@ -311,7 +311,7 @@ def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
     }
 
 
-def test_change_is_guarded_by_the_version_that_was_read(duetime: Run, deployment: Deployment) -> None:
+def test_an_update_with_an_outdated_version_is_rejected(duetime: Run, deployment: Deployment) -> None:
     """`--if-match` takes a version; the second of two updates with the same version is rejected."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
@@ -329,7 +329,7 @@ def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) 
     assert json.loads(duetime("tasks", "cancel", task_id, "--json").stdout)["state"] == "cancelled"
 
 
-def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment) -> None:
+def test_children_are_listed_and_cancelled_with_their_parent(duetime: Run, deployment: Deployment) -> None:
     """Options select a parent and include its children; without a parent's id, the options are refused."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
@@ -341,7 +341,7 @@ def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment)
     assert (refused.exit_code, "goes with an ID" in refused.stderr) == (2, True)
 
 
-def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: Deployment) -> None:
+def test_an_unknown_type_can_be_allowed_with_an_option(duetime: Run, deployment: Deployment) -> None:
     """The request allows an unknown type only if the option is given."""
     assert duetime("tasks", "create", "later", "--allow-unknown-type").exit_code == 0
     assert deployment.received[-1].document == {"type": "later", "allow_unknown_type": True}
@@ -350,14 +350,16 @@ def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: D
 @pytest.mark.parametrize(
     ("state", "exit_code"), [("succeeded", 0), ("failed", 1), ("cancelled", 1), ("rolled_back", 1)]
 )
-def test_create_waits_for_the_outcome(duetime: Run, deployment: Deployment, state: str, exit_code: int) -> None:
+def test_create_with_wait_prints_the_ended_task(
+    duetime: Run, deployment: Deployment, state: str, exit_code: int
+) -> None:
     """`--wait` prints the ended task; the exit code is 0 only if the task succeeded."""
     deployment.states.extend(["scheduled", "running", state])
     result = duetime("tasks", "create", "report", "--wait", "--json")
     assert (result.exit_code, json.loads(result.stdout)["state"]) == (exit_code, state)
 
 
-def test_a_broken_wait_still_tells_the_id(duetime: Run, deployment: Deployment) -> None:
+def test_an_interrupted_wait_still_prints_the_id(duetime: Run, deployment: Deployment) -> None:
     """The id of the created task is printed even if the wait is interrupted."""
     created = Answer(201, deployment.create({"type": "report"}, "K"))
     deployment.scripted.extend([created, problem(403, "forbidden", "not yours")])
@@ -366,7 +368,7 @@ def test_a_broken_wait_still_tells_the_id(duetime: Run, deployment: Deployment) 
     assert result.stderr.startswith(f"created {created.document['id']}\nerror: not yours")
 
 
-def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deployment) -> None:
+def test_each_rejected_field_is_printed_on_a_separate_line(duetime: Run, deployment: Deployment) -> None:
     """An API error is one line plus one for each rejected field; standard output is empty and the exit code is 1."""
     refused = {"field": "type", "reason": "at most 64 characters"}
     deployment.scripted.append(problem(422, "fields_invalid", "type: at most 64 characters", refused))
@@ -393,26 +395,28 @@ def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deploym
         ("", ""),
     ],
 )
-def test_a_refused_field_names_its_option(duetime: Run, deployment: Deployment, field: str, shown: str) -> None:
+def test_the_error_for_a_rejected_field_names_its_option(
+    duetime: Run, deployment: Deployment, field: str, shown: str
+) -> None:
     """An error names the option that sets the rejected field, or the field itself if it has no option."""
     deployment.scripted.append(problem(422, "fields_invalid", "no", {"field": field, "reason": "is not right"}))
     result = duetime("tasks", "create", "report")
     assert result.stderr.splitlines()[1] == f"  {shown}: is not right"
 
 
-def test_every_option_of_a_field_is_one() -> None:
+def test_options_are_named_like_their_fields_with_listed_exceptions() -> None:
     """Options that are named differently from their fields are listed in this test."""
     known = {option for command, _ in COMMANDS.values() for each in command.params for option in each.opts}
     assert set(messages._OPTIONS.values()) <= known
 
 
-def test_a_missing_task_is_one_line(duetime: Run) -> None:
+def test_a_missing_task_is_reported_on_one_line(duetime: Run) -> None:
     """An unknown id is reported without a traceback."""
     result = duetime("tasks", "get", "nope")
     assert (result.exit_code, result.stderr) == (1, "error: there is no task nope (404 task_not_found)\n")
 
 
-def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:
+def test_an_unreachable_api_has_a_separate_exit_code(duetime: Run) -> None:
     """An unreachable API has a different exit code than a rejection."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
@@ -422,7 +426,7 @@ def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_a_page_that_is_no_api_is_one_line(duetime: Run, deployment: Deployment) -> None:
+def test_a_response_from_another_server_is_reported_on_one_line(duetime: Run, deployment: Deployment) -> None:
     """A response from a server other than duetime's API is reported as such."""
     deployment.scripted.append(Answer(200, text=b"<html>", content_type="text/html"))
     result = duetime("tasks", "list")

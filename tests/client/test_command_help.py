@@ -82,7 +82,7 @@ def test_help_and_help_all_are_options_of_a_command() -> None:
     assert "--max-attempts N" in long.stdout
 
 
-def test_a_wrong_name_is_corrected() -> None:
+def test_a_misspelled_name_is_reported_with_a_suggestion() -> None:
     """A misspelled command, option or value is reported with a suggestion and exit code 2."""
     for words, meant in {
         "tsks list": "Did you mean 'tasks'?",

@@ -51,13 +51,13 @@ def test_contexts_are_completed_by_name(tmp_path: Path, monkeypatch: pytest.Monk
     assert _completed("duetime context use ") == []
 
 
-def test_the_states_are_those_of_the_api() -> None:
+def test_all_task_states_of_the_api_are_completed() -> None:
     """All task states of the API are completed."""
     assert set(STATES) == {state.value for state in State}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_has_a_script(shell: str) -> None:
+def test_each_shell_has_a_completion_script(shell: str) -> None:
     """`--show-completion` prints the completion script of each shell."""
     environ = {"_DUETIME_COMPLETE": f"source_{shell}"}
     assert "duetime" in CliRunner().invoke(app, [], prog_name="duetime", env=environ).stdout

@@ -99,7 +99,7 @@ def asked(deployment: Refusing) -> str:
     return operation_at(request.method, request.path.removeprefix("/stage"))[0].id
 
 
-def test_every_command_that_changes_something_takes_a_version(
+def test_every_command_for_a_conditional_operation_accepts_a_version(
     duetime: Run, deployment: Refusing, arguments: Callable[[str], list[str]]
 ) -> None:
     """`--if-match` is sent as an ETag, and each operation with preconditions has a command with this option."""
@@ -113,7 +113,7 @@ def test_every_command_that_changes_something_takes_a_version(
     assert found == {one.id for one in OPERATIONS if IF_MATCH in one.headers}
 
 
-def test_every_command_that_creates_something_takes_a_key(
+def test_every_command_for_an_idempotent_operation_accepts_a_key(
     duetime: Run, deployment: Refusing, arguments: Callable[[str], list[str]]
 ) -> None:
     """`--idempotency-key` is sent, and each operation that supports a key has a command with this option."""
@@ -128,7 +128,7 @@ def test_every_command_that_creates_something_takes_a_key(
 
 
 @pytest.mark.parametrize("command", ["cancel", "update --name n"])
-def test_a_version_goes_with_one_task(duetime: Run, deployment: Refusing, command: str) -> None:
+def test_a_version_with_a_filter_is_rejected(duetime: Run, deployment: Refusing, command: str) -> None:
     """A version together with a filter is refused, and nothing is sent."""
     result = duetime("tasks", *command.split(), "--type", "report", "--if-match", "7")
     assert (result.exit_code, deployment.seen) == (2, [])

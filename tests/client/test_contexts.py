@@ -45,7 +45,7 @@ def announce(folder: Path, url: str, pid: int) -> None:
     file.write_text(json.dumps({"api_url": url, "aws_endpoint_url": "http://127.0.0.1:1", "pid": pid}))
 
 
-def test_without_a_choice_the_stack_of_this_machine_is_used(
+def test_by_default_the_local_stack_of_the_checkout_is_used(
     unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In any folder of the checkout in which the stack runs, a command finds the stack without an option."""
@@ -57,7 +57,7 @@ def test_without_a_choice_the_stack_of_this_machine_is_used(
     assert deployment.url in unset("context", "show").stdout
 
 
-def test_a_stack_that_has_ended_is_not_used(unset: Run, deployment: Deployment, home: Path) -> None:
+def test_the_ready_file_of_a_crashed_stack_is_ignored(unset: Run, deployment: Deployment, home: Path) -> None:
     """The ready file of a crashed stack is ignored, and the error names all ways to choose a deployment."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -70,7 +70,7 @@ def test_a_stack_that_has_ended_is_not_used(unset: Run, deployment: Deployment, 
     assert all(way in result.stderr for way in ("--url", "DUETIME_URL", "duetime context add", "duetime dev"))
 
 
-def test_a_stack_with_another_ready_file_is_found_by_a_variable(
+def test_a_variable_selects_the_stack_of_another_ready_file(
     unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`DUETIME_READY_FILE` selects a stack from any folder and takes precedence over the stack of the checkout."""
@@ -84,7 +84,7 @@ def test_a_stack_with_another_ready_file_is_found_by_a_variable(
     assert unset("tasks", "list").exit_code == 2
 
 
-def test_the_context_in_use_comes_before_the_stack_of_this_machine(
+def test_the_current_context_takes_precedence_over_the_local_stack(
     unset: Run, deployment: Deployment, home: Path
 ) -> None:
     """A context sets address, authentication and owner; options and variables take precedence."""
@@ -101,7 +101,7 @@ def test_the_context_in_use_comes_before_the_stack_of_this_machine(
     assert unset("tasks", "list").exit_code == 3
 
 
-def test_an_address_that_is_named_belongs_to_no_context(unset: Run, deployment: Deployment) -> None:
+def test_an_explicit_address_ignores_the_current_context(unset: Run, deployment: Deployment) -> None:
     """The owner and the authentication of a context are not sent to another deployment."""
     unset("context", "add", "team", "--url", "https://tasks.example.org", "--owner", "ada", "--auth", "bearer", "--use")
 
@@ -111,7 +111,7 @@ def test_an_address_that_is_named_belongs_to_no_context(unset: Run, deployment: 
     assert "Authorization" not in deployment.received[-1].headers
 
 
-def test_a_variable_chooses_a_context_for_one_command(
+def test_a_variable_selects_a_context_for_one_command(
     unset: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The variable takes precedence over the current context; the error for an unknown name lists the known names."""
@@ -152,14 +152,14 @@ def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> 
         ("use", "nobody"),
     ],
 )
-def test_a_context_that_says_nothing_is_refused(unset: Run, home: Path, arguments: tuple[str, ...]) -> None:
+def test_a_context_without_exactly_one_address_is_rejected(unset: Run, home: Path, arguments: tuple[str, ...]) -> None:
     """A context must have exactly one address and cannot be called `local`; otherwise it is refused and not written."""
     assert unset("context", *arguments).exit_code == 2
     assert not (home / "config").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"contexts": {"x": {"nothing": 1}}}', '{"contexts": 3}'])
-def test_a_file_that_is_not_one_of_contexts_is_named(unset: Run, home: Path, text: str) -> None:
+def test_an_invalid_contexts_file_is_reported_and_stays_unchanged(unset: Run, home: Path, text: str) -> None:
     """An invalid contexts file causes an error without a traceback, nothing is sent, and the file stays unchanged."""
     file = home / "config" / "contexts.json"
     file.parent.mkdir()
@@ -172,7 +172,7 @@ def test_a_file_that_is_not_one_of_contexts_is_named(unset: Run, home: Path, tex
     assert file.read_text() == text
 
 
-def test_only_its_user_reads_the_file(unset: Run, home: Path) -> None:
+def test_only_the_user_can_read_the_contexts_file(unset: Run, home: Path) -> None:
     """Only the user can read the contexts file because names and addresses of deployments are confidential."""
     unset("context", "add", "x", "--url", "https://e.org")
     assert stat.S_IMODE((home / "config" / "contexts.json").stat().st_mode) == 0o600
@@ -192,7 +192,7 @@ class CloudFormation:
 
 
 @pytest.mark.parametrize(("outputs", "exit_code"), [({"ApiUrl": "https://prod.example.org"}, 0), ({"Other": "x"}, 1)])
-def test_a_stack_names_the_address(
+def test_the_address_is_read_from_the_outputs_of_the_stack(
     unset: Run, monkeypatch: pytest.MonkeyPatch, outputs: dict[str, str], exit_code: int
 ) -> None:
     """The deployment's address is read once from the stack's outputs, and requests are signed."""
@@ -207,7 +207,7 @@ def test_a_stack_names_the_address(
     )
 
 
-def test_the_version_and_short_help(unset: Run) -> None:
+def test_the_version_command_and_short_help_option_work(unset: Run) -> None:
     """`duetime version` prints the same as `--version`, and `-h` works with every command."""
     assert unset("version").stdout == unset("--version").stdout
     for arguments in ((), ("tasks",), ("tasks", "create"), ("context", "add")):
@@ -223,7 +223,7 @@ def test_the_version_and_short_help(unset: Run) -> None:
         (("tasks", "list", "--stat", "failed"), "--state"),
     ],
 )
-def test_a_slip_of_the_keyboard_is_answered_by_what_was_meant(
+def test_a_misspelled_command_or_option_is_answered_with_a_suggestion(
     unset: Run, arguments: tuple[str, ...], meant: str
 ) -> None:
     """A misspelled command or option is answered with a suggestion."""

@@ -280,7 +280,7 @@ def _methods_of(operation: ApiOperation) -> set[str]:
     return NAMED_OTHERWISE.get(operation.id, {method for method in METHODS if snake in _names_of(method)})
 
 
-def test_every_operation_has_a_method_of_its_name() -> None:
+def test_every_operation_has_exactly_one_client_method() -> None:
     """The client has exactly one method for each declared operation."""
     found = {one.id: _methods_of(one) for one in OPERATIONS if one.id not in WITHOUT_METHOD}
     assert {id_: methods for id_, methods in found.items() if len(methods) != 1} == NAMED_OTHERWISE
@@ -299,7 +299,7 @@ def _methods_called() -> set[str]:
     } & METHODS
 
 
-def test_every_operation_has_a_command_or_a_reason_why_not() -> None:
+def test_every_operation_has_a_command_or_a_listed_reason() -> None:
     """Every operation either has a command or is listed with the reason why it has none."""
     called = _methods_called()
     lacking = {one.id: _methods_of(one) - called for one in OPERATIONS if not _methods_of(one) & called}

@@ -30,21 +30,21 @@ def part(found: CostEstimate, name: str) -> float:
     return line.dollars
 
 
-def test_writes_are_the_counted_ones_times_the_price() -> None:
+def test_writes_are_priced_by_their_write_units() -> None:
     """A task costs four write units, a retry two, and an idempotency key and a heartbeat one each."""
     assert part(estimate(Workload(MILLION)), "table writes") == pytest.approx(2.5)
     dear = Workload(MILLION, retries=0.5, keys=True, heartbeats=2)
     assert part(estimate(dear), "table writes") == pytest.approx((4 + 1 + 1 + 2) * 0.625)
 
 
-def test_full_batches_cost_at_most_three_and_a_half_dollars_a_million() -> None:
+def test_a_million_tasks_in_full_batches_cost_at_most_3_50_dollars() -> None:
     """A million tasks in full batches cost at most $3.50 in the default deployment; sparse traffic costs more."""
     full, thin = estimate(FULL_BATCHES).per_million, estimate(THIN_TRAFFIC).per_million
     relaxed = estimate(replace(THIN_TRAFFIC, precision="relaxed")).per_million
     assert full < 3.5 < relaxed < 6.75 < thin < 8
 
 
-def test_changes_that_are_gathered_for_longer_cost_less() -> None:
+def test_a_longer_stream_window_costs_less_in_sparse_traffic() -> None:
     """In sparse traffic, each additional second of the stream window saves deliveries and transactions."""
     windows = [estimate(Workload(MILLION, stream_seconds=seconds)) for seconds in (1, 5, 30)]
     assert [round(part(each, "change events") + part(each, "summary"), 2) for each in windows] == [7.16, 2.01, 0.48]
@@ -53,14 +53,14 @@ def test_changes_that_are_gathered_for_longer_cost_less() -> None:
     assert "summary" not in {line.part for line in without.lines}
 
 
-def test_what_the_api_sends_is_held_longer_than_what_the_trigger_sends() -> None:
+def test_workers_hold_messages_of_the_api_longer_than_of_the_trigger() -> None:
     """Workers hold the API's messages longer, and the trigger does not wait for tasks due within its look-ahead."""
     soon, later = (estimate(Workload(MILLION, ahead=ahead)) for ahead in (False, True))
     assert part(soon, "worker, duration") > 2 * part(later, "worker, duration")
     assert part(soon, "trigger, waiting to send") == 0 < part(later, "trigger, waiting to send")
 
 
-def test_x_ray_records_all_of_thin_traffic_and_a_twentieth_of_the_rest() -> None:
+def test_x_ray_records_one_request_per_second_and_5_percent_more() -> None:
     """X-Ray records the first request of each second and 5 % of the other requests."""
     thin = estimate(Workload(MILLION, has_traces=True))
     dense = estimate(Workload(1e10, together=1_000, per_request=100, has_traces=True))
@@ -68,7 +68,7 @@ def test_x_ray_records_all_of_thin_traffic_and_a_twentieth_of_the_rest() -> None
     assert part(dense, "traces") / 1e10 * MILLION < 0.05
 
 
-def test_no_tasks_cost_what_an_idle_deployment_does() -> None:
+def test_without_tasks_a_deployment_costs_the_idle_price() -> None:
     """Without tasks, a deployment costs the price of an idle deployment, in each Region."""
     found = estimate(Workload(0))
     assert found.dollars == found.idle == pytest.approx(1.46, abs=0.005)
@@ -79,7 +79,7 @@ def test_no_tasks_cost_what_an_idle_deployment_does() -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("tasks", -1), ("per_request", 101), ("precision", "nano"), ("region", "mars"), ("retries", 2)]
 )
-def test_a_workload_that_cannot_be_is_rejected_by_its_field(duetime: Run, field: str, value: object) -> None:
+def test_an_impossible_workload_is_rejected_with_its_field(duetime: Run, field: str, value: object) -> None:
     """The model and the command reject an impossible workload, the command with exit code 2."""
     with pytest.raises(WorkloadError, match=f"{field}: "):
         Workload(**{"tasks": 1, field: value})  # type: ignore[arg-type]  # wrong on purpose
@@ -90,7 +90,7 @@ def test_a_workload_that_cannot_be_is_rejected_by_its_field(duetime: Run, field:
     assert field in result.stderr
 
 
-def test_the_command_shows_each_part_and_the_sum(duetime: Run) -> None:
+def test_the_cost_command_prints_each_part_and_the_sum(duetime: Run) -> None:
     """The command prints the estimate as a table or as JSON, and needs no deployment."""
     arguments = ("cost", "estimate", "--tasks", "3000000", "--per-request", "100")
     shown = duetime(*arguments).stdout
@@ -138,7 +138,9 @@ def test_a_creation_shows_its_estimate(duetime: Run, deployment: Deployment, wha
 
 
 @pytest.mark.parametrize("other", [("--wait",), ("--file", "-")])
-def test_an_estimate_is_of_one_creation(duetime: Run, deployment: Deployment, other: tuple[str, ...]) -> None:
+def test_the_estimate_option_is_rejected_where_it_does_not_apply(
+    duetime: Run, deployment: Deployment, other: tuple[str, ...]
+) -> None:
     """`--estimate` is refused where it does not apply, and nothing is sent."""
     result = duetime("tasks", "create", "report", "--estimate", *other)
     assert result.exit_code == 2
@@ -146,7 +148,7 @@ def test_an_estimate_is_of_one_creation(duetime: Run, deployment: Deployment, ot
     assert not deployment.received
 
 
-def test_small_traffic_is_sent_once_for_each_task_and_no_more(duetime: Run) -> None:
+def test_sparse_tasks_cost_at_most_one_delivery_each(duetime: Run) -> None:
     """Sparse tasks cost at most one delivery each, and concurrent tasks share a delivery for their changes."""
     one = estimate(Workload(1))
     assert part(one, "queues") == pytest.approx(4 * 0.4e-6)
@@ -182,7 +184,7 @@ RAN = [
         ("state", [("succeeded", 3, 5, 27), ("scheduled", 1, 0, 0)]),
     ],
 )
-def test_what_tasks_have_cost_is_added_up(
+def test_costs_of_tasks_are_summed_by_key(
     duetime: Run, deployment: Deployment, by: str, expected: list[tuple[str | None, int, int, int]]
 ) -> None:
     """The costs of all pages are added up by the given key; tasks without the key form a group."""
@@ -193,7 +195,7 @@ def test_what_tasks_have_cost_is_added_up(
     assert all(each.query["due_after"][0].startswith("2026-11-01") for each in deployment.received)
 
 
-def test_sums_are_shown_as_a_table(duetime: Run, deployment: Deployment) -> None:
+def test_sums_of_costs_are_printed_as_a_table(duetime: Run, deployment: Deployment) -> None:
     """The table has a row per group and a total; an unknown key is rejected before any request."""
     deployment.scripted.append(Answer(200, {"tasks": RAN, "next_token": None}))
     shown = duetime("cost", "sum").stdout

@@ -47,7 +47,7 @@ def bodies(deployment: Deployment) -> list[Any]:
     return [request.document for request in deployment.received if request.path == f"{LETTERS}/retry"]
 
 
-def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment) -> None:
+def test_dead_letters_are_fetched_page_by_page(client: Client, deployment: Deployment) -> None:
     """Listing dead letters sends the filters and the page token as parameters."""
     pages = [page(deployment, client, "more"), page(deployment, client)]
     deployment.scripted += pages
@@ -60,7 +60,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
     ]
 
 
-def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
+def test_a_redrive_continues_until_the_last_page(client: Client, deployment: Deployment) -> None:
     """Each redrive request has the filter and the token of the previous response."""
     deployment.scripted += [piece(100, "one"), piece(1)]
     assert [each.affected for each in client.tasks.retry_by_filter({"error_type": "Boom"}, per_second=5)] == [100, 1]
@@ -68,7 +68,7 @@ def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) ->
     assert bodies(deployment) == [body, {**body, "next_token": "one"}]
 
 
-def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deployment: Deployment) -> None:
+def test_the_command_lists_dead_letters_with_their_errors(duetime: Run, client: Client, deployment: Deployment) -> None:
     """Dead letters are a table with error and attempts, `--json` prints everything, and an empty list is reported."""
     found = page(deployment, client)
     deployment.scripted += [found, found, Answer(200, {"tasks": [], "next_token": None})]
@@ -80,7 +80,7 @@ def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deplo
     assert "no dead letters" in duetime("dead-letters", "list").stdout
 
 
-def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
+def test_the_command_redrives_after_confirmation(duetime: Run, client: Client, deployment: Deployment) -> None:
     """The command counts the matching dead letters, shows some tasks and asks; a rejection sets the exit code."""
     found = page(deployment, client)
     deployment.scripted += [piece(3), found, piece(2, state_conflict=1)]
@@ -93,7 +93,7 @@ def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployme
     assert result.exit_code == 1
 
 
-def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) -> None:
+def test_one_dead_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) -> None:
     """Redriving one dead letter by id sends a retry of the task."""
     duetime("tasks", "create", "report", "--in", "1h")
     (task_id,) = deployment.tasks
@@ -101,7 +101,9 @@ def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) 
     assert deployment.received[-1].path == f"/stage/v1/tasks/{task_id}/retry"
 
 
-def test_the_command_deletes_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
+def test_the_command_deletes_dead_letters_after_confirmation(
+    duetime: Run, client: Client, deployment: Deployment
+) -> None:
     """The command counts the matching dead letters first, and deletes only the counted tasks."""
     counted = {"examined": 9, "matched": 3, "affected": 0, "refused": {}, "confirmation_token": "now"}
     deployment.scripted += [Answer(200, {**counted, "next_token": None}), page(deployment, client), piece(3)]
@@ -117,7 +119,7 @@ def test_the_command_deletes_after_a_yes(duetime: Run, client: Client, deploymen
     ("arguments", "reason"),
     [((), "give an ID"), (("ID", "--error-type", "Boom"), "not both"), (("ID", "--yes"), "need a filter")],
 )
-def test_an_unclear_redrive_is_refused(
+def test_an_ambiguous_redrive_is_rejected(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str
 ) -> None:
     """An ambiguous redrive is refused, and nothing is sent."""

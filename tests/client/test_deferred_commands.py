@@ -24,14 +24,14 @@ SELDOM = ("yaml", "jmespath", "botocore", "boto3", "websockets", "mcp", "duckdb"
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
-def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
+def test_the_listed_summary_equals_the_summary_in_the_commands_help(command: DeferredCommand) -> None:
     """The summary in the list of commands equals the summary in the command's own help."""
     summary, loaded = command.summarized(), command.load()
     assert (summary.name, loaded.name) == (command.name, command.name)
     assert (loaded.help or "").split("\n")[0] == summary.help
 
 
-def test_a_command_of_another_distribution_names_it() -> None:
+def test_the_error_for_a_missing_distribution_names_the_distribution() -> None:
     """If a command's distribution is missing, the error names it; other errors in its module are raised unchanged."""
     absent = DeferredCommand("restore", "absent_distribution.restore", "restore", "Restore.", "duetime-cdk")
     with pytest.raises(UsageError, match="'restore' comes with duetime-cdk: pip install duetime-cdk"):
@@ -80,21 +80,21 @@ def _imported(*arguments: str) -> tuple[set[str], int]:
 
 
 @pytest.mark.parametrize(("arguments", "most"), [(["version"], 260), (["tasks", "get", "--help"], 315)])
-def test_help_and_version_import_no_library_but_that_of_the_command_line(arguments: list[str], most: int) -> None:
+def test_help_and_version_import_only_typer_and_its_dependencies(arguments: list[str], most: int) -> None:
     """`--help` and `--version` import only typer and its dependencies, and a limited number of modules."""
     libraries, modules = _imported(*arguments)
     assert libraries == set()
     assert modules <= most
 
 
-def test_a_command_imports_what_it_uses() -> None:
+def test_a_command_imports_only_the_libraries_that_it_uses() -> None:
     """A command imports only the libraries that it uses; options and responses always need pydantic."""
     libraries, modules = _imported("tasks", "list", "--url", "http://127.0.0.1:1")
     assert libraries == {"httpx", "pydantic"}
     assert modules <= 535
 
 
-def test_every_public_name_is_imported_when_it_is_used() -> None:
+def test_every_public_name_can_be_imported_lazily() -> None:
     """The package exports exactly the names that it lists."""
     assert [name for name in duetime_client.__all__ if getattr(duetime_client, name) is None] == []
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):

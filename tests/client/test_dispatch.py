@@ -47,7 +47,7 @@ def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: D
     assert json.loads(duetime("dispatch", "--json").stdout) == STATUS
 
 
-def test_a_trigger_that_has_not_run_is_said(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_reports_that_the_trigger_has_not_run(duetime: Run, deployment: Deployment) -> None:
     """In a new stack, the command reports that the trigger has not run."""
     deployment.scripted.append(Answer(200, {**STATUS, "last_tick_at": None, "dispatched_until": None}))
     assert duetime("dispatch").stdout.splitlines()[0] == "the trigger has not run yet"

@@ -39,7 +39,7 @@ def sheet(duetime: Run, deployment: Deployment, **fields: object) -> dict[str, s
     return {label: text.strip() for label, _, text in (line.partition("  ") for line in shown)}
 
 
-def test_times_are_local_and_say_how_far_away_they_are(duetime: Run, deployment: Deployment) -> None:
+def test_times_are_local_and_show_the_distance_from_now(duetime: Run, deployment: Deployment) -> None:
     """A user in Tokyo sees times in Tokyo's time zone, with the distance from now."""
     lines = sheet(duetime, deployment)
     assert lines["due"] == "2026-11-21 21:05:00 JST (in 5 min)"
@@ -47,14 +47,12 @@ def test_times_are_local_and_say_how_far_away_they_are(duetime: Run, deployment:
 
 
 @pytest.mark.parametrize("due_at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
-def test_the_ends_of_the_calendar_are_shown_in_their_own_zone(
-    duetime: Run, deployment: Deployment, due_at: str
-) -> None:
+def test_instants_at_the_ends_of_the_calendar_are_printed(duetime: Run, deployment: Deployment, due_at: str) -> None:
     """An instant that the calendar cannot show in the user's time zone is still printed."""
     assert sheet(duetime, deployment, due_at=due_at)["due"].startswith(due_at[:10])
 
 
-def test_a_sheet_says_all_there_is_to_say(duetime: Run, deployment: Deployment) -> None:
+def test_the_view_of_a_task_shows_payload_and_result(duetime: Run, deployment: Deployment) -> None:
     """Payload and result are each printed on one line."""
     lines = sheet(
         duetime,
@@ -86,7 +84,7 @@ def test_a_sheet_says_all_there_is_to_say(duetime: Run, deployment: Deployment) 
     }
 
 
-def test_a_sheet_leaves_out_what_there_is_not(duetime: Run, deployment: Deployment) -> None:
+def test_the_view_of_a_new_task_has_no_empty_lines(duetime: Run, deployment: Deployment) -> None:
     """The view of a new task contains no empty lines."""
     assert set(sheet(duetime, deployment)) == {"id", "state", "type", "priority", "due", "created"}
 
@@ -101,7 +99,7 @@ def test_a_table_has_a_row_for_each_task(duetime: Run, deployment: Deployment) -
     assert second.split()[-3:] == ["3", "ms", "report"]
 
 
-def test_a_narrow_screen_cuts_names_and_nothing_else(
+def test_a_narrow_screen_shortens_only_names(
     duetime: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a screen of 80 columns, a task is one line with its complete id, state and time."""
@@ -116,20 +114,20 @@ def test_a_narrow_screen_cuts_names_and_nothing_else(
     assert "…" in shown[1]
 
 
-def test_a_table_says_when_there_are_more(duetime: Run, deployment: Deployment) -> None:
+def test_a_table_cut_by_its_limit_says_that_there_are_more_tasks(duetime: Run, deployment: Deployment) -> None:
     """A list that was cut by its limit says that there are more tasks."""
     deployment.tasks |= {str(number): TASK for number in range(3)}
     assert "2 shown, there are more" in duetime("tasks", "list", "--limit", "2").stdout
     assert "there are more" not in duetime("tasks", "list", "--limit", "3").stdout
 
 
-def test_an_empty_table_says_so(duetime: Run) -> None:
+def test_an_empty_table_is_reported_with_a_message(duetime: Run) -> None:
     """An empty list is reported in words."""
     assert duetime("tasks", "list").stdout == "no tasks\n"
 
 
 @pytest.mark.parametrize("name", ["\x1b]0;owned\x07", "\x1b[2J", "a\rb", "[red]x[/red]", "\u202e", "\ud800"])
-def test_a_name_cannot_control_the_terminal(duetime: Run, deployment: Deployment, name: str) -> None:
+def test_control_characters_in_a_task_name_are_escaped(duetime: Run, deployment: Deployment, name: str) -> None:
     """Control characters and markup in user texts are escaped."""
     shown = sheet(duetime, deployment, name=name)["name"]
     assert shown == "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
@@ -137,7 +135,7 @@ def test_a_name_cannot_control_the_terminal(duetime: Run, deployment: Deployment
 
 
 @pytest.mark.usefixtures("duetime")
-def test_a_terminal_of_another_encoding_gets_escapes(deployment: Deployment) -> None:
+def test_characters_missing_from_the_terminals_encoding_are_escaped(deployment: Deployment) -> None:
     """A character that the terminal's encoding lacks is escaped in text and unchanged in JSON."""
     deployment.tasks["x"] = {**TASK, "name": "né"}
     shown = CliRunner(charset="ascii").invoke(app, ["tasks", "get", "x"])
@@ -147,7 +145,7 @@ def test_a_terminal_of_another_encoding_gets_escapes(deployment: Deployment) -> 
     assert json.loads(document.stdout)["name"] == "né"
 
 
-def test_a_long_payload_is_cut_with_a_word(duetime: Run, deployment: Deployment) -> None:
+def test_a_long_payload_is_cut_with_a_hint_at_the_option(duetime: Run, deployment: Deployment) -> None:
     """A long payload is cut, and the view names the option that shows the complete payload."""
     deployment.tasks["x"] = {**TASK, "payload": "y" * 1_000}
     shown = duetime("tasks", "get", "x").stdout

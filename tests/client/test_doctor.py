@@ -33,7 +33,9 @@ def nothing_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
-def test_without_a_region_the_checks_of_aws_are_not_known(duetime: Callable[..., Result], tmp_path: Path) -> None:
+def test_without_a_region_the_aws_checks_are_marked_as_not_known(
+    duetime: Callable[..., Result], tmp_path: Path
+) -> None:
     """Without a Region, the doctor reports this and marks all checks that need AWS as not known, in table and file."""
     file = tmp_path / "findings.json"
     ended = duetime("doctor", "--stack", "duetime-dev", "--json", str(file))
@@ -56,13 +58,13 @@ def test_without_a_region_the_checks_of_aws_are_not_known(duetime: Callable[...,
         ("InvalidClientTokenId", "accept"),
     ],
 )
-def test_credentials_that_aws_does_not_take(code: str, seen: str) -> None:
+def test_missing_expired_and_wrong_credentials_are_reported_differently(code: str, seen: str) -> None:
     """Missing, expired and wrong credentials are reported differently."""
     ((severity, found, advice),) = checks._judge_credentials({"code": code, "error": "no"})
     assert (severity, seen in found, bool(advice)) == (checks.Severity.PROBLEM, True, True)
 
 
-def test_a_queue_near_the_most_messages_in_flight() -> None:
+def test_a_queue_near_the_limit_of_messages_in_flight_is_reported() -> None:
     """SQS stops delivery at 120,000 messages in flight; the doctor reports a problem from 100,000 on."""
     attributes = {"ApproximateNumberOfMessagesNotVisible": "100000", "RedrivePolicy": "{}"}
     read = {"attributes": {"Q": attributes}, "ages": {}, "redrives": {"Q": True}}
@@ -70,7 +72,7 @@ def test_a_queue_near_the_most_messages_in_flight() -> None:
     assert (severity, "100000" in found) == (checks.Severity.PROBLEM, True)
 
 
-def test_a_function_that_fails_is_found_with_the_command_that_reads_its_log() -> None:
+def test_a_failing_function_is_reported_with_its_log_command() -> None:
     """The log command names the function's configured log group, or Lambda's default group."""
     for logging, group in (({"LogGroup": "/its/own"}, "/its/own"), ({}, "/aws/lambda/duetime-api")):
         configuration = {"FunctionName": "duetime-api", "LoggingConfig": logging}
@@ -91,7 +93,7 @@ def test_a_function_that_fails_is_found_with_the_command_that_reads_its_log() ->
         (5, None, checks.Severity.WARNING, "aws lambda delete-function-concurrency --function-name f, or change"),
     ],
 )
-def test_a_reserved_concurrency_is_set_back(
+def test_the_suggested_command_restores_the_reserved_concurrency(
     reserved: int, wanted: int | None, severity: checks.Severity, advice: str
 ) -> None:
     """The suggested command names the function and restores the reserved concurrency of the template."""
@@ -100,7 +102,7 @@ def test_a_reserved_concurrency_is_set_back(
     assert found.startswith(advice)
 
 
-def test_no_deployment_undoes_what_was_changed_by_hand() -> None:
+def test_the_doctor_advises_to_undo_manual_changes_by_hand() -> None:
     """CloudFormation does not update an unchanged template, so the doctor advises to undo manual changes by hand."""
     tick = {"name": "T", "state": "DISABLED", "expression": "rate(1 minute)", "wanted": "rate(1 minute)"}
     ((_, _, disabled),) = checks._judge_tick([{**tick, "function": "trigger", "known": ["trigger"]}])
@@ -110,7 +112,7 @@ def test_no_deployment_undoes_what_was_changed_by_hand() -> None:
 
 
 @pytest.mark.parametrize("line", sorted(set(re.findall(r"duetime [a-z][a-z-]+ [a-z][a-z-]*(?: --[a-z-]+)*", SOURCE))))
-def test_what_it_advises_exists(line: str) -> None:
+def test_every_command_suggested_by_the_doctor_exists(line: str) -> None:
     """Each command that the doctor suggests exists and has the suggested options."""
     words = shlex.split(line)[1:]
     path = max((each for each in COMMANDS if tuple(words[: len(each)]) == each), key=len, default=None)

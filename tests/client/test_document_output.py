@@ -58,7 +58,7 @@ def tasks(duetime: Run) -> None:
         duetime("tasks", "create", "report", "--name", name, "--payload", '{"città": [1, null]}')
 
 
-def test_every_command_takes_the_same_options() -> None:
+def test_every_document_command_has_the_same_output_options() -> None:
     """All commands that print documents have the same output options; exceptions are listed here."""
     names = {"as_json", "output", "query"}
     without = {" ".join(path) for path, (command, _) in COMMANDS.items() if not names & _names(command)}
@@ -71,7 +71,7 @@ def _names(command: object) -> set[str]:
 
 
 @pytest.mark.usefixtures("tasks")
-def test_a_query_picks_a_part_of_the_document(duetime: Run) -> None:
+def test_a_query_selects_part_of_the_document(duetime: Run) -> None:
     """With a query, the selected part is printed as JSON; a missing part is null."""
     assert json.loads(duetime("tasks", "list", "--query", "[].name").stdout) == ["first", "second"]
     assert json.loads(duetime("tasks", "list", "--query", "[?name=='second'].payload | [0]").stdout) == {
@@ -81,7 +81,7 @@ def test_a_query_picks_a_part_of_the_document(duetime: Run) -> None:
 
 
 @pytest.mark.usefixtures("tasks")
-def test_a_document_is_printed_in_the_format_that_is_asked_for(duetime: Run) -> None:
+def test_a_document_is_printed_in_the_requested_format(duetime: Run) -> None:
     """JSON Lines, YAML and text contain the same values as JSON."""
     document = json.loads(duetime("tasks", "list", "--json").stdout)
     assert [json.loads(line) for line in duetime("tasks", "list", "-o", "jsonl").stdout.splitlines()] == document
@@ -98,7 +98,7 @@ def test_a_table_is_the_default(duetime: Run) -> None:
     assert "second" in duetime("tasks", "list").stdout
 
 
-def test_text_stays_on_its_line(duetime: Run, deployment: Deployment) -> None:
+def test_tabs_and_line_breaks_in_text_output_stay_in_one_cell(duetime: Run, deployment: Deployment) -> None:
     """In text output, a value with a tab or a line break stays in one cell."""
     duetime("tasks", "create", "report", "--name", "a\tb\nc")
     assert duetime("tasks", "list", "--query", "[].[name, state]", "-o", "text").stdout == "a b c\tscheduled\n"
@@ -115,7 +115,7 @@ def test_text_stays_on_its_line(duetime: Run, deployment: Deployment) -> None:
         (["-o", "jsno"], "Did you mean 'json'?"),
     ],
 )
-def test_a_wrong_output_option_is_told_and_sends_nothing(
+def test_an_invalid_output_option_is_rejected_before_anything_is_sent(
     duetime: Run, deployment: Deployment, options: list[str], told: str
 ) -> None:
     """An invalid output option is refused before anything is sent, so a command cannot fail after a change."""
@@ -124,7 +124,7 @@ def test_a_wrong_output_option_is_told_and_sends_nothing(
     assert told in result.stderr
 
 
-def test_a_query_that_does_not_fit_is_told(duetime: Run) -> None:
+def test_a_query_function_with_an_unsupported_value_is_one_message(duetime: Run) -> None:
     """If a query function does not support a value, the command prints one message without a traceback."""
     result = duetime("tasks", "create", "report", "--query", "sum(state)")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -43,7 +43,7 @@ from tests.client.deployment import NOW, Answer, Deployment, problem
         (599, ServerError),
     ],
 )
-def test_a_problem_becomes_the_error_of_its_status(
+def test_the_status_of_a_problem_selects_the_error_class(
     client: Client, deployment: Deployment, status: int, expected: type[ApiError]
 ) -> None:
     """The status decides the error's class, and the message contains the API's text and code."""
@@ -65,7 +65,7 @@ def test_an_invalid_request_names_its_fields(client: Client, deployment: Deploym
 
 
 @pytest.mark.parametrize("document", [None, [], {"errors": "none", "detail": 7}, {"errors": [1, {"field": 2}]}])
-def test_a_mangled_problem_is_still_an_error_of_its_status(
+def test_a_malformed_problem_is_still_the_error_of_its_status(
     client: Client, deployment: Deployment, document: object
 ) -> None:
     """If members of a problem have wrong types, the client reads as much of the problem as possible."""
@@ -74,7 +74,7 @@ def test_a_mangled_problem_is_still_an_error_of_its_status(
         client.tasks.get("x")
 
 
-def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: Deployment) -> None:
+def test_a_rejection_by_api_gateway_keeps_its_message(client: Client, deployment: Deployment) -> None:
     """A refusal by API Gateway raises an error with the gateway's message."""
     deployment.scripted.append(Answer(403, {"message": "Missing Authentication Token"}))
     with pytest.raises(Forbidden, match="Missing Authentication Token"):
@@ -91,16 +91,14 @@ def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: 
         Answer(200, text=b"[" * 100_000),
     ],
 )
-def test_another_servers_answer_is_never_taken_for_a_missing_task(
-    client: Client, deployment: Deployment, answer: Answer
-) -> None:
+def test_a_404_of_another_server_is_not_a_missing_task(client: Client, deployment: Deployment, answer: Answer) -> None:
     """A wrong address raises a different error than a wrong id."""
     deployment.scripted.append(answer)
     with pytest.raises(UnexpectedResponse, match="/stage/v1/tasks/x"):
         client.tasks.get("x")
 
 
-def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
+def test_a_404_for_an_unknown_path_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
     """If the path is unknown, the API's 404 raises an error about the address and not about a task."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing at this path"))
     with pytest.raises(UnexpectedResponse, match="nothing at this path"):
@@ -108,20 +106,22 @@ def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client,
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://127.0.0.1", "http://", "http://h:x", "http://h/?a=b"])
-def test_an_address_that_http_cannot_use_is_refused_at_once(url: str) -> None:
+def test_an_invalid_address_is_rejected_when_the_client_is_created(url: str) -> None:
     """An invalid address is refused when the client is created."""
     with pytest.raises(AddressInvalid):
         Client(url)
 
 
-def test_an_address_without_its_scheme_is_told_so() -> None:
+def test_the_error_for_an_address_without_scheme_shows_the_correct_form() -> None:
     """For an address without a scheme, the most frequent mistake, the error shows the correct form."""
     with pytest.raises(AddressInvalid, match="it must begin with https://"):
         Client("tasks.example.org")
 
 
 @pytest.mark.parametrize("status", [404, 405])
-def test_an_address_without_the_path_of_the_api_is_told_so(client: Client, deployment: Deployment, status: int) -> None:
+def test_the_error_at_the_root_address_asks_for_the_complete_url(
+    client: Client, deployment: Deployment, status: int
+) -> None:
     """If another server at the local stack's root address rejects a request, the error asks for the complete URL."""
     deployment.scripted.append(Answer(status, {}))
     with pytest.raises(UnexpectedResponse, match="give its complete URL, with the path"):
@@ -129,14 +129,16 @@ def test_an_address_without_the_path_of_the_api_is_told_so(client: Client, deplo
 
 
 @pytest.mark.parametrize("token", ["", " "])
-def test_an_empty_token_is_refused(token: str) -> None:
+def test_an_empty_token_is_rejected(token: str) -> None:
     """An empty token, for example from an unset variable, is refused before any request."""
     with pytest.raises(CredentialsMissing, match="empty"):
         BearerToken(token)
 
 
 @pytest.mark.parametrize("key", ["ключ", "two\r\nlines"])
-def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: Deployment, key: str) -> None:
+def test_an_idempotency_key_that_a_header_cannot_carry_is_rejected(
+    client: Client, deployment: Deployment, key: str
+) -> None:
     """An idempotency key that a header cannot carry unchanged is refused, and nothing is sent."""
     with pytest.raises(HeaderInvalid):
         client.tasks.create("report", idempotency_key=key)
@@ -158,6 +160,6 @@ def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: D
         (None, None),
     ],
 )
-def test_retry_after_is_read_in_both_its_forms(header: str | None, seconds: float | None) -> None:
+def test_retry_after_is_read_as_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
     """`Retry-After` is read as seconds or an HTTP date; any other value is ignored."""
     assert seconds_of(header, NOW) == seconds

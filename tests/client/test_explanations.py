@@ -74,7 +74,7 @@ def test_a_schedule_is_explained_at_a_time(client: Client, deployment: Deploymen
     assert (found.outcome, found.task_id) == ("no_runs_left", "01M7")
 
 
-def test_what_is_no_explanation_is_an_unexpected_answer(client: Client, deployment: Deployment) -> None:
+def test_an_invalid_explanation_raises_unexpected_response(client: Client, deployment: Deployment) -> None:
     """A response that is not an explanation raises `UnexpectedResponse`."""
     deployment.scripted += [Answer(200, {"gates": 1}), problem(404, "task_not_found", "there is no such task")]
     with pytest.raises(UnexpectedResponse):
@@ -83,7 +83,7 @@ def test_what_is_no_explanation_is_an_unexpected_answer(client: Client, deployme
         client.tasks.explain("a")
 
 
-def test_the_command_answers_in_words_then_in_a_table(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_prints_the_current_wait_then_a_table_of_gates(duetime: Run, deployment: Deployment) -> None:
     """The current wait is printed first, then a row for each gate and the total; `--json` prints the response."""
     deployment.scripted += [Answer(200, TASK)] * 2
     shown = duetime("why", "01M7")
@@ -97,7 +97,7 @@ def test_the_command_answers_in_words_then_in_a_table(duetime: Run, deployment: 
     assert json.loads(duetime("why", "01M7", "--json").output) == TASK
 
 
-def test_the_command_names_the_steps_that_are_done(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_prints_the_completed_steps(duetime: Run, deployment: Deployment) -> None:
     """The names of completed steps are printed; for a task without steps, the line is left out."""
     deployment.scripted += [Answer(200, {**TASK, "steps": ["charge", "ship"]}), Answer(200, TASK)]
     sentence = "Completed steps: charge, ship. The next attempt does not repeat them."

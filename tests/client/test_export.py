@@ -80,13 +80,13 @@ def test_an_interrupted_export_continues_after_its_last_page(
     assert broken.read_bytes() == text
 
 
-def test_a_cursor_of_something_else_is_refused(client: Client) -> None:
+def test_a_cursor_that_is_not_from_an_export_is_rejected(client: Client) -> None:
     """A cursor that is not from an export is refused, and nothing is sent."""
     with pytest.raises(InvalidCursor):
         list(client.exports.read({"part": "pages", "next_token": "", "lines": 0}))
 
 
-def test_the_api_itself_is_exported(
+def test_every_kind_of_object_is_exported_as_the_api_returns_it(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every kind of object is exported as its own operation returns it."""

@@ -35,7 +35,7 @@ def bodies(deployment: Deployment, path: str) -> list[Any]:
     return [request.document for request in deployment.received if request.path == f"/stage/v1/tasks/{path}"]
 
 
-def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
+def test_a_bulk_cancel_continues_until_the_last_page(client: Client, deployment: Deployment) -> None:
     """Each request has the filter and the previous response's token; times are sent with offsets."""
     deployment.scripted += [piece(100, "one"), piece(40, "two"), piece(0)]
     due = datetime(2026, 12, 1, tzinfo=UTC)
@@ -45,7 +45,7 @@ def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> 
     assert [each.affected for each in pieces] == [100, 40, 0]
 
 
-def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployment) -> None:
+def test_a_bulk_update_is_retried_and_can_be_resumed_with_a_token(client: Client, deployment: Deployment) -> None:
     """After a lost response, a part is requested again, because repeating it is harmless; a token resumes an update."""
     deployment.scripted += [Answer(None), piece(3)]
     (last,) = client.tasks.update_by_filter({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page token
@@ -61,7 +61,7 @@ def operation(changed: int, state: str = "running", status: int = 200, **refused
     return Answer(status, {**told, "examined": 10, "matched": matched, "affected": changed, "refused": refused})
 
 
-def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deployment, waits: list[float]) -> None:
+def test_a_bulk_operation_is_followed_until_it_ends(client: Client, deployment: Deployment, waits: list[float]) -> None:
     """Each result reports the progress since the previous one; the key makes repeated requests start one operation."""
     deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", state_conflict=1)]
     pieces = list(client.tasks.cancel_by_filter({"type": "report"}))
@@ -76,7 +76,7 @@ def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deploym
     assert len(waits) == 1
 
 
-def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_shows_and_cancels_bulk_operations(duetime: Run, deployment: Deployment) -> None:
     """Bulk operations can be listed, shown, watched and cancelled; a cancelled operation sets the exit code."""
     listed = Answer(200, {"operations": [operation(7).document]})
     deployment.scripted += [listed, operation(7, state_conflict=2)]
@@ -96,7 +96,7 @@ def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deploy
     assert deployment.received[-2].path == "/stage/v1/bulk-operations/01OP/cancel"
 
 
-def test_a_command_whose_operation_is_cancelled_says_so(duetime: Run, deployment: Deployment) -> None:
+def test_a_command_exits_with_code_1_if_its_operation_is_cancelled(duetime: Run, deployment: Deployment) -> None:
     """The command prints the operation's id as soon as it is known, and exits with code 1 after a cancellation."""
     deployment.scripted += [operation(1, status=202), operation(2, "cancelled")]
     result = duetime("tasks", "cancel", *WANTED, "--yes")
@@ -105,7 +105,7 @@ def test_a_command_whose_operation_is_cancelled_says_so(duetime: Run, deployment
     assert "2 cancelled" in result.stdout
 
 
-def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Deployment) -> None:
+def test_an_iterator_that_is_not_consumed_sends_nothing(client: Client, deployment: Deployment) -> None:
     """An iterator that is not consumed sends nothing, and a rejection raises an ordinary error."""
     pieces = client.tasks.cancel_by_filter({})
     assert not deployment.received
@@ -114,7 +114,7 @@ def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Depl
         next(pieces)
 
 
-def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
+def test_a_bulk_action_requires_confirmation(duetime: Run, deployment: Deployment) -> None:
     """The command counts the matching tasks, shows some of them, and does nothing without confirmation."""
     duetime("tasks", "create", "report", "--in", "1h")
     page = Answer(200, {"tasks": list(deployment.tasks.values()), "next_token": None})
@@ -128,7 +128,7 @@ def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
     assert "12 cancelled, 100 scanned" in result.stdout
 
 
-def test_the_command_does_what_it_has_shown(duetime: Run, deployment: Deployment) -> None:
+def test_the_action_applies_to_the_tasks_of_the_dry_run(duetime: Run, deployment: Deployment) -> None:
     """All pages of the dry run count the tasks as of the first page, and the action is sent with that page's token."""
     deployment.scripted += [
         piece(0, "more", 100, "until-then"),
@@ -142,7 +142,7 @@ def test_the_command_does_what_it_has_shown(duetime: Run, deployment: Deployment
     assert sent == [(True, None), (True, "until-then"), (None, "until-then")]
 
 
-def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> None:
+def test_the_yes_option_skips_the_confirmation(duetime: Run, deployment: Deployment) -> None:
     """With `--yes` no count precedes the action; `--json` sums all parts; rejections set the exit code."""
     deployment.scripted += [piece(100, "more"), piece(7, state_conflict=2)]
     result = duetime("tasks", "cancel", *WANTED, "--of-tag", "team=dba", "--yes", "--json", "--per-second", "50")
@@ -161,7 +161,7 @@ def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> N
     assert result.exit_code == 1
 
 
-def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
+def test_a_dry_run_changes_nothing(duetime: Run, deployment: Deployment) -> None:
     """A dry run counts all matching tasks, shows them, and changes nothing."""
     deployment.scripted += [piece(0, "more", matched=9), piece(0, matched=3), Answer(200, {"tasks": []})]
     result = duetime("tasks", "update", "--all", "--dry-run", "--priority", "low")
@@ -169,7 +169,7 @@ def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
     assert (result.exit_code, "12 matched, 200 scanned" in result.stdout) == (0, True)
 
 
-def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deployment) -> None:
+def test_options_for_new_values_and_for_selection_are_separate(duetime: Run, deployment: Deployment) -> None:
     """`--name` and `--tag` set new values; `--of-name` and `--of-tag` select tasks."""
     deployment.scripted.append(piece(1))
     duetime(
@@ -201,7 +201,7 @@ def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deplo
         ("dead-letters delete", "delete"),
     ],
 )
-def test_a_part_of_a_text_selects_tasks(duetime: Run, deployment: Deployment, words: str, path: str) -> None:
+def test_actions_by_filter_accept_text_conditions(duetime: Run, deployment: Deployment, words: str, path: str) -> None:
     """Each action by a filter accepts the same text conditions as a list."""
     deployment.scripted.append(piece(1))
     result = duetime(*words.split(), "--name-contains", "close", "--error-contains", "timed out", "--yes")
@@ -225,7 +225,7 @@ def test_a_part_of_a_text_selects_tasks(duetime: Run, deployment: Deployment, wo
         (("update", "--name", "x"), "give an ID"),
     ],
 )
-def test_an_unclear_command_line_is_refused(
+def test_the_error_for_an_incomplete_command_line_names_the_missing_option(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str
 ) -> None:
     """An incomplete command line sends nothing, and the error names the missing option."""

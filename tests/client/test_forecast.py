@@ -35,7 +35,7 @@ FORECAST: dict[str, Any] = {
 ROWS = ("4  hourly 1, daily 1, others 2", "1  hourly 1")
 
 
-def test_periods_with_runs_are_listed_and_where_schedules_begin_together(duetime: Run, deployment: Deployment) -> None:
+def test_a_forecast_lists_periods_with_runs_in_local_time(duetime: Run, deployment: Deployment) -> None:
     """Periods are printed in local time, with the runs of unlisted schedules; `--json` prints the response."""
     deployment.scripted += [Answer(200, FORECAST)] * 2
     lines = duetime("schedules", "forecast").stdout.splitlines()
@@ -55,13 +55,13 @@ def test_the_length_of_a_forecast_is_sent(duetime: Run, deployment: Deployment) 
     assert deployment.received[-1].query == {"hours": ["168"]}
 
 
-def test_a_forecast_of_a_part_says_so(duetime: Run, deployment: Deployment) -> None:
+def test_a_partial_forecast_is_reported_as_incomplete(duetime: Run, deployment: Deployment) -> None:
     """The command says that a partial forecast is incomplete."""
     deployment.scripted.append(Answer(200, {**FORECAST, "is_complete": False}))
     assert "only the first by name are included" in duetime("schedules", "forecast").stdout
 
 
-def test_without_a_plan_nothing_is_listed(duetime: Run, deployment: Deployment) -> None:
+def test_without_planned_runs_no_table_is_printed(duetime: Run, deployment: Deployment) -> None:
     """Without any planned runs, no empty table is printed."""
     deployment.scripted.append(Answer(200, {**FORECAST, "periods": [], "collisions": []}))
     assert duetime("schedules", "forecast").stdout == "0 runs planned\n"

@@ -36,7 +36,7 @@ def test_a_group_is_shown_with_its_members_by_state(deployment: Deployment, duet
     assert "members" not in listed
 
 
-def test_a_group_is_closed_with_a_task_or_a_call(deployment: Deployment, duetime: Run) -> None:
+def test_a_group_is_closed_with_a_task_or_a_callback(deployment: Deployment, duetime: Run) -> None:
     """`--run` and `--callback-url` exclude each other; without either, nothing runs after the group."""
     deployment.scripted += [Answer(200, GROUP)] * 3
     duetime("groups", "close", "a", "--run", "report", "--payload", '{"n": 1}', "--rule", "all_success")
@@ -52,7 +52,7 @@ def test_a_group_is_closed_with_a_task_or_a_call(deployment: Deployment, duetime
     assert len(deployment.received) == 3
 
 
-def test_members_are_cancelled_and_retried(deployment: Deployment, duetime: Run) -> None:
+def test_members_of_a_group_are_cancelled_and_retried(deployment: Deployment, duetime: Run) -> None:
     """The commands print how many members they cancelled or retried."""
     deployment.scripted += [Answer(200, RESULT)] * 2
     assert duetime("groups", "cancel", "a", "--force").stdout == "1 cancelled, 3 scanned\n"
@@ -63,7 +63,7 @@ def test_members_are_cancelled_and_retried(deployment: Deployment, duetime: Run)
     ]
 
 
-def test_a_task_joins_and_is_listed(deployment: Deployment, duetime: Run) -> None:
+def test_a_task_is_added_to_a_group_and_listed(deployment: Deployment, duetime: Run) -> None:
     """The option for the group has the field's name."""
     duetime("tasks", "create", "import", "--group", "import-17")
     duetime("tasks", "list", "--group", "import-17")

@@ -32,7 +32,7 @@ def test_importing_the_clients_imports_no_library(names: str) -> None:
     assert own <= 11
 
 
-def test_a_client_imports_the_resources_that_are_used() -> None:
+def test_a_client_imports_resources_only_when_they_are_used() -> None:
     """The models of schedules and topologies are imported only when they are used."""
     _, own = _imported("from duetime_client import Client; Client('http://localhost').tasks")
     assert own <= 34
@@ -40,7 +40,7 @@ def test_a_client_imports_the_resources_that_are_used() -> None:
     assert "pydantic" not in libraries
 
 
-def test_no_module_of_the_client_imports_itself_by_way_of_others() -> None:
+def test_the_client_has_no_import_cycles() -> None:
     """The client has no import cycles, neither at run time nor for the type checker."""
     graph = grimp.build_graph("duetime_client", cache_dir=None)
     cycles = [

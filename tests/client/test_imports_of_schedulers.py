@@ -84,7 +84,7 @@ def test_the_api_accepts_every_imported_schedule(program: str, imported: Callabl
     assert all(each["text"] for each in findings)
 
 
-def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> None:
+def test_celery_beat_entries_become_schedules(imported: Callable[..., Imported]) -> None:
     """Arguments get the names of the task's parameters; retries, limits and rate are those of the task's decorator."""
     schedules, findings, exit_code = imported("celery", *paths("celery")[:2])
     assert schedules["nightly-report"] == {
@@ -113,7 +113,7 @@ def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> Non
     assert exit_code == 1
 
 
-def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., Imported]) -> None:
+def test_celery_settings_are_found_in_every_supported_form(imported: Callable[..., Imported]) -> None:
     """Settings in mappings, classes, updates and conditions are read; settings in loops or functions are reported."""
     schedules, findings, _ = imported("celery", str(FILES / "celery_styles.py"))
     assert {name: fields["task"]["type"] for name, fields in schedules.items()} == {
@@ -133,7 +133,7 @@ def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., 
     assert "hunter2" not in str(findings)
 
 
-def test_settings_of_celery_are_reported_without_their_secrets(imported: Callable[..., Imported]) -> None:
+def test_celery_settings_are_reported_without_secrets(imported: Callable[..., Imported]) -> None:
     """Each setting is reported with its counterpart; the broker's address, which contains a password, is not shown."""
     _, findings, _ = imported("celery", *paths("celery")[:2])
     conf = texts(findings, "conf")
@@ -142,7 +142,7 @@ def test_settings_of_celery_are_reported_without_their_secrets(imported: Callabl
     assert conf["broker_url"].startswith("broker_url is set")
 
 
-def test_a_retry_policy_of_celery_keeps_its_defaults(imported: Callable[..., Imported], tmp_path: Path) -> None:
+def test_a_celery_retry_policy_keeps_its_defaults(imported: Callable[..., Imported], tmp_path: Path) -> None:
     """With `autoretry_for` alone, Celery retries three times with a constant wait of 180 s."""
     file = tmp_path / "tasks.py"
     file.write_text(
@@ -161,7 +161,7 @@ def test_a_retry_policy_of_celery_keeps_its_defaults(imported: Callable[..., Imp
     }
 
 
-def test_schedules_of_eventbridge_keep_expression_target_and_input(imported: Callable[..., Imported]) -> None:
+def test_eventbridge_schedules_keep_expression_target_and_input(imported: Callable[..., Imported]) -> None:
     """Templates are included; an ARN that only CloudFormation knows becomes a placeholder and is reported."""
     schedules, findings, _ = imported("eventbridge-scheduler", *paths("eventbridge-scheduler"))
     assert schedules["nightly"] == {
@@ -189,7 +189,9 @@ def test_schedules_of_eventbridge_keep_expression_target_and_input(imported: Cal
     assert omitted == {"Off", "Uploaded", "Function.Nightly", "remind"}
 
 
-def test_an_account_is_imported(imported: Callable[..., Imported], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schedules_and_rules_of_an_aws_account_are_imported(
+    imported: Callable[..., Imported], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`--from-account` reads the schedules of all groups, and the rules that have a schedule, with their targets."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     arn = "arn:aws:sqs:eu-west-1:123456789012:reminders"
@@ -247,7 +249,7 @@ def graph_of(schedule: dict[str, Any]) -> dict[str, list[str]] | None:
     return {key: node.get("depends_on", []) for key, node in payload["nodes"].items()}
 
 
-def test_styles_of_graphs_are_read_or_reported(imported: Callable[..., Imported]) -> None:
+def test_unsupported_airflow_styles_become_a_placeholder_and_a_finding(imported: Callable[..., Imported]) -> None:
     """Tasks that only running code creates become a placeholder and a finding, never an incomplete graph."""
     schedules, findings, _ = imported("airflow", str(FILES / "airflow_styles.py"))
     assert {name: graph_of(fields) for name, fields in schedules.items()} == {
@@ -284,14 +286,14 @@ def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None
     assert lines["spec.successfulJobsHistoryLimit"] == 15
 
 
-def test_suspended_entries_are_imported_if_asked_for(imported: Callable[..., Imported]) -> None:
+def test_suspended_entries_are_imported_only_with_an_option(imported: Callable[..., Imported]) -> None:
     """`--with-suspended` imports suspended entries and reports how to pause them, because manifests cannot do that."""
     schedules, findings, _ = imported("kubernetes-cronjobs", str(FILES / "cronjobs.yaml"), "--with-suspended")
     assert schedules["paused"]["cron"] == "@hourly"
     assert "duetime schedules pause paused" in texts(findings, "paused")["spec.suspend"]
 
 
-def test_each_expression_of_a_workflow_is_a_schedule(imported: Callable[..., Imported]) -> None:
+def test_each_cron_expression_of_a_workflow_becomes_a_schedule(imported: Callable[..., Imported]) -> None:
     """Each cron expression becomes a schedule and `concurrency` becomes `overlap`; other settings are reported."""
     schedules, findings, exit_code = imported("github-actions", *paths("github-actions"))
     assert (exit_code, sorted(schedules)) == (0, ["nightly", "nightly-2", "stale"])
@@ -300,7 +302,7 @@ def test_each_expression_of_a_workflow_is_a_schedule(imported: Callable[..., Imp
     assert {"on.push", "on.workflow_dispatch", "jobs", "permissions", "concurrency"} <= set(texts(findings, "nightly"))
 
 
-def test_triggers_of_quartz_are_imported(imported: Callable[..., Imported]) -> None:
+def test_quartz_triggers_are_imported(imported: Callable[..., Imported]) -> None:
     """Cron with seconds and years, simple and calendar triggers are imported, with the maps of job and trigger."""
     schedules, findings, _ = imported("quartz", *paths("quartz"), "--timezone", "Europe/Paris")
     nightly = schedules["nightly"]
@@ -336,7 +338,7 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]: 
         ("github-actions", "nightly.yml"),
     ],
 )
-def test_a_field_that_nobody_knows_is_never_dropped_silently(
+def test_an_unknown_field_is_never_dropped_silently(
     program: str, name: str, imported: Callable[..., Imported], tmp_path: Path
 ) -> None:
     """An unknown field, wherever it is, appears in the manifest or in the report."""
@@ -394,7 +396,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("program", ALL)
 @pytest.mark.parametrize("name", sorted(HOSTILE))
-def test_a_hostile_file_is_reported(name: str, program: str, imported: Callable[..., Imported], tmp_path: Path) -> None:
+def test_a_hostile_file_is_reported_and_not_executed(
+    name: str, program: str, imported: Callable[..., Imported], tmp_path: Path
+) -> None:
     """A hostile file or entry is reported; nothing in it is executed or expanded, and the import does not crash."""
     file = tmp_path / "file"
     file.write_bytes(HOSTILE[name])
@@ -403,7 +407,9 @@ def test_a_hostile_file_is_reported(name: str, program: str, imported: Callable[
     assert findings or (program == "crontab" and exit_code == 0)
 
 
-def test_a_file_that_is_not_there_is_reported(imported: Callable[..., Imported], tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_and_other_files_are_imported(
+    imported: Callable[..., Imported], tmp_path: Path
+) -> None:
     """A missing file is reported, and the other files are still imported."""
     missing = str(tmp_path / "none")
     schedules, findings, exit_code = imported("github-actions", missing, str(FILES / "stale.yaml"))
@@ -412,7 +418,7 @@ def test_a_file_that_is_not_there_is_reported(imported: Callable[..., Imported],
     assert finding["text"].startswith("cannot be read")
 
 
-def test_no_value_of_a_file_is_run(imported: Callable[..., Imported], tmp_path: Path) -> None:
+def test_an_imported_python_file_is_not_executed(imported: Callable[..., Imported], tmp_path: Path) -> None:
     """A Python file is parsed as text: importing the file would leave a trace."""
     trace = tmp_path / "trace"
     file = tmp_path / "app.py"
@@ -421,7 +427,9 @@ def test_no_value_of_a_file_is_run(imported: Callable[..., Imported], tmp_path: 
     assert not trace.exists()
 
 
-def test_an_import_is_applied_with_its_report(duetime: Run, deployment: ScheduledDeployment, tmp_path: Path) -> None:
+def test_an_import_is_applied_and_its_report_is_written(
+    duetime: Run, deployment: ScheduledDeployment, tmp_path: Path
+) -> None:
     """`--apply` does the same as `schedules apply` with the printed file; only a report named .json is JSON."""
     report = tmp_path / "report.txt"
     file = str(FILES / "stale.yaml")
@@ -438,7 +446,7 @@ def test_files_and_account_exclude_each_other(duetime: Run) -> None:
     assert duetime("import", "eventbridge-scheduler", "x.json", "--from-account").exit_code == 2
 
 
-def test_every_option_of_celery_has_a_counterpart_or_none() -> None:
+def test_every_celery_option_is_in_the_tables() -> None:
     """The tables of options have no empty cells and cover the options of `beat_schedule`."""
     for table in (TASK_OPTIONS, CALL_OPTIONS, ENTRY_KEYS, SETTINGS):
         assert all(text.strip() for text in table.values())

@@ -51,7 +51,7 @@ def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment)
     assert (body["name"], body["owner"], body["expires_at"][:10]) == ("billing api", "billing", "2027-02-19")
 
 
-def test_a_creation_is_not_repeated(client: Client, deployment: Deployment) -> None:
+def test_creating_a_key_is_not_retried(client: Client, deployment: Deployment) -> None:
     """Creating a key is not retried, because the first key could be lost; fields that are not given are not sent."""
     deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
     assert client.api_keys.create("n", ["reader"]).key == TEXT
@@ -79,7 +79,7 @@ def test_a_key_is_revoked_by_its_id(duetime: Run, deployment: Deployment) -> Non
     assert (deployment.received[0].method, deployment.received[0].path) == ("DELETE", f"/stage/v1/keys/{KEY['id']}")
 
 
-def test_a_role_or_a_duration_that_is_none_is_a_usage_error(duetime: Run, deployment: Deployment) -> None:
+def test_an_unknown_role_or_invalid_duration_is_a_usage_error(duetime: Run, deployment: Deployment) -> None:
     """An unknown role or an invalid duration is a usage error, and nothing is sent."""
     for arguments in (["--role", "root"], ["--role", "reader", "--expires", "soon"], []):
         assert duetime("keys", "create", "n", *arguments).exit_code == 2

@@ -53,7 +53,7 @@ def test_a_link_is_created_and_printed_once(duetime: Run, deployment: Deployment
     assert "Idempotency-Key" not in sent.headers
 
 
-def test_links_are_listed(duetime: Run, deployment: Deployment) -> None:
+def test_links_are_listed_as_a_table_or_json(duetime: Run, deployment: Deployment) -> None:
     """Links are listed as a table or as one JSON array; a link that has ended shows the reason."""
     used = {**LINK, "ended": "it has been used", "used_at": "2026-11-21T11:30:00Z", "used_for": "approve"}
     found = [LINK, used, {**LINK, "ended": "it has expired"}]
@@ -70,7 +70,7 @@ def test_a_link_is_deleted_by_its_id(duetime: Run, deployment: Deployment) -> No
     assert deployment.received[0].path == f"/stage/v1/tasks/{ID}/links/{LINK['id']}"
 
 
-def test_a_holder_uses_a_link_by_its_token(client: Client, deployment: Deployment) -> None:
+def test_a_link_is_used_by_its_token(client: Client, deployment: Deployment) -> None:
     """A link can be used with an action, a payload and a reason, or without any of them."""
     task = {"name": None, "type": "pay", "state": "succeeded", "due_at": "2026-11-21T11:00:00Z", "finished_at": None}
     opened = {**LINK, "is_awaited": False, "task": {**task, "percent": None}, "used_for": "approve"}

@@ -79,7 +79,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("words", LISTS)
-def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
+def test_a_completely_read_empty_list_reports_that_there_are_no_entries(
     duetime: Run, deployment: LongList, words: tuple[str, ...]
 ) -> None:
     """The command says that there are no entries only after it has read the complete list."""
@@ -89,7 +89,7 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
 
 
 @pytest.mark.parametrize("words", LISTS)
-def test_a_list_that_was_stopped_does_not_say_that_there_is_none(
+def test_an_interrupted_list_reports_that_there_may_be_more(
     duetime: Run, deployment: LongList, words: tuple[str, ...]
 ) -> None:
     """After Ctrl-C the command prints how far it has read and that there may be more, and exits with code 130."""
@@ -100,7 +100,7 @@ def test_a_list_that_was_stopped_does_not_say_that_there_is_none(
     assert f"none found so far: stopped after 2,000 {what}, up to 03 Dec 11:00; there may be more" in result.stderr
 
 
-def test_what_was_found_before_is_shown(duetime: Run, deployment: LongList) -> None:
+def test_an_interrupted_table_shows_the_entries_found_so_far(duetime: Run, deployment: LongList) -> None:
     """After Ctrl-C the table contains the entries found so far, and the error stream says that it is incomplete."""
     deployment.interrupted_at, deployment.early = 3, [TASK]
     result = duetime("tasks", "list", "--state", "running")
@@ -109,14 +109,14 @@ def test_what_was_found_before_is_shown(duetime: Run, deployment: LongList) -> N
     assert "stopped after 2,000 tasks" in result.stderr
 
 
-def test_a_program_gets_no_part_of_an_array(duetime: Run, deployment: LongList) -> None:
+def test_an_interrupted_json_list_prints_nothing(duetime: Run, deployment: LongList) -> None:
     """With `--json`, Ctrl-C ends the command without output: a partial list could be taken for a complete one."""
     deployment.interrupted_at, deployment.early = 3, [TASK]
     result = duetime("tasks", "list", "--json")
     assert (result.exit_code, result.stdout) == (130, "")
 
 
-def test_costs_of_a_part_are_said_to_be_that(duetime: Run, deployment: LongList) -> None:
+def test_an_interrupted_sum_of_costs_is_marked_as_incomplete(duetime: Run, deployment: LongList) -> None:
     """After Ctrl-C, the sum of the costs so far is marked as incomplete."""
     deployment.interrupted_at, deployment.early = 3, [{**TASK, "cost_dollars": 0.5}]
     result = duetime("cost", "sum", "--by", "type")
@@ -124,7 +124,7 @@ def test_costs_of_a_part_are_said_to_be_that(duetime: Run, deployment: LongList)
     assert "0.500000" in result.stdout
 
 
-def test_a_client_is_told_of_each_page(deployment: LongList) -> None:
+def test_a_listener_is_called_for_each_page(deployment: LongList) -> None:
     """A listener is called for each page, even if it is empty, with the examined tasks and the due time reached."""
     deployment.hits = [TASK]
     heard: list[PageRead] = []
@@ -139,9 +139,7 @@ def test_a_client_is_told_of_each_page(deployment: LongList) -> None:
 
 
 @pytest.mark.slow
-def test_a_task_is_found_behind_more_tasks_than_a_page_covers(
-    duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_on_the_last_page_is_found(duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the real API, a task on the last page is found, and a missing task is reported as missing."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     with Client(server.url) as client:

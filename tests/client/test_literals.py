@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("name", open_literals.__all__)
-def test_the_values_are_those_of_the_apis_document(name: str) -> None:
+def test_literals_have_the_values_of_their_api_schemas(name: str) -> None:
     """Each literal is named like its schema and has the same values as in the API."""
     assert list(get_args(getattr(literals, name))) == document()["components"]["schemas"][name]["enum"]
 
 
-def test_a_value_of_a_newer_api_is_read(client: Client, deployment: Deployment) -> None:
+def test_an_unknown_string_value_is_read_as_text(client: Client, deployment: Deployment) -> None:
     """An unknown string is read as text, but a value of another type is refused."""
     task = client.tasks.create("report")
     deployment.tasks[task.id] |= {"state": "dreaming", "priority": "highest"}

@@ -38,7 +38,7 @@ def url() -> Iterator[str]:
         thread.join()
 
 
-def test_messages_are_json(url: str) -> None:
+def test_live_messages_are_json_objects(url: str) -> None:
     """Messages are received; silence returns `None`, and a message that is not an object is ignored."""
     with WebSocketConnection(f"{url}/live?ticket=t") as connection:
         connection.send({"do": "ping", "ref": "é"})
@@ -51,7 +51,7 @@ def test_messages_are_json(url: str) -> None:
             connection.receive(10)
 
 
-def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_updates_of_the_local_stack_do_not_use_the_proxy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy cannot reach this machine's loopback interface, so watching the local stack does not use the proxy."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
@@ -61,7 +61,7 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(url: str, monk
         assert connection.receive(10) == {"do": "ping"}
 
 
-def test_the_end_of_a_connection_is_an_error_of_this_package(url: str) -> None:
+def test_a_closed_connection_raises_an_error_of_this_package(url: str) -> None:
     """Errors of the library, and the ticket in the address, are not exposed to callers."""
     connection = WebSocketConnection(f"{url}/live?ticket=secret")
     connection.send({"do": "bye"})
@@ -73,7 +73,7 @@ def test_the_end_of_a_connection_is_an_error_of_this_package(url: str) -> None:
     connection.close()
 
 
-def test_an_address_where_nobody_is_is_unreachable() -> None:
+def test_a_refused_connection_raises_an_error_of_this_package() -> None:
     """A refused connection raises an error of this package."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1/live"):
         WebSocketConnection("ws://127.0.0.1:1/live?ticket=t")

@@ -153,7 +153,7 @@ class Connection:
         self.remote.closed += 1
 
 
-def test_changes_come_as_they_are_sent_and_end_with_the_task() -> None:
+def test_changes_of_a_task_are_streamed_until_the_task_ends() -> None:
     """The current task comes first, repeated and older messages are ignored, and the stream ends when the task ends."""
     remote = Remote(deque([[changed("A", 3), changed("A", 3), changed("A", 2), changed("A", 5), ENDED]]))
     remote.records["A"] = (1, item("A", 1))
@@ -184,7 +184,7 @@ def test_texts_in_messages_are_decrypted() -> None:
     assert (first.version, second.item["error"]["message"]) == (1, "4111")
 
 
-def test_a_list_tells_of_what_changes_from_now_on() -> None:
+def test_watching_a_list_reports_only_later_changes() -> None:
     """Tasks that are listed at first are not reported as changes; a task that leaves the filter is reported."""
     remote = Remote(deque([[changed("A", 1), changed("A", 2), changed("B", 1), changed("B", 2, left=True)]]))
     remote.records["A"] = (1, item("A", 1))
@@ -198,7 +198,7 @@ def test_a_list_tells_of_what_changes_from_now_on() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ABC"), st.integers(1, 30)), max_size=40), st.randoms(use_true_random=False))
-def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
+def test_lost_and_reordered_messages_are_corrected_by_the_next_rest_read(
     writes: list[tuple[str, int]], chance: random.Random
 ) -> None:
     """Lost, repeated and reordered messages and lost connections are corrected by the next REST read."""
@@ -224,7 +224,7 @@ def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
     assert view == {id_: version for id_, (version, _) in remote.records.items()}
 
 
-def test_a_lost_message_goes_unnoticed_for_half_a_minute_at_most() -> None:
+def test_a_lost_message_is_corrected_within_half_a_minute() -> None:
     """A watched task is also read periodically, so a lost message is corrected within half a minute."""
     remote = Remote(deque([[{"wait": 200.0}]]))
     remote.records["A"] = (1, item("A", 1))
@@ -237,7 +237,7 @@ def test_a_lost_message_goes_unnoticed_for_half_a_minute_at_most() -> None:
     assert remote.now - START <= timedelta(seconds=40)
 
 
-def test_lost_connections_are_opened_again_more_and_more_slowly() -> None:
+def test_pauses_before_reconnections_grow_to_thirty_seconds() -> None:
     """Pauses before a reconnection grow from one second to thirty, with a REST read each time."""
     remote = Remote()
     remote.records["A"] = (1, item("A", 1))
@@ -248,7 +248,7 @@ def test_lost_connections_are_opened_again_more_and_more_slowly() -> None:
     assert remote.slept == [1, 2, 4, 8, 16, 30, 30]
 
 
-def test_without_the_package_the_api_is_polled() -> None:
+def test_without_the_websockets_package_the_api_is_polled() -> None:
     """Without the `websockets` package, the same changes arrive later, by polling."""
     remote = Remote(fails=WebSocketMissing)
     remote.records["A"] = (1, item("A", 1))
@@ -258,7 +258,7 @@ def test_without_the_package_the_api_is_polled() -> None:
     assert [change.version for change in changes] == [9]
 
 
-def test_a_silent_connection_is_kept_open_and_renewed_in_time() -> None:
+def test_an_idle_connection_is_pinged_and_renewed_before_its_limit() -> None:
     """The client sends a ping every five minutes, and reconnects without a pause after an hour and 55 minutes."""
     remote = Remote(deque([[{"wait": 7_200.0}], [changed("A", 1)]]))
     changes = remote.changes(remote.watch())
@@ -269,7 +269,7 @@ def test_a_silent_connection_is_kept_open_and_renewed_in_time() -> None:
     assert RENEW_AFTER <= remote.now - START < timedelta(hours=2)
 
 
-def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
+def test_deleting_a_watched_task_is_reported_and_ends_the_watch() -> None:
     """If the message about a deletion was lost, the next read reports the deletion."""
     remote = Remote(deque([[{"wait": 60.0}]]))
     remote.records["A"] = (4, item("A", 4))
@@ -285,7 +285,7 @@ def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
     assert list(changes) == [Change("A", 5, None)]
 
 
-def test_what_never_was_there_is_an_error() -> None:
+def test_watching_a_task_that_never_existed_raises_an_error() -> None:
     """Watching a task that never existed raises the API's error."""
     remote = Remote()
     watch = remote.watch("task:A")
@@ -299,7 +299,7 @@ def test_what_never_was_there_is_an_error() -> None:
         next(remote.changes(watch))
 
 
-def test_a_rejected_subscription_is_an_error_and_is_not_tried_again() -> None:
+def test_a_rejected_subscription_raises_an_error_without_retry() -> None:
     """A rejected subscription raises an error and is not retried, because each connection would reject it."""
     refusal = {"kind": "error", "ref": "1", "code": "fields_invalid", "detail": "filter.x: is not a known field"}
     remote = Remote(deque([[refusal], []]))
@@ -308,14 +308,14 @@ def test_a_rejected_subscription_is_an_error_and_is_not_tried_again() -> None:
     assert (remote.closed, len(remote.connections)) == (1, 1)
 
 
-def test_a_connection_that_is_not_known_any_more_is_opened_again() -> None:
+def test_the_client_reconnects_after_a_lost_subscription() -> None:
     """If a message reports a lost subscription, the client reconnects and the watch continues."""
     lost = {"kind": "error", "ref": "1", "code": "unauthenticated", "detail": "the request carries no identity"}
     remote = Remote(deque([[lost], [{"message": "Internal server error"}, {"kind": "new"}, changed("A", 1)]]))
     assert next(remote.changes(remote.watch())).id == "A"
 
 
-def test_the_command_follows_a_task_to_its_end(duetime: Callable[..., Result], deployment: Deployment) -> None:
+def test_the_watch_command_follows_a_task_until_it_ends(duetime: Callable[..., Result], deployment: Deployment) -> None:
     """An API without a WebSocket is polled; each change is a line, and the exit code is 1 unless the task succeeded."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
@@ -330,12 +330,14 @@ def test_the_command_follows_a_task_to_its_end(duetime: Callable[..., Result], d
 
 
 @pytest.mark.parametrize("arguments", [(), ("A", "--mine"), ("--schedule=a", "--mine"), ("A", "--state=failed")])
-def test_the_command_watches_one_thing(duetime: Callable[..., Result], arguments: tuple[str, ...]) -> None:
+def test_the_watch_command_accepts_exactly_one_selection(
+    duetime: Callable[..., Result], arguments: tuple[str, ...]
+) -> None:
     """`watch` takes an id, a schedule, or all tasks; only all tasks can be filtered."""
     assert duetime("watch", *arguments).exit_code == 2
 
 
-def test_many_stale_messages_are_one_reading_a_second() -> None:
+def test_many_stale_messages_cause_one_read_per_second() -> None:
     """A flood of `stale` messages causes few reads, but the last message is always followed by a read."""
     remote = Remote(deque([[{"kind": "stale", "refs": ["1"], "after": 0.004} for _ in range(500)]]))
     remote.connections[0].append({"wait": 60.0})

@@ -74,7 +74,7 @@ def texts(reader: LogReader, since_ms: int = AT) -> list[str]:
     return [each.text for each in reader.read(since_ms)]
 
 
-def test_all_pages_are_read_and_only_lines_of_the_task() -> None:
+def test_all_log_pages_are_read_and_filtered_by_task() -> None:
     """All pages are read; lines that are not JSON, or that match the pattern but are from other tasks, are left out."""
     events = [
         event(AT, line("one")),
@@ -90,7 +90,7 @@ def test_all_pages_are_read_and_only_lines_of_the_task() -> None:
     assert logs.asked[0]["startTime"] == AT
 
 
-def test_a_pattern_holds_whatever_a_name_has_in_it() -> None:
+def test_a_log_pattern_escapes_special_characters_in_names() -> None:
     """A pattern can contain quotation marks, and an asterisk in a name matches only an asterisk."""
     wanted = LogFilter(task_type='a"b*', schedule="nightly")
     assert wanted.pattern == r'{ ($.type = "a\"b*") && ($.schedule = "nightly") }'
@@ -99,7 +99,7 @@ def test_a_pattern_holds_whatever_a_name_has_in_it() -> None:
     assert not wanted.matches({"type": 'a"b*', "schedule": "nightly"})
 
 
-def test_following_shows_each_line_once_also_if_it_comes_late() -> None:
+def test_following_shows_each_log_line_once_even_if_ingested_late() -> None:
     """Each read looks back, so a line that was ingested late is shown, and no line is shown twice."""
     first = [event(AT, line("a")), event(AT + 10_000, line("c"))]
     second = [event(AT, line("a")), event(AT + 5_000, line("b")), event(AT + 10_000, line("c"))]
@@ -111,12 +111,12 @@ def test_following_shows_each_line_once_also_if_it_comes_late() -> None:
     assert len(slept) == 2
 
 
-def test_a_group_that_is_not_there_has_no_lines() -> None:
+def test_a_missing_log_group_has_no_lines() -> None:
     """A log group that does not exist yet has no lines, because Lambda creates the group with the first line."""
     assert texts(LogReader(FakeLogs([[]], missing=True), "group", LogFilter(task_id=ID))) == []
 
 
-def test_the_embedded_aws_answers_the_same_question(engine: Emulator) -> None:
+def test_the_embedded_aws_supports_the_log_query(engine: Emulator) -> None:
     """The same call reads the embedded AWS, which accepts any JSON pattern, so the client matches the lines."""
     logs: Any = engine.client("logs")
     group = f"/aws/lambda/{uuid4().hex}"
@@ -151,7 +151,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
     return made
 
 
-def test_the_lines_of_a_task_are_printed(duetime: Callable[..., Result], logs: FakeLogs) -> None:
+def test_the_log_lines_of_a_task_are_printed(duetime: Callable[..., Result], logs: FakeLogs) -> None:
     """Time, attempt, level and message are printed with a traceback below, and control characters are escaped."""
     shown = duetime("logs", ID.lower(), "--stack", "duetime-dev", "--since", "10m")
     assert shown.exit_code == 0
@@ -165,7 +165,7 @@ def test_the_lines_of_a_task_are_printed(duetime: Callable[..., Result], logs: F
     assert (logs.asked[0]["logGroupName"], logs.asked[0]["startTime"]) == ("duetime-dev-worker", AT - 600_000)
 
 
-def test_lines_are_printed_as_json(duetime: Callable[..., Result], logs: FakeLogs) -> None:
+def test_log_lines_are_printed_as_json(duetime: Callable[..., Result], logs: FakeLogs) -> None:
     """With `--json`, each line is printed as it was written."""
     shown = duetime("logs", "--type", "report", "--stack", "duetime-dev", "--json")
     assert [json.loads(each)["message"] for each in shown.stdout.splitlines()] == [
@@ -184,7 +184,7 @@ def test_lines_are_printed_as_json(duetime: Callable[..., Result], logs: FakeLog
     ],
 )
 @pytest.mark.usefixtures("logs")
-def test_a_command_line_that_asks_for_nothing_is_refused(
+def test_an_incomplete_log_command_is_rejected(
     duetime: Callable[..., Result], arguments: tuple[str, ...], why: str
 ) -> None:
     """An incomplete command line exits with code 2, and the error names the missing option."""
@@ -193,7 +193,7 @@ def test_a_command_line_that_asks_for_nothing_is_refused(
     assert why in " ".join(shown.stderr.replace("│", " ").split())
 
 
-def test_the_local_context_needs_no_stack(
+def test_logs_in_the_local_context_are_read_from_the_local_stack(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """In the `local` context, the command of `duetime-local` reads the stack's log."""
@@ -215,7 +215,7 @@ def test_the_local_context_needs_no_stack(
 
 
 @pytest.mark.usefixtures("logs")
-def test_the_local_context_says_when_no_stack_runs(
+def test_the_local_context_reports_that_no_stack_is_running(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """In the `local` context without a running stack, the command does not request a stack from AWS."""
@@ -226,7 +226,7 @@ def test_the_local_context_says_when_no_stack_runs(
     assert "no stack runs on this machine" in " ".join(shown.stderr.split())
 
 
-def test_a_context_that_was_read_from_a_stack_names_it(
+def test_a_context_from_a_stack_needs_no_stack_option(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logs: FakeLogs
 ) -> None:
     """A context that was created from a stack needs no option for the stack."""
@@ -240,7 +240,7 @@ def test_a_context_that_was_read_from_a_stack_names_it(
     assert logs.asked[0]["logGroupName"] == "duetime-prod-worker"
 
 
-def test_encrypted_texts_are_decrypted_by_the_codec(
+def test_encrypted_log_lines_are_decrypted_by_the_codec(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A codec from an option, the variable or the context decrypts lines; what it cannot read is printed unchanged."""

@@ -39,7 +39,7 @@ PARTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_what_the_api_adds_to_a_part_is_no_difference(
+def test_defaults_added_by_the_api_are_not_a_difference(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     """If a file omits defaults, applying the file a second time changes nothing."""

@@ -83,7 +83,7 @@ async def _listed(client: Client) -> list[Tool]:
     return (await client.list_tools()).tools
 
 
-def test_every_operation_is_a_tool_and_only_what_reads_is_offered_by_itself() -> None:
+def test_every_operation_is_a_tool_and_only_read_only_tools_are_default() -> None:
     """Tools have the client's method names; by default, only tools that the API declares as read-only are offered."""
     names = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", one.id): one for one in OPERATIONS}
     assert set(_tools(allow_writes=True)) == set(names) - LEFT_OUT
@@ -94,7 +94,7 @@ def test_every_operation_is_a_tool_and_only_what_reads_is_offered_by_itself() ->
     assert sum(len(json.dumps(tool.input_schema)) for tool in _tools(allow_writes=False).values()) < 30_000
 
 
-def test_the_tools_are_described_by_the_api(server: ApiServer) -> None:
+def test_tools_are_described_by_the_openapi_document(server: ApiServer) -> None:
     """Each tool has a title, a description, hints, and a valid schema without external references."""
     listed = {tool.name: tool for tool in _with(server.url, _listed)}
     assert set(listed) == set(_tools(allow_writes=True))
@@ -117,7 +117,7 @@ def test_the_tools_are_described_by_the_api(server: ApiServer) -> None:
     assert list(Draft202012Validator(body).iter_errors({"body": {"type": "mail", "dealy_seconds": 5}}))
 
 
-def test_a_task_is_created_found_and_cancelled(server: ApiServer) -> None:
+def test_a_task_is_created_found_and_cancelled_with_tools(server: ApiServer) -> None:
     """Arguments become the path, query, headers and body of a request; the result is the API's JSON."""
     body = {"type": "mail", "delay_seconds": 3600, "tags": {"team": "dba"}}
     error, made = _called(server.url, "create_task", {"body": body, "idempotency_key": "k"})
@@ -151,7 +151,9 @@ def test_a_task_is_created_found_and_cancelled(server: ApiServer) -> None:
         ("", {}, "there is no tool"),
     ],
 )
-def test_a_wrong_call_gets_a_problem(server: ApiServer, name: str, arguments: dict[str, Any], told: str) -> None:
+def test_an_invalid_tool_call_returns_a_problem(
+    server: ApiServer, name: str, arguments: dict[str, Any], told: str
+) -> None:
     """A wrong call returns a problem that has a code and names the argument or field, without a traceback."""
     error, problem = _called(server.url, name, arguments)
     assert error
@@ -160,7 +162,7 @@ def test_a_wrong_call_gets_a_problem(server: ApiServer, name: str, arguments: di
     assert "Traceback" not in json.dumps(problem)
 
 
-def test_a_body_that_json_cannot_have_is_told() -> None:
+def test_a_tool_argument_that_json_cannot_represent_is_rejected() -> None:
     """An argument that JSON cannot represent is refused before anything is sent."""
     with runner_of(Chosen("http://127.0.0.1:1"), Clock()) as runner:
         made = call(runner, _tools(allow_writes=True)["create_task"], {"body": {"payload": float("nan")}})
@@ -168,7 +170,7 @@ def test_a_body_that_json_cannot_have_is_told() -> None:
     assert json.loads(made.text)["code"] == "arguments_invalid"
 
 
-def test_what_changes_something_is_refused_by_a_server_that_only_reads(server: ApiServer) -> None:
+def test_a_read_only_server_rejects_tools_that_change_something(server: ApiServer) -> None:
     """A tool that changes something is not listed, and calling it names the option that allows it; nothing is sent."""
     assert "create_task" not in {tool.name for tool in _with(server.url, _listed, allow_writes=False)}
     error, problem = _called(server.url, "create_task", {"body": {"type": "mail"}}, allow_writes=False)
@@ -177,7 +179,7 @@ def test_what_changes_something_is_refused_by_a_server_that_only_reads(server: A
     assert _called(server.url, "list_tasks", {}, allow_writes=False)[1]["tasks"] == []
 
 
-def test_an_api_that_does_not_answer_is_told(server: ApiServer) -> None:
+def test_an_unresponsive_api_is_reported_and_the_server_continues(server: ApiServer) -> None:
     """If the API does not respond, the server reports an error and continues, and the next call can succeed."""
     server.dead = True
     error, problem = _called(server.url, "get_health", {})
@@ -185,7 +187,7 @@ def test_an_api_that_does_not_answer_is_told(server: ApiServer) -> None:
     assert "cannot reach" in problem["detail"]
 
 
-def test_a_long_result_is_cut_where_it_can_be_read() -> None:
+def test_a_long_list_keeps_its_first_entries_without_a_token() -> None:
     """A long list keeps its first entries, without a token that would skip the omitted entries; other text is cut."""
     page = {"tasks": [{"id": str(number), "payload": "x" * 100} for number in range(100)], "next_token": "t"}
     assert json.loads(bounded(page)) == page
@@ -201,7 +203,7 @@ def test_a_long_result_is_cut_where_it_can_be_read() -> None:
         assert len(text) < 2_100
 
 
-def test_the_command_needs_a_deployment_that_describes_itself(
+def test_the_command_requires_the_address_of_a_duetime_api(
     duetime: Callable[..., Result], deployment: Deployment
 ) -> None:
     """If the address does not belong to a duetime API, the command reports this before it serves."""
@@ -212,7 +214,7 @@ def test_the_command_needs_a_deployment_that_describes_itself(
 
 
 @pytest.mark.slow
-def test_the_command_serves_on_its_standard_streams(server: ApiServer) -> None:
+def test_the_mcp_command_serves_on_standard_streams(server: ApiServer) -> None:
     """An assistant can start the command and, over its standard streams, list and call the read-only tools."""
     from mcp import Client, StdioServerParameters  # noqa: PLC0415 - as in `_with`
 

@@ -42,14 +42,14 @@ def app(painted: list[object]) -> CommandGroup:
     return group
 
 
-def test_a_command_gets_its_bundle_from_options(app: CommandGroup, painted: list[object]) -> None:
+def test_a_command_receives_its_option_bundle(app: CommandGroup, painted: list[object]) -> None:
     """Options have the names and defaults of the bundle's fields, and list fields are repeated options."""
     result = CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "3", "--spot", "a", "--spot", "b"])
     assert result.exit_code == 0
     assert painted == ["wall", Paint("red", 3, ["a", "b"]), False]
 
 
-def test_a_field_without_default_is_required(app: CommandGroup, painted: list[object]) -> None:
+def test_a_bundle_field_without_default_is_a_required_option(app: CommandGroup, painted: list[object]) -> None:
     """A field without a default is a required option, and the field's constraints are checked."""
     assert "--color" in CliRunner().invoke(app, ["wall"]).stderr
     assert CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "0"]).exit_code == 2
@@ -64,7 +64,7 @@ class Job:
     paint: Paint
 
 
-def test_a_bundle_within_a_bundle_has_options_too(painted: list[object]) -> None:
+def test_a_nested_bundle_has_options(painted: list[object]) -> None:
     """A command gets both the outer and the inner bundle; if a bundle is the first parameter, its options come last."""
     group = CommandGroup()
 
@@ -85,7 +85,7 @@ def test_help_lists_the_options_of_a_bundle(app: CommandGroup) -> None:
     assert "How many layers." in shown
 
 
-def test_two_options_of_one_name_are_an_error() -> None:
+def test_two_options_with_the_same_name_are_an_error() -> None:
     """A bundle and a parameter with the same option are an error, because one would silently replace the other."""
 
     def command(color: str, *, paint: Paint) -> None:

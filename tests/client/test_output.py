@@ -49,7 +49,7 @@ def nightly(duetime: Run) -> None:
     assert created.exit_code == 0
 
 
-def test_deleting_a_switch_says_what_was_deleted(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_deleting_a_switch_prints_one_line(duetime: Run, deployment: ScheduledDeployment) -> None:
     """Deleting a switch prints one line, because a table that lists the switch as stopped would be misleading."""
     deployment.scripted += [Answer(200, SWITCH), Answer(200, {**SWITCH, "scope": "all", "name": "all"})]
     deleted = duetime("switches", "delete", "type", "report").stdout
@@ -60,7 +60,7 @@ def test_deleting_a_switch_says_what_was_deleted(duetime: Run, deployment: Sched
 
 
 @pytest.mark.usefixtures("nightly")
-def test_deleting_a_schedule_says_so(duetime: Run) -> None:
+def test_deleting_a_schedule_prints_one_line(duetime: Run) -> None:
     """Deleting a schedule prints one line, because a view with a state and next runs would be misleading."""
     assert duetime("schedules", "delete", "nightly", "--yes").stdout == (
         "deleted the schedule nightly; its queued tasks will not run\n"
@@ -68,7 +68,7 @@ def test_deleting_a_schedule_says_so(duetime: Run) -> None:
 
 
 @pytest.mark.usefixtures("nightly")
-def test_deleting_a_schedule_asks_first(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_deleting_a_schedule_requires_confirmation(duetime: Run, deployment: ScheduledDeployment) -> None:
     """Nothing is deleted without a typed confirmation or the option, because queued tasks would be lost."""
     before = len(deployment.received)
     for typed in ("n\n", None):
@@ -80,7 +80,7 @@ def test_deleting_a_schedule_asks_first(duetime: Run, deployment: ScheduledDeplo
     assert "nightly" not in deployment.schedules
 
 
-def test_deleting_a_calendar_says_so(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_deleting_a_calendar_prints_one_line(duetime: Run, deployment: ScheduledDeployment) -> None:
     """Deleting a calendar prints one line instead of the calendar's view."""
     deployment.calendars["uk"] = {"name": "uk", "mode": "excludes"}
     assert duetime("calendars", "delete", "uk").stdout == "deleted the calendar uk\n"
@@ -94,7 +94,7 @@ def test_running_a_task_now_shows_that_it_runs_now(duetime: Run) -> None:
 
 
 @pytest.mark.usefixtures("nightly")
-def test_a_schedule_lists_events_and_not_what_did_not_run(duetime: Run) -> None:
+def test_a_skipped_occurrence_is_not_listed_as_an_event(duetime: Run) -> None:
     """A manual run and a pause are listed as events; a skipped occurrence is not an event."""
     shown = duetime("schedules", "show", "nightly").stdout
     assert "not run" not in shown
@@ -127,7 +127,7 @@ def test_occurrences_print_each_time_once(duetime: Run) -> None:
     assert first.split() == ["2026-11-22", "01:30:00+00:00", "(11", "h", "ago)", "01TASK", "succeeded"]
 
 
-def test_a_lock_says_who_holds_it_and_who_waits(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_a_lock_lists_its_holders_and_waiting_tasks(duetime: Run, deployment: ScheduledDeployment) -> None:
     """Each task of a lock has a state, and waiting tasks have a position; a release is confirmed."""
     deployment.scripted += [Answer(200, LOCK), Answer(200, {**LOCK, "holders": []})]
     _, holder, waiter = duetime("locks", "show", "db-17").stdout.splitlines()
@@ -137,13 +137,15 @@ def test_a_lock_says_who_holds_it_and_who_waits(duetime: Run, deployment: Schedu
 
 
 @pytest.mark.parametrize(("number", "shown"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks"), (1200, "1200 tasks")])
-def test_a_count_is_grammatical(number: int, shown: str) -> None:
+def test_a_count_uses_the_correct_singular_or_plural(number: int, shown: str) -> None:
     """A count says "1 task" but "2 tasks"."""
     assert counted(number, "task") == shown
     assert counted(number, "entry", "entries").endswith("entry" if number == 1 else "entries")
 
 
-def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_counts_of_a_bulk_operation_use_the_correct_singular_or_plural(
+    duetime: Run, deployment: ScheduledDeployment
+) -> None:
     """Counts of matched, changed and scanned tasks use the correct singular or plural."""
     one = {"examined": 399, "matched": 1, "affected": 0, "refused": {}, "next_token": None}
     deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
@@ -194,7 +196,9 @@ def test_a_duration_in_two_units_is_rounded_to_the_nearest() -> None:
         (("verify", "--seconds", "x"), "should be a number"),
     ],
 )
-def test_a_bad_option_is_reported_in_plain_words(duetime: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_the_error_for_a_bad_option_does_not_mention_the_parser(
+    duetime: Run, arguments: tuple[str, ...], said: str
+) -> None:
     """The error for a bad option does not mention the library that parses options."""
     shown = " ".join(duetime(*arguments).stderr.replace("\u2502", " ").split())
     assert said in shown

@@ -52,7 +52,7 @@ def test_a_plugin_is_a_sub_command(duetime: Run, install: Callable[..., None]) -
     ("source", "reason"),
     [("import a_module_that_is_nowhere", "ModuleNotFoundError"), ("", "AttributeError"), ("app = 1", "AttributeError")],
 )
-def test_a_broken_plugin_is_told_on_use_only(
+def test_a_broken_plugin_is_reported_only_on_use(
     duetime: Run, install: Callable[..., None], source: str, reason: str, request: pytest.FixtureRequest
 ) -> None:
     """A broken plugin is marked in the help, prints the reason when it is used, and does not affect other commands."""
@@ -68,7 +68,7 @@ def test_a_broken_plugin_is_told_on_use_only(
     assert used.stderr.count("\n") == 1
 
 
-def test_a_plugin_cannot_take_an_own_commands_place(duetime: Run, install: Callable[..., None]) -> None:
+def test_a_plugin_cannot_replace_a_built_in_command(duetime: Run, install: Callable[..., None]) -> None:
     """A plugin named `tasks` does not replace the `tasks` command."""
     install("plugin_that_usurps", WORKING, "tasks")
     assert duetime("tasks", "list", "--json").stdout == "[]\n"
@@ -81,7 +81,7 @@ def test_an_unknown_command_is_a_usage_error(duetime: Run) -> None:
     assert "No such command" in result.stderr
 
 
-def test_the_version_is_the_distributions(duetime: Run) -> None:
+def test_the_version_option_prints_the_version_of_the_distribution(duetime: Run) -> None:
     """`--version` prints the name and the version, and exits with code 0."""
     result = duetime("--version")
     assert result.exit_code == 0
@@ -89,7 +89,7 @@ def test_the_version_is_the_distributions(duetime: Run) -> None:
     assert result.stdout.split()[1][0].isdigit()
 
 
-def test_a_command_of_another_distribution_is_named_with_it(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_local_package_the_error_names_the_package(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the local stack's package, `duetime dev` names the package to install."""
     monkeypatch.setattr("duetime_client.commands.plugins.plugins", dict)
     result = duetime("dev")

@@ -41,7 +41,7 @@ def polls(due: Millis, runs: Millis, *, is_told: bool) -> int:
         (3600, 10, 725, 125),
     ],
 )
-def test_a_wait_takes_so_many_polls(due: int, runs: int, before: int, after: int) -> None:
+def test_a_wait_sends_the_documented_number_of_polls(due: int, runs: int, before: int, after: int) -> None:
     """The number of polls is as documented, with and without the API's Retry-After hint."""
     of = (due * SECOND, runs * SECOND)
     assert (polls(*of, is_told=False), polls(*of, is_told=True)) == (before, after)

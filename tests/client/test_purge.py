@@ -49,7 +49,7 @@ def test_the_command_follows_a_purge_and_prints_the_receipt(duetime: Run, deploy
         assert line in ended.stdout
 
 
-def test_refused_tasks_give_exit_code_1(duetime: Run, deployment: Deployment) -> None:
+def test_rejected_tasks_of_a_purge_set_exit_code_1(duetime: Run, deployment: Deployment) -> None:
     """The number of refused tasks and the problem's code are printed, and the exit code is 1."""
     deployment.scripted += [Answer(202, purge("running")), Answer(200, purge("succeeded", {"state_conflict": 2}))]
     ended = duetime("purge", "A", "B", "--yes")
@@ -58,7 +58,9 @@ def test_refused_tasks_give_exit_code_1(duetime: Run, deployment: Deployment) ->
 
 
 @pytest.mark.parametrize("arguments", [(), ("ID", "--all"), ("ID", "--type", "x"), ("--all", "--type", "x")])
-def test_exactly_one_selection_is_needed(duetime: Run, deployment: Deployment, arguments: tuple[str, ...]) -> None:
+def test_a_purge_requires_exactly_one_selection(
+    duetime: Run, deployment: Deployment, arguments: tuple[str, ...]
+) -> None:
     """Without a selection, or with two selections, nothing is sent."""
     ended = duetime("purge", *arguments, "--yes")
     assert (ended.exit_code, deployment.received) == (2, [])

@@ -38,7 +38,7 @@ def test_the_command_knows_every_quota() -> None:
     assert tuple(Quota) == NAMES
 
 
-def test_quotas_are_put_whole_and_read_by_their_path(client: Client, deployment: Deployment) -> None:
+def test_quotas_are_replaced_as_a_whole_and_read_by_owner(client: Client, deployment: Deployment) -> None:
     """The owner is encoded in the path; setting quotas is idempotent, so it is retried after a lost response."""
     deployment.scripted += [Answer(None), Answer(200, STATUS), Answer(200, STATUS), Answer(200, STATUS)]
     found = client.quotas.put("1:role/a", {"creates_per_second": 20}, reason="a loop")
@@ -60,7 +60,7 @@ def test_an_error_names_the_quota(client: Client, deployment: Deployment) -> Non
     assert caught.value.quota == "creates_per_second"
 
 
-def test_the_command_sets_quotas_and_shows_what_is_used(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_sets_quotas_and_shows_their_usage(duetime: Run, deployment: Deployment) -> None:
     """Each limit is printed with its source; an unknown quota is refused by name before any request."""
     deployment.scripted.append(Answer(200, STATUS))
     done = duetime("quotas", "set", "1:role/a", "creates_per_second=20", "--reason", "a loop")

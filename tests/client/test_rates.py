@@ -37,7 +37,7 @@ HELD = {"task_id": "01M7XZ6VHH000XDHX76H0NY653", "state": "scheduled", "due_at":
 KEY = {"key": "customer/17", "kind": "unique", "until": "ended", "holders": [HELD]}
 
 
-def test_a_rate_is_shown_with_its_limit_and_its_line(deployment: Deployment, duetime: Run) -> None:
+def test_a_rate_is_shown_with_its_limit_and_waiting_tasks(deployment: Deployment, duetime: Run) -> None:
     """The pinned limit, the requested limit, the next start, and each waiting task with its turn are printed."""
     deployment.scripted.append(Answer(200, RATE))
     _, first, waiter = duetime("rates", "show", "crm").stdout.splitlines()
@@ -47,7 +47,7 @@ def test_a_rate_is_shown_with_its_limit_and_its_line(deployment: Deployment, due
     assert deployment.received[0].path == "/stage/v1/rates/crm"
 
 
-def test_a_paused_rate_says_since_when(deployment: Deployment, duetime: Run) -> None:
+def test_a_paused_rate_is_marked_in_the_list(deployment: Deployment, duetime: Run) -> None:
     """A rate that is paused is marked in the list, which does not show waiting tasks."""
     paused = {**RATE, "paused_at": "2026-11-21T11:00:00Z", "waiting": None, "next_free_at": None}
     paused.pop("waiters")
@@ -56,7 +56,7 @@ def test_a_paused_rate_says_since_when(deployment: Deployment, duetime: Run) -> 
 
 
 @pytest.mark.parametrize("action", ["pause", "resume", "reset"])
-def test_an_action_sends_its_reason(deployment: Deployment, duetime: Run, action: str) -> None:
+def test_an_action_on_a_rate_sends_its_reason(deployment: Deployment, duetime: Run, action: str) -> None:
     """The reason is sent in the request's body, and the command confirms the action."""
     deployment.scripted.append(Answer(200, RATE))
     said = duetime("rates", action, "crm", "--reason", "the CRM is down").stdout.splitlines()[0]
@@ -66,7 +66,7 @@ def test_an_action_sends_its_reason(deployment: Deployment, duetime: Run, action
     assert sent.document == {"reason": "the CRM is down"}
 
 
-def test_a_limit_is_pinned_and_unpinned(deployment: Deployment, duetime: Run) -> None:
+def test_a_rate_limit_is_pinned_and_unpinned(deployment: Deployment, duetime: Run) -> None:
     """Pinning sends a complete limit and can be repeated."""
     deployment.scripted += [Answer(None), Answer(200, RATE), Answer(200, RATE)]
     duetime("rates", "pin", "crm", "10", "--per", "60")
@@ -76,7 +76,7 @@ def test_a_limit_is_pinned_and_unpinned(deployment: Deployment, duetime: Run) ->
     assert [each.method for each in deployment.received] == ["PUT", "PUT", "DELETE"]
 
 
-def test_a_unique_key_names_its_task(client: Client, deployment: Deployment, duetime: Run) -> None:
+def test_a_unique_key_is_shown_with_its_task(client: Client, deployment: Deployment, duetime: Run) -> None:
     """The unique key is one segment of the path."""
     deployment.scripted += [Answer(200, KEY), Answer(200, {"unique_keys": [KEY], "next_token": None})]
     assert client.unique_keys.get("customer/17").holders[0].state == "scheduled"
@@ -84,7 +84,7 @@ def test_a_unique_key_names_its_task(client: Client, deployment: Deployment, due
     assert "customer/17" in duetime("locks", "list-unique-keys").stdout
 
 
-def test_an_ordered_key_shows_its_line(client: Client, deployment: Deployment, duetime: Run) -> None:
+def test_an_ordered_key_is_shown_with_its_waiting_tasks(client: Client, deployment: Deployment, duetime: Run) -> None:
     """The task whose turn it is and the positions of waiting tasks are printed; a list shows only the current task."""
     line = {"key": "customer/17", "turn": HELD | {"state": "failed"}, "waiting": [HELD, HELD]}
     listed = [{"key": "customer/17", "turn": None}]
@@ -98,7 +98,7 @@ def test_an_ordered_key_shows_its_line(client: Client, deployment: Deployment, d
     assert "none has the turn" in duetime("locks", "list-ordered-keys").stdout
 
 
-def test_a_preview_is_said_in_words_and_creates_nothing(deployment: Deployment, duetime: Run) -> None:
+def test_a_preview_of_a_task_is_printed_and_creates_nothing(deployment: Deployment, duetime: Run) -> None:
     """A preview sends the same body as a creation."""
     found = {"as_of": "2026-11-21T12:00:00Z", "due_at": "2026-11-21T12:00:00Z", "expected_start_at": None}
     deployment.scripted.append(Answer(200, {**found, "text": "It is not known when it would start.", "reasons": []}))

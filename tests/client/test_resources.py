@@ -31,7 +31,7 @@ def test_both_clients_have_the_same_resources() -> None:
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
-def test_a_method_explains_itself(client: Client, method: str) -> None:
+def test_the_help_of_a_method_shows_parameters_and_documentation(client: Client, method: str) -> None:
     """`help(client.tasks.create)` shows the method's parameters and documentation."""
     resource, name = method.split(".")
     found = getattr(getattr(client, resource), name)
@@ -49,7 +49,7 @@ def test_a_task_is_created_read_and_waited_for(client: Client, deployment: Deplo
     assert [each.method for each in deployment.received] == ["POST", "GET", "GET"]
 
 
-def test_a_task_is_polled_as_seldom_as_the_api_suggests(
+def test_a_task_is_polled_at_the_interval_suggested_by_the_api(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
     """A task due in an hour is polled every 30 s instead of 5 s, and a due task with pauses that grow beyond 3 s."""

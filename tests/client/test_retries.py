@@ -31,7 +31,7 @@ def refusal(retry_after: str | None = None, status: int = 429) -> Answer:
 
 
 @pytest.mark.parametrize("failure", [HANG_UP, GATEWAY, Answer(500, None), Answer(502, None), Answer(504, None)])
-def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
+def test_a_create_request_is_resent_with_its_key_after_a_lost_response(
     client: Client, deployment: Deployment, failure: Answer
 ) -> None:
     """After a lost response, the request is resent with the same key and creates only one task."""
@@ -45,7 +45,7 @@ def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
 
 @pytest.mark.parametrize("failure", [HANG_UP, GATEWAY, Answer(500, None)])
 @pytest.mark.parametrize("call", ["change", "cancel"])
-def test_a_change_that_may_have_been_carried_out_is_not_sent_again(
+def test_an_update_that_may_have_been_applied_is_not_retried(
     client: Client, deployment: Deployment, failure: Answer, call: str
 ) -> None:
     """An update or a cancel request without a response is not retried and raises an error."""
@@ -57,7 +57,7 @@ def test_a_change_that_may_have_been_carried_out_is_not_sent_again(
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("call", CALLS)
-def test_whatever_is_refused_for_now_is_sent_again(
+def test_a_rejection_with_retry_after_is_retried(
     client: Client, deployment: Deployment, call: str, status: int
 ) -> None:
     """Any request that the API rejects with a `Retry-After` header is retried, because the retry is safe."""
@@ -68,7 +68,9 @@ def test_whatever_is_refused_for_now_is_sent_again(
     assert len(deployment.received) == 2
 
 
-def test_waiting_follows_retry_after_and_grows(client: Client, deployment: Deployment, waits: list[float]) -> None:
+def test_a_wait_is_retry_after_plus_a_growing_backoff(
+    client: Client, deployment: Deployment, waits: list[float]
+) -> None:
     """A wait is the API's `Retry-After` plus half of a doubling backoff, with random numbers of one half."""
     client.tasks.create("report")
     deployment.scripted.extend([refusal("3"), refusal(), HANG_UP])
@@ -76,7 +78,7 @@ def test_waiting_follows_retry_after_and_grows(client: Client, deployment: Deplo
     assert waits == pytest.approx([3.1, 0.2, 0.4])
 
 
-def test_jitter_spreads_from_nothing_to_the_whole_backoff() -> None:
+def test_full_jitter_waits_between_zero_and_the_backoff() -> None:
     """With full jitter, a wait is random between zero and the backoff, which is capped."""
     retries, error = Retries(initial_seconds=1, max_seconds=5), Unreachable("u", "r", sent=True)
     assert retries.wait_seconds(error, 3, lambda: 0.0) == 0
@@ -84,7 +86,7 @@ def test_jitter_spreads_from_nothing_to_the_whole_backoff() -> None:
     assert retries.wait_seconds(error, 9, lambda: 1.0) == 5
 
 
-def test_a_throttle_that_does_not_end_is_told_with_its_time(
+def test_the_error_after_the_last_throttled_attempt_has_the_retry_time(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
     """After the last attempt, the error contains the time after which the request can be repeated."""
@@ -95,7 +97,7 @@ def test_a_throttle_that_does_not_end_is_told_with_its_time(
     assert (len(deployment.received), len(waits)) == (4, 3)
 
 
-def test_a_wait_beyond_patience_is_left_to_the_caller(
+def test_the_client_does_not_wait_for_a_long_retry_after(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
     """The client does not wait for a `Retry-After` of an hour."""
@@ -105,7 +107,7 @@ def test_a_wait_beyond_patience_is_left_to_the_caller(
     assert waits == []
 
 
-def test_a_refusal_for_good_is_not_sent_again(client: Client, deployment: Deployment) -> None:
+def test_a_conflict_is_not_retried(client: Client, deployment: Deployment) -> None:
     """A request that is rejected with a conflict is not retried."""
     deployment.scripted.append(problem(409, "conflict", "the task is running"))
     with pytest.raises(Conflict):
@@ -113,7 +115,7 @@ def test_a_refusal_for_good_is_not_sent_again(client: Client, deployment: Deploy
     assert len(deployment.received) == 1
 
 
-def test_a_request_that_never_left_is_sent_again_whatever_it_is(waits: list[float]) -> None:
+def test_any_request_is_retried_after_a_refused_connection(waits: list[float]) -> None:
     """After a refused connection, even a cancel request is retried, and then the API is reported as unreachable."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]

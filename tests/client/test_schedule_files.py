@@ -55,7 +55,7 @@ def changed(deployment: ScheduledDeployment) -> list[tuple[str, str]]:
     return sorted((method, path.removeprefix("/stage/v1/")) for method, path in found)
 
 
-def test_a_file_is_applied_and_applying_it_again_changes_nothing(
+def test_applying_a_file_twice_changes_nothing_the_second_time(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """Applying a file creates its schedules; applying it again changes nothing, whatever defaults the API filled in."""
@@ -69,7 +69,7 @@ def test_a_file_is_applied_and_applying_it_again_changes_nothing(
     assert "2 unchanged" in again.stdout
 
 
-def test_what_differs_is_shown_and_changed(
+def test_only_fields_that_differ_are_shown_and_sent(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """Only the fields that differ are sent, with the version that was read; an omitted field gets its default."""
@@ -89,7 +89,7 @@ def test_what_differs_is_shown_and_changed(
     }
 
 
-def test_a_timing_of_another_kind_takes_the_place_of_the_old_one(
+def test_a_file_can_replace_a_timing_with_another_kind(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """The previous kind of timing is not sent as null, because the API would refuse this."""
@@ -101,7 +101,7 @@ def test_a_timing_of_another_kind_takes_the_place_of_the_old_one(
     assert changed(deployment) == []
 
 
-def test_nothing_is_deleted_without_prune(
+def test_schedules_are_not_deleted_without_prune(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """Schedules that a file no longer contains are kept unless pruning is requested."""
@@ -112,7 +112,7 @@ def test_nothing_is_deleted_without_prune(
     assert sorted(deployment.schedules) == ["a"]
 
 
-def test_prune_by_tag_deletes_what_carries_the_tag_only(
+def test_prune_by_tag_deletes_only_schedules_with_the_tag(
     duetime: Run, deployment: ScheduledDeployment, client: Client, file: Callable[[str], str]
 ) -> None:
     """A tag marks the schedules of a file; other schedules, and those whose entries are now invalid, are kept."""
@@ -125,7 +125,7 @@ def test_prune_by_tag_deletes_what_carries_the_tag_only(
 
 
 @pytest.mark.parametrize("options", [["--prune"], ["--all"]])
-def test_prune_must_say_what_the_file_owns(
+def test_prune_requires_a_tag_or_all(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str], options: list[str]
 ) -> None:
     """Pruning requires a tag or `all`, as in kubectl."""
@@ -133,7 +133,7 @@ def test_prune_must_say_what_the_file_owns(
     assert deployment.received == []
 
 
-def test_a_dry_run_has_the_api_judge_and_changes_nothing(
+def test_a_dry_run_is_validated_by_the_api_and_changes_nothing(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """A dry run finds an invalid timing although it creates nothing."""
@@ -143,7 +143,9 @@ def test_a_dry_run_has_the_api_judge_and_changes_nothing(
     assert (result.exit_code, deployment.schedules) == (1, {}), result.output
 
 
-def test_it_asks_first(duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]) -> None:
+def test_apply_changes_nothing_without_confirmation(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
     """Without confirmation, or without a terminal, `apply` changes nothing."""
     path = file(A)
     assert duetime("schedules", "apply", path, typed="n\n").exit_code == 1
@@ -153,7 +155,7 @@ def test_it_asks_first(duetime: Run, deployment: ScheduledDeployment, file: Call
     assert list(deployment.schedules) == ["a"]
 
 
-def test_an_error_of_one_stops_no_other(
+def test_an_error_in_one_schedule_does_not_stop_the_others(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """Each refusal names its line and its field; after a correction, a second run applies the rest."""
@@ -172,7 +174,7 @@ def test_an_error_of_one_stops_no_other(
     assert (again.exit_code, sorted(deployment.schedules)) == (0, ["a", "b", "bad"]), again.output
 
 
-def test_where_nobody_answers_the_rest_is_not_tried(
+def test_remaining_schedules_are_not_tried_if_the_api_is_down(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """If the API does not respond, the exit code is 3 and the number of entries left for the next run is printed."""
@@ -182,7 +184,7 @@ def test_where_nobody_answers_the_rest_is_not_tried(
     assert (result.exit_code, "not tried" in result.stderr) == (3, True), result.output
 
 
-def test_what_was_done_is_told_as_json(duetime: Run, file: Callable[[str], str]) -> None:
+def test_the_result_of_apply_is_printed_as_json(duetime: Run, file: Callable[[str], str]) -> None:
     """With `--json`, the result is one document for scripts."""
     result = duetime(
         "schedules", "apply", file(f'{A}\n{{"name": "z", "cron": "bad", "task": {{"type": "x"}}}}'), "-y", "--json"
@@ -197,7 +199,7 @@ def test_what_was_done_is_told_as_json(duetime: Run, file: Callable[[str], str])
     }
 
 
-def test_a_list_without_payloads_is_completed(
+def test_payloads_missing_from_a_list_are_read(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """A payload that lists leave out is read before payloads are compared."""
@@ -210,7 +212,7 @@ def test_a_list_without_payloads_is_completed(
     assert ("1 unchanged" in result.stdout, changed(deployment)) == (True, [])
 
 
-def test_a_target_that_the_type_decides_is_no_difference(
+def test_a_target_that_the_type_determines_is_not_a_difference(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """A file may omit the target if the type determines the target."""
@@ -227,7 +229,7 @@ def properties(model: type[BaseModel]) -> dict[str, Any]:
     return found
 
 
-def test_the_defaults_are_those_of_the_api() -> None:
+def test_the_defaults_of_the_command_equal_the_defaults_of_the_api() -> None:
     """The command's defaults equal the contract's defaults."""
     fields, task = properties(ScheduleCreate), properties(TaskTemplate)
     named = {name: fields[name].get("default", []) for name in SCHEDULE_DEFAULTS}
@@ -256,7 +258,7 @@ YAML = """
 """
 
 
-def test_yaml_is_read_as_json_would_be() -> None:
+def test_yaml_values_are_read_as_in_json() -> None:
     """Times and `on` are read as text, anchors work, and each entry has its line number."""
     first, second = entries_of(YAML)
     assert (first.line, first.name, second.line) == (3, "a", 9)
@@ -273,7 +275,7 @@ def test_yaml_is_read_as_json_would_be() -> None:
 
 
 @pytest.mark.parametrize("text", ["a: [1\n", "a: b: c", "- !!python/object:os.system x", "\t- a", "[" * 5_000])
-def test_a_file_that_is_neither_is_refused(text: str) -> None:
+def test_a_file_that_is_neither_yaml_nor_json_is_rejected(text: str) -> None:
     """The error names the position of the YAML error, and nothing in the file is executed."""
     with pytest.raises(ManifestUnreadable):
         entries_of(text)
@@ -290,7 +292,7 @@ def test_a_file_that_is_neither_is_refused(text: str) -> None:
         ('{"name": "a"}\n[]', "should be an object"),
     ],
 )
-def test_a_bad_entry_is_named(text: str, fault: str) -> None:
+def test_an_invalid_entry_is_reported_with_its_line(text: str, fault: str) -> None:
     """An invalid entry is reported with its line, and the other entries are still read."""
     assert fault in entries_of(text)[-1].fault
 
@@ -404,13 +406,13 @@ def test_a_crontab_becomes_schedules() -> None:
         (r"cat > /tmp/x%50\%", "50%\n"),
     ],
 )
-def test_the_input_of_a_command_ends_with_a_line_end(command: str, stdin: str) -> None:
+def test_the_input_of_a_crontab_command_ends_with_a_newline(command: str, stdin: str) -> None:
     """As in Vixie cron, Debian's cron and cronie, the input ends with exactly one newline, which `while read` needs."""
     (entry,) = entries_of_crontab(f"30 1 * * * {command}", task_type="shell", timezone=None)
     assert entry.fields["task"]["payload"] == {"command": "cat > /tmp/x", "stdin": stdin}
 
 
-def test_a_line_that_is_not_logged_is_read_without_its_dash() -> None:
+def test_a_leading_dash_of_a_crontab_line_is_ignored() -> None:
     """A dash before the minute, which turns off cronie's logging, is not read as part of the time."""
     (entry,) = entries_of_crontab("-*/15 * * * * /usr/bin/poll\n-@daily /usr/bin/x", task_type="shell", timezone=None)[
         :1
@@ -418,7 +420,7 @@ def test_a_line_that_is_not_logged_is_read_without_its_dash() -> None:
     assert (entry.fields["cron"], entry.fault) == ("*/15 * * * *", "")
 
 
-def test_a_random_time_of_a_crontab_is_drawn_once() -> None:
+def test_a_random_time_of_a_crontab_is_the_same_in_each_import() -> None:
     """`low~high` becomes a value in the range that is the same in each import and differs between commands."""
     lines = [f"0~59 ~ 5~7 * ~2 /usr/bin/job{number}" for number in range(40)]
     drawn = [entries_of_crontab("\n".join(lines), task_type="shell", timezone=None) for _ in range(2)]
@@ -433,13 +435,13 @@ def test_a_random_time_of_a_crontab_is_drawn_once() -> None:
 
 
 @pytest.mark.parametrize("field", ["9~5", "0~60", "~99"])
-def test_a_random_time_that_cannot_be_is_reported(field: str) -> None:
+def test_an_invalid_random_range_of_a_crontab_is_reported(field: str) -> None:
     """An empty range or a range beyond an hour is an error with the line, and never becomes another time."""
     (entry,) = entries_of_crontab(f"{field} * * * * /usr/bin/x", task_type="shell", timezone=None)
     assert f"{field}: should be a range within 0~59" in (entry.fault or "")
 
 
-def test_imports_keep_the_reading_of_the_cron_that_they_come_from() -> None:
+def test_ambiguous_cron_expressions_are_imported_with_the_semantics_of_their_source() -> None:
     """Ambiguous expressions are applied as in their source: both days must match in a crontab, either day in Prow."""
     (of_crontab,) = entries_of_crontab("0 0 */2 * 1-5 /usr/bin/x", task_type="shell", timezone=None)
     of_prow = schedule_of_prow({"name": "x", "cron": "0 0 */2 * 1-5"})
@@ -450,7 +452,7 @@ def test_imports_keep_the_reading_of_the_cron_that_they_come_from() -> None:
     assert "or on Monday to Friday" in describe_timing(either)
 
 
-def test_every_real_job_of_prow_is_accepted() -> None:
+def test_every_real_prow_job_is_accepted() -> None:
     """All periodic jobs of Kubernetes' CI have an accepted timing, except two that are switched off by a date."""
     if not PERIODICS.exists():
         pytest.skip("the shared data is not beside this checkout")
@@ -467,7 +469,7 @@ def test_every_real_job_of_prow_is_accepted() -> None:
         assert "permanent" in fields or parse_timing(**given, dialect=Dialect(fields.get("dialect", "cron")))
 
 
-def test_a_system_crontab_has_users() -> None:
+def test_a_system_crontab_has_a_user_column() -> None:
     """A system crontab has a user column before the command; a line without the column is refused."""
     first, second = entries_of_crontab(
         "17 * * * * root run-parts /etc/cron.hourly\n@daily root\n", task_type="shell", timezone=None, has_users=True
@@ -476,7 +478,7 @@ def test_a_system_crontab_has_users() -> None:
     assert "a user and a command" in second.fault
 
 
-def test_a_command_is_not_cut_where_python_would_end_a_line() -> None:
+def test_unicode_line_separators_stay_in_a_crontab_command() -> None:
     """A form feed, a vertical tab and U+2028 stay in the command, both in the schedule and in the printed lines."""
     command = "a\x0bb\x0cc\u2028d"
     (entry,) = entries_of_crontab(f"0 1 * * * {command}\r\n", task_type="s", timezone=None)
@@ -486,14 +488,14 @@ def test_a_command_is_not_cut_where_python_would_end_a_line() -> None:
     assert (again.name, again.fields, again.fault) == (entry.name, entry.fields, "")
 
 
-def test_a_variable_keeps_the_blanks_within_its_value() -> None:
+def test_a_crontab_variable_with_many_blanks_is_parsed_in_linear_time() -> None:
     """A long run of blanks is parsed in linear time; backtracking took twelve seconds."""
     value = f"x{' ' * 100_000}y"
     (entry,) = entries_of_crontab(f"A =  {value}  \n0 1 * * * a\n", task_type="s", timezone=None)
     assert entry.fields["task"]["payload"]["env"] == {"A": value}
 
 
-def test_a_name_stays_when_its_line_moves_or_its_time_changes() -> None:
+def test_an_imported_name_is_stable_when_line_or_time_changes() -> None:
     """A schedule's name is stable, so a second import updates the schedule instead of creating another."""
     one = entries_of_crontab("0 1 * * * /bin/a x\n", task_type="s", timezone=None)[0]
     other = entries_of_crontab("# new\n0 2 * * * /bin/a x\n", task_type="s", timezone=None)[0]
@@ -532,7 +534,7 @@ def test_a_changed_schedule_is_not_overwritten(
     assert (result.exit_code, "has changed" in result.stderr) == (1, True), result.output
 
 
-def test_a_list_that_is_behind_does_no_harm(
+def test_a_stale_list_neither_duplicates_nor_reverts_schedules(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """A schedule that a stale list lacks is not created again, and a stale entry does not revert a change."""
@@ -546,7 +548,7 @@ def test_a_list_that_is_behind_does_no_harm(
     assert ("1 unchanged" in result.stdout, changed(deployment)) == (True, [])
 
 
-def test_a_dry_run_counts_entries_that_are_not_valid(
+def test_a_dry_run_counts_invalid_entries(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """A dry run counts entries that the command rejects together with entries that the API rejects."""

@@ -56,7 +56,7 @@ def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployme
     assert missing.value.code == "schedule_not_found"
 
 
-def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
+def test_a_schedule_request_is_resent_with_its_key_after_a_lost_response(
     client: Client, deployment: ScheduledDeployment
 ) -> None:
     """With an idempotency key, a repeated creation, run or backfill happens only once."""
@@ -74,7 +74,7 @@ def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
         assert first == second
 
 
-def test_a_calendar_is_replaced_as_it_was_read(client: Client, deployment: ScheduledDeployment) -> None:
+def test_replacing_or_deleting_a_calendar_sends_its_etag(client: Client, deployment: ScheduledDeployment) -> None:
     """Replacing or deleting a calendar sends the ETag that was read."""
     client.calendars.put("uk", weekdays=["sat"])
     read = client.calendars.get("uk")
@@ -116,7 +116,7 @@ def test_a_list_of_schedules_is_filtered_by_the_api(
     assert [{name: request.query[name] for name in wanted} for request in deployment.received] == [wanted] * 2
 
 
-def test_a_run_by_request_has_a_payload_and_a_time(
+def test_a_run_on_request_sends_only_the_given_fields(
     client: Client, duetime: Run, deployment: ScheduledDeployment
 ) -> None:
     """A run by request sends only the given fields, and a null payload is sent."""
@@ -163,7 +163,7 @@ def test_all_schedules_with_a_tag_are_paused_and_resumed(
         assert duetime("schedules", "resume", *words).exit_code == 2
 
 
-def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
+def test_a_backfill_is_cancelled_by_its_id(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
     """A backfill's view shows its id and progress."""
     nightly(client)
     assert "1a2b running: 3 of 19 runs started" in duetime("schedules", "show", "nightly").stdout
@@ -179,7 +179,7 @@ def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment:
     assert [each.id for each in client.schedules.list_backfills("nightly")] == ["1a2b"]
 
 
-def test_occurrences_come_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
+def test_occurrences_are_returned_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
     """The bounds and the limit are sent under the contract's names."""
     nightly(client)
     past, coming = client.schedules.list_occurrences("nightly", scheduled_after=NOON, limit=2)
@@ -199,14 +199,14 @@ def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployme
     }
 
 
-def test_a_time_without_a_zone_is_refused(client: Client, deployment: ScheduledDeployment) -> None:
+def test_a_time_without_a_time_zone_is_rejected(client: Client, deployment: ScheduledDeployment) -> None:
     """A time without a time zone is refused before anything is sent."""
     with pytest.raises(TimeWithoutZone):
         client.schedules.create_backfill("nightly", NOON.replace(tzinfo=None), NOON)
     assert deployment.received == []
 
 
-def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: ScheduledDeployment) -> None:
+def test_a_calendar_is_sent_as_fields_or_as_a_file(client: Client, deployment: ScheduledDeployment) -> None:
     """Fields are sent as JSON, and an iCalendar file is sent unchanged with its own content type."""
     client.calendars.put("weekends", weekdays=["sat", "sun"])
     data = b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
@@ -223,7 +223,7 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
     assert client.calendars.delete("uk").name == "uk"
 
 
-def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Client) -> None:
+def test_the_dialect_of_an_ambiguous_timing_is_shown(duetime: Run, client: Client) -> None:
     """The dialect is shown if the expression means something else in another dialect; EventBridge's is unambiguous."""
     task: NewTask = {"type": "report"}
     client.schedules.create("a", cron="0 0 */2 * 1-5", dialect="vixie", task=task)
@@ -246,7 +246,9 @@ def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) 
 
 
 @pytest.mark.parametrize("document", [None, [], {"schedules": 1}, {"schedules": [{"id": "x"}]}])
-def test_an_answer_that_is_none_is_an_error(client: Client, deployment: ScheduledDeployment, document: object) -> None:
+def test_a_response_from_another_server_is_an_error(
+    client: Client, deployment: ScheduledDeployment, document: object
+) -> None:
     """A response from another server is not mistaken for an empty list."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
@@ -331,7 +333,7 @@ def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: Schedul
         (["--cron", "cron(0 10 * * ? *)", "--dialect", "eventbridge"], {"dialect": "eventbridge"}),
     ],
 )
-def test_every_kind_of_timing_has_its_option(
+def test_every_kind_of_timing_has_an_option(
     duetime: Run, deployment: ScheduledDeployment, options: list[str], sent: dict[str, object]
 ) -> None:
     """There are options for five kinds of timing and for the dialect."""
@@ -364,7 +366,7 @@ def test_a_bad_command_line_sends_nothing(
     assert (result.exit_code, reason in result.stderr, deployment.received) == (2, True, [])
 
 
-def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_an_update_sends_only_the_task_fields_of_its_options(duetime: Run, deployment: ScheduledDeployment) -> None:
     """An update sends only the given fields and reads nothing first, because the API merges the fields."""
     create = ("--cron", "* * * * *", "--payload", "1", "--timeout", "30")
     duetime("schedules", "create", "x", "report", *create)
@@ -392,7 +394,7 @@ def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -
     assert "paused" in shown[2]
 
 
-def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Client) -> None:
+def test_the_view_of_a_schedule_shows_next_and_skipped_runs(duetime: Run, client: Client) -> None:
     """The next runs are in local time, and skipped runs have their reasons."""
     nightly(client)
     shown = duetime("schedules", "show", "nightly").stdout
@@ -402,7 +404,7 @@ def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Cli
     assert "the run of 01TASK is still running" in shown
 
 
-def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
+def test_a_missed_expectation_is_shown(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
     """The list marks a missed expectation until the next success, and the view says since when and how often."""
     nightly(client)
     schedule = deployment.schedules["nightly"]
@@ -415,7 +417,9 @@ def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, de
     assert "active, missed" not in duetime("schedules", "list").stdout
 
 
-def test_an_expectation_is_removed_by_none(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
+def test_an_expectation_is_removed_with_the_value_none(
+    duetime: Run, client: Client, deployment: ScheduledDeployment
+) -> None:
     """The options for expectations accept `none`, which is sent as null, and refuse an invalid duration."""
     nightly(client)
     duetime("schedules", "update", "nightly", "--expect-success-by", "none", "--expect-every", "none")
@@ -425,7 +429,7 @@ def test_an_expectation_is_removed_by_none(duetime: Run, client: Client, deploym
     assert len(deployment.received) == before
 
 
-def test_a_preview_says_in_words_what_was_decided(duetime: Run) -> None:
+def test_a_preview_shows_whether_each_occurrence_will_run(duetime: Run) -> None:
     """Each previewed occurrence has its local time and whether it will run."""
     shown = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
     assert shown[0].split() == ["time", "decision"]
@@ -448,7 +452,7 @@ def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> No
     assert (result.exit_code, "no such schedule" in result.stderr) == (1, True)
 
 
-def test_a_calendar_is_put_by_the_kind_of_its_file(
+def test_the_format_of_a_calendar_file_is_determined_by_its_extension(
     duetime: Run, deployment: ScheduledDeployment, tmp_path: Path
 ) -> None:
     """An .ics file is sent unchanged; any other file is read as JSON."""
@@ -484,14 +488,14 @@ def test_a_bad_calendar_file_sends_nothing(
     assert duetime("calendars", "put", "x", str(tmp_path / "nowhere.json")).exit_code == 2
 
 
-def test_a_refusal_names_the_field(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_each_reason_for_a_rejection_is_printed_with_its_field(duetime: Run, deployment: ScheduledDeployment) -> None:
     """The API's reasons for a refusal are printed on separate lines."""
     deployment.scripted.append(problem(422, "fields_invalid", "x", {"field": "task.type", "reason": "is required"}))
     result = duetime("schedules", "create", "x", "t", "--cron", "* * * * *")
     assert (result.exit_code, "task.type: is required" in result.stderr) == (1, True)
 
 
-def test_the_command_shows_what_was_done_to_a_schedule(duetime: Run, deployment: ScheduledDeployment) -> None:
+def test_the_command_lists_the_events_of_a_schedule(duetime: Run, deployment: ScheduledDeployment) -> None:
     """Each event is a row with time, action, actor, fields and reason."""
     event = {"type": "created", "at": "2026-11-21T10:00:00Z", "actor": {"kind": "user", "name": "ann"}, "fields": []}
     paused = {**event, "type": "paused", "actor": {"kind": "system", "name": None}, "reason": "it failed"}

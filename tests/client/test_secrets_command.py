@@ -81,7 +81,7 @@ def test_public_keys_of_an_owner_are_listed(duetime: Run, deployment: Deployment
     assert deployment.received[0].query == {"owner": ["a/b"]}
 
 
-def test_a_rotation_of_all_stores_a_new_key_and_the_one_before(duetime: Run, account: _Account) -> None:
+def test_a_rotation_stores_the_new_and_the_previous_key(duetime: Run, account: _Account) -> None:
     """The second rotation removes the first key, and the schedule stays until another schedule is given."""
     duetime("secrets", "rotate", "--stack=prod", "--yes", "--every-days=90")
     keys = SigningKeys.parse(account.stored).keys
@@ -95,7 +95,7 @@ def test_a_rotation_of_all_stores_a_new_key_and_the_one_before(duetime: Run, acc
     assert SigningKeys.parse(account.stored).keys[0].days == 0
 
 
-def test_a_rotation_of_one_owner_changes_no_other(duetime: Run, account: _Account) -> None:
+def test_rotating_one_owners_key_changes_no_other_key(duetime: Run, account: _Account) -> None:
     """Rotating one owner's key leaves the deployment's key unchanged."""
     before = SigningKeys.parse(account.stored)
     duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
@@ -105,7 +105,7 @@ def test_a_rotation_of_one_owner_changes_no_other(duetime: Run, account: _Accoun
     assert after.live("ann", now)[1:] == before.live("ann", now)
 
 
-def test_no_rotation_is_lost_to_one_of_the_same_moment(duetime: Run, account: _Account) -> None:
+def test_concurrent_rotations_are_both_stored(duetime: Run, account: _Account) -> None:
     """If two operators read the same version, the second reads again and keeps the first operator's change."""
     present = SigningKeys.parse(account.stored)
     account.meanwhile.append(present.rotated_for("bob", 1_000).text)
@@ -113,17 +113,17 @@ def test_no_rotation_is_lost_to_one_of_the_same_moment(duetime: Run, account: _A
     assert set(SigningKeys.parse(account.stored).keys[0].owners) == {"ann", "bob"}
 
 
-def test_a_rotation_that_is_always_forestalled_ends_with_an_error(duetime: Run, account: _Account) -> None:
+def test_a_rotation_that_always_conflicts_ends_with_an_error(duetime: Run, account: _Account) -> None:
     """A rotation that another operator always precedes ends with an error after a limited number of attempts."""
     present = SigningKeys.parse(account.stored)
     account.meanwhile += [present.rotated_for(f"owner-{n}", 1_000).text for n in range(9)]
     result = duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
     assert result.exit_code == 2
-    assert "is under way: try again" in result.stderr
+    assert "is under way; try again" in result.stderr
     assert "ann" not in SigningKeys.parse(account.stored).keys[0].owners
 
 
-def test_what_cannot_be_rotated_is_said(duetime: Run, account: _Account) -> None:
+def test_an_unsupported_rotation_is_rejected_with_the_reason(duetime: Run, account: _Account) -> None:
     """A schedule for one owner, and a secret in another format, are refused, and nothing is stored."""
     assert duetime("secrets", "rotate", "--stack=prod", "-y", "--owner=a", "--every-days=9").exit_code == 2
     account.stored = "{}"

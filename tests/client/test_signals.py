@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SENT = {"id": "01M7XZ8CGJ0013P2ZBN3YDT3DX", "sent_at": "2026-11-26T11:00:00Z", "woken": 1}
 
 
-def test_the_command_sends_a_signal_and_says_how_many_tasks_it_has_woken(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_sends_a_signal_and_prints_how_many_tasks_it_woke(duetime: Run, deployment: Deployment) -> None:
     """The request has an idempotency key, so a repeated request is the same signal."""
     deployment.scripted += [Answer(200, SENT), Answer(200, {**SENT, "woken": 0})]
     ended = duetime("signals", "send", "order.paid", "--key", "o-17", "--payload", '{"amount": 17}')
@@ -32,7 +32,7 @@ def test_the_command_sends_a_signal_and_says_how_many_tasks_it_has_woken(duetime
     assert deployment.received[1].headers["Idempotency-Key"] == "k"
 
 
-def test_a_signal_that_goes_on_names_its_bulk_operation(duetime: Run, deployment: Deployment) -> None:
+def test_a_signal_continued_in_the_background_prints_its_bulk_operation(duetime: Run, deployment: Deployment) -> None:
     """The command prints the bulk operation that wakes the other tasks in the background."""
     operation = {
         "id": SENT["id"],

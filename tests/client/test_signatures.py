@@ -30,7 +30,7 @@ def verifier(*keys: str, **expected: Any) -> CallVerifier:  # noqa: ANN401 - the
 
 
 @pytest.mark.parametrize("key", [CURRENT.secret, FORMER.secret, CURRENT.public_key, FORMER.public_key])
-def test_a_call_verifies_by_each_live_key(key: str) -> None:
+def test_a_call_verifies_with_each_current_or_previous_key(key: str) -> None:
     """A call verifies with a current or previous secret or public key, even if keys of other owners are configured."""
     assert verifier(key).verify(HEADERS, BODY)["task_id"] == "t"
     assert verifier(BOB.secret, key, owner="ann", audience=URL).verify(
@@ -104,7 +104,7 @@ def test_owner_and_audience_are_compared_with_the_signed_body() -> None:
         (DEPLOYMENT,),
     ],
 )
-def test_what_is_no_key_is_refused_at_once(keys: Any) -> None:  # noqa: ANN401 - any value that a caller passes
+def test_an_invalid_key_raises_an_error_when_the_verifier_is_created(keys: Any) -> None:  # noqa: ANN401 - any value that a caller passes
     """An invalid key raises an error when the verifier is created, so that it is not mistaken for a forged call."""
     with pytest.raises(KeyInvalid):
         CallVerifier(keys)

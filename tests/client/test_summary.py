@@ -30,7 +30,7 @@ SUMMARY = {
 }
 
 
-def test_the_numbers_are_those_that_the_api_tells(client: Client, deployment: Deployment) -> None:
+def test_the_summary_has_the_counts_of_the_api(client: Client, deployment: Deployment) -> None:
     """Counts are by state, priority and type, with the time of the count."""
     deployment.scripted.append(Answer(200, SUMMARY))
     found = client.summary.get()
@@ -55,7 +55,7 @@ def test_the_command_shows_a_table_of_types_and_states(duetime: Run, deployment:
     assert json.loads(duetime("summary", "--json").stdout) == SUMMARY
 
 
-def test_the_command_says_what_is_not_in_the_table(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_mentions_types_missing_from_the_table(duetime: Run, deployment: Deployment) -> None:
     """The command mentions types that are not listed or not counted, and prints a message if there are no tasks."""
     deployment.scripted.append(Answer(200, {**SUMMARY, "other_types": 3, "is_complete": False}))
     shown = duetime("summary").stdout
@@ -66,7 +66,7 @@ def test_the_command_says_what_is_not_in_the_table(duetime: Run, deployment: Dep
     assert "no tasks" in duetime("summary").stdout
 
 
-def test_a_deployment_that_counts_nothing_says_so(duetime: Run, deployment: Deployment) -> None:
+def test_a_deployment_without_counts_is_reported(duetime: Run, deployment: Deployment) -> None:
     """If the deployment counts no tasks, the command reports the API's problem."""
     deployment.scripted.append(problem(409, "summary_off", "this deployment does not count tasks"))
     result = duetime("summary")
@@ -74,7 +74,7 @@ def test_a_deployment_that_counts_nothing_says_so(duetime: Run, deployment: Depl
     assert "does not count tasks" in result.stderr
 
 
-def test_the_command_says_which_tasks_are_not_counted_by_their_changes(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_reports_which_tasks_are_not_counted_yet(duetime: Run, deployment: Deployment) -> None:
     """The command says that older tasks are not counted yet or, after a recount, when they were counted."""
     since = {**SUMMARY, "counted_since": "2026-11-20T10:00:00Z", "recounted_at": None, "is_complete": False}
     deployment.scripted += [Answer(200, since), Answer(200, {**since, "recounted_at": "2026-11-21T10:00:00Z"})]
@@ -84,7 +84,7 @@ def test_the_command_says_which_tasks_are_not_counted_by_their_changes(duetime: 
     assert "are not counted yet" in duetime("summary").stdout, "a recount has started"
 
 
-def test_operators_see_a_table_of_owners(duetime: Run, deployment: Deployment) -> None:
+def test_operators_get_a_table_of_owners(duetime: Run, deployment: Deployment) -> None:
     """The table has a row per owner, from all pages; `--json` prints one array of the responses."""
     owners = [{"owner": name, "total": 2, "states": {"failed": 2}, "is_complete": True} for name in ("ann", "bob")]
     pages = [{"owners": [owners[0]], "next_token": "more"}, {"owners": [owners[1]], "next_token": None}]

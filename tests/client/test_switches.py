@@ -45,7 +45,7 @@ def test_switches_are_listed_with_circuits(client: Client, deployment: Deploymen
     assert (held.circuits[0].host, held.circuits[0].state) == ("example.org", "half_open")
 
 
-def test_a_switch_is_put_whole_and_may_be_sent_again(client: Client, deployment: Deployment) -> None:
+def test_a_switch_is_replaced_as_a_whole_and_idempotently(client: Client, deployment: Deployment) -> None:
     """Setting the same switch twice results in one switch."""
     deployment.scripted += [Answer(None), Answer(200, SWITCH)]
     assert client.switches.put("type", "report", stopped=True, reason="a bad release").name == "report"
@@ -54,7 +54,7 @@ def test_a_switch_is_put_whole_and_may_be_sent_again(client: Client, deployment:
     assert {request.target for request in deployment.received} == {"/stage/v1/switches/type/report"}
 
 
-def test_a_switch_is_read_and_deleted_by_its_path(client: Client, deployment: Deployment) -> None:
+def test_a_switch_is_read_and_deleted_by_its_name(client: Client, deployment: Deployment) -> None:
     """The name is encoded in the path; the switch for all tasks is called `all`."""
     deployment.scripted += [Answer(200, SWITCH)] * 3
     client.switches.delete("owner", "1:role/a&b")
@@ -67,7 +67,7 @@ def test_a_switch_is_read_and_deleted_by_its_path(client: Client, deployment: De
     ]
 
 
-def test_what_is_no_switch_is_an_unexpected_answer(client: Client, deployment: Deployment) -> None:
+def test_an_invalid_switch_raises_unexpected_response(client: Client, deployment: Deployment) -> None:
     """A response that is not a switch raises `UnexpectedResponse`."""
     deployment.scripted += [Answer(200, {"switches": 1}), problem(403, "operator_required", "only an operator")]
     with pytest.raises(UnexpectedResponse):
@@ -76,7 +76,7 @@ def test_what_is_no_switch_is_an_unexpected_answer(client: Client, deployment: D
         client.switches.put("all", stopped=True)
 
 
-def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_lists_switches_and_circuits(duetime: Run, deployment: Deployment) -> None:
     """Switches and circuits are tables with local times; `--json` prints the response; an empty list is reported."""
     held = {"switches": [SWITCH], "circuits": [CIRCUIT]}
     deployment.scripted += [Answer(200, held), Answer(200, held), Answer(200, {"switches": [], "circuits": []})]
@@ -96,7 +96,7 @@ def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deploymen
     assert "no switches" in duetime("switches", "list").stdout
 
 
-def test_the_command_sets_shows_and_deletes(duetime: Run, deployment: Deployment) -> None:
+def test_the_command_sets_shows_and_deletes_switches(duetime: Run, deployment: Deployment) -> None:
     """Options define the switch, and a switch without effect is refused before anything is sent."""
     assert duetime("switches", "set", "type", "report").exit_code == 2
     assert duetime("switches", "set", "task", "report", "--stop").exit_code == 2
@@ -109,7 +109,7 @@ def test_the_command_sets_shows_and_deletes(duetime: Run, deployment: Deployment
     assert [one.method for one in deployment.received[1:]] == ["GET", "DELETE"]
 
 
-def test_a_switch_cannot_control_the_terminal(duetime: Run, deployment: Deployment) -> None:
+def test_control_characters_in_the_reason_of_a_switch_are_escaped(duetime: Run, deployment: Deployment) -> None:
     """Control characters in a switch's reason are escaped."""
     deployment.scripted.append(
         Answer(200, {"switches": [{**SWITCH, "reason": "\x1b[2J", "updated_by": "\x07"}], "circuits": []})

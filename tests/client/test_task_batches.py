@@ -50,7 +50,7 @@ def test_tasks_that_are_leased_together_share_a_call(client: Client) -> None:
     assert client.tasks.get(tasks[3].id).result == {"fence": 1}
 
 
-def test_an_exception_fails_every_task_of_the_call_and_the_last_attempt_is_alone(client: Client) -> None:
+def test_an_exception_fails_every_task_of_a_batch_call(client: Client) -> None:
     """A bad task fails the first call for all tasks, but each last attempt is a call of its own."""
     running, calls = Running(client, concurrency=2), list[int]()
 
@@ -94,7 +94,7 @@ def test_a_batch_handler_of_the_worker_functions_runs_in_a_pull_worker(
     assert (wrong.state, wrong.attempt, wrong.error.type) == ("failed", 1, "BatchResultInvalid")
 
 
-def test_a_wrong_batch_is_refused_when_it_is_registered() -> None:
+def test_the_error_for_an_invalid_batch_names_the_keyword() -> None:
     """The error for a wrong batch names the keyword."""
     wrong: Any = 7
     with pytest.raises(TypeError, match=r"^batch takes a Batch"):
@@ -106,7 +106,7 @@ def function(body: Callable[[Sequence[BatchItem[Any]]], Any], **batch: Any) -> B
     return BatchFunction(TYPE, body, None, batch=Batch(max_size=1, **batch), concurrency=lambda: 4)
 
 
-def test_an_attempt_that_was_cancelled_or_lost_while_it_waited_is_not_called() -> None:
+def test_a_waiting_attempt_that_was_cancelled_or_lost_is_not_called() -> None:
     """The function is not called for an attempt that was cancelled or lost while it waited."""
     calls: list[int] = []
     run = function(lambda items: calls.append(len(items))).run
@@ -118,7 +118,7 @@ def test_an_attempt_that_was_cancelled_or_lost_while_it_waited_is_not_called() -
     assert calls == []
 
 
-def test_a_request_to_another_task_fails_an_attempt_that_was_stopped_with_it() -> None:
+def test_an_attempt_stopped_with_a_cancelled_attempt_is_repeated() -> None:
     """An attempt that was stopped with a cancelled attempt is repeated, because it was not cancelled itself."""
 
     def stop(_items: Sequence[BatchItem[Any]]) -> None:

@@ -57,7 +57,7 @@ def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployme
     assert (controlled.version, controlled.etag) == (2, '"2"')
 
 
-def test_a_task_is_deleted(client: Client, deployment: Deployment, duetime: Run) -> None:
+def test_deleting_a_task_prints_a_confirmation(client: Client, deployment: Deployment, duetime: Run) -> None:
     """After a deletion, the command prints a confirmation because there is no task to print."""
     task = client.tasks.create("report")
     deployment.scripted.append(Answer(204, text=b""))
@@ -65,7 +65,7 @@ def test_a_task_is_deleted(client: Client, deployment: Deployment, duetime: Run)
     assert (deployment.received[-1].method, deployment.received[-1].path) == ("DELETE", f"/stage/v1/tasks/{task.id}")
 
 
-def test_an_endpoint_is_asked(client: Client, deployment: Deployment, duetime: Run) -> None:
+def test_a_query_is_sent_to_the_endpoint(client: Client, deployment: Deployment, duetime: Run) -> None:
     """The query is sent as a parameter, and the command prints the endpoint's reply or, with `--json`, the response."""
     task = client.tasks.create("report", target={"kind": "http", "url": "https://e.org/", "queries": ["status"]})
     reply = client.tasks.query(task.id, "status")
@@ -79,7 +79,7 @@ def test_an_endpoint_is_asked(client: Client, deployment: Deployment, duetime: R
 
 
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (404, 1), (500, 1)])
-def test_an_error_of_the_endpoint_is_the_commands_too(
+def test_an_error_of_the_endpoint_sets_the_exit_code(
     duetime: Run, client: Client, deployment: Deployment, status: int, code: int
 ) -> None:
     """The exit code says whether the endpoint replied with success."""
@@ -88,7 +88,7 @@ def test_an_error_of_the_endpoint_is_the_commands_too(
     assert duetime("tasks", "query", task.id, "status").exit_code == code
 
 
-def test_an_answer_without_a_reply_is_no_answer(client: Client, deployment: Deployment) -> None:
+def test_a_query_response_without_a_reply_raises_an_error(client: Client, deployment: Deployment) -> None:
     """A response without the endpoint's status or body raises an error."""
     task = client.tasks.create("report")
     documents: list[object] = [{}, {"status": 200}, {"status": "200", "body": 1}, []]
@@ -98,7 +98,7 @@ def test_an_answer_without_a_reply_is_no_answer(client: Client, deployment: Depl
             client.tasks.query(task.id, "status")
 
 
-def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, deployment: Deployment) -> None:
+def test_an_empty_callback_url_removes_the_callback(duetime: Run, client: Client, deployment: Deployment) -> None:
     """An empty callback URL is sent as null, because an option cannot express null."""
     task = client.tasks.create("report", callback_url="https://example.org/ended")
     assert task.callback_url == "https://example.org/ended"
@@ -108,7 +108,7 @@ def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, 
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_an_action_whose_answer_is_lost_is_not_repeated(deployment: Deployment, action: str) -> None:
+def test_an_action_is_not_retried_after_a_lost_response(deployment: Deployment, action: str) -> None:
     """An action whose response was lost is not retried, because the task may already be resumed or retried."""
     with Client(deployment.url, retries=Retries(), sleep=lambda _: None) as client:
         task = client.tasks.create("report")
@@ -119,7 +119,7 @@ def test_an_action_whose_answer_is_lost_is_not_repeated(deployment: Deployment, 
 
 
 @pytest.mark.parametrize(("what", "tell", "body"), REPORTS)
-def test_a_report_carries_its_fence_and_is_repeated_when_its_answer_is_lost(
+def test_a_report_with_its_fence_is_retried_after_a_lost_response(
     client: Client, deployment: Deployment, what: str, tell: Callable[[Client, str], Task], body: dict[str, object]
 ) -> None:
     """A report with its fence can be repeated without effect, so it is retried after a lost response."""
@@ -131,7 +131,7 @@ def test_a_report_carries_its_fence_and_is_repeated_when_its_answer_is_lost(
     assert first.body == again.body
 
 
-def test_a_strange_fence_is_a_conflict_with_its_code(client: Client) -> None:
+def test_a_fence_mismatch_is_a_conflict_with_a_specific_code(client: Client) -> None:
     """A fence mismatch and a state conflict have different codes."""
     task = client.tasks.create("report")
     with pytest.raises(Conflict) as refusal:
@@ -139,7 +139,7 @@ def test_a_strange_fence_is_a_conflict_with_its_code(client: Client) -> None:
     assert refusal.value.code == "fence_mismatch"
 
 
-def test_attempts_are_read(client: Client) -> None:
+def test_the_attempts_of_a_task_are_returned(client: Client) -> None:
     """The known attributes of each attempt are returned, and those of a lost attempt are `None`."""
     last, lost = client.tasks.list_attempts(client.tasks.create("report").id)
     assert (last.worker, last.outcome, last.duration_ms) == ("worker 1", "succeeded", 480)
@@ -148,14 +148,14 @@ def test_attempts_are_read(client: Client) -> None:
 
 
 @pytest.mark.parametrize("document", [None, [], {"attempts": {}}, {"attempts": [5]}, {"attempts": [{"fence": 1}]}])
-def test_an_answer_without_attempts_is_an_error(client: Client, deployment: Deployment, document: object) -> None:
+def test_an_invalid_response_for_attempts_is_an_error(client: Client, deployment: Deployment, document: object) -> None:
     """Any invalid response raises the same documented error."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         client.tasks.list_attempts("x")
 
 
-def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, deployment: Deployment) -> None:
+def test_force_and_wait_are_sent_only_if_requested(client: Client, deployment: Deployment) -> None:
     """Cancelling or creating a task without options sends no parameters."""
     task = client.tasks.create("report", wait_seconds=25)
     client.tasks.cancel(task.id, force=True)
@@ -165,7 +165,7 @@ def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, de
     assert [request.document for request in deployment.received[1::2]] == [{"force": True}, {}]
 
 
-def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) -> None:
+def test_the_lease_and_requested_action_of_a_task_are_read(client: Client, deployment: Deployment) -> None:
     """The lease, the deferral and the requested action are read; an older API without them is supported."""
     task = client.tasks.create("report")
     assert (task.lease, task.awaiting_notification, task.requested_action) == (None, False, None)
@@ -187,7 +187,7 @@ def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) ->
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_command_does_one_thing_and_prints_the_task(duetime: Run, deployment: Deployment, action: str) -> None:
+def test_each_action_has_a_command_that_prints_the_task(duetime: Run, deployment: Deployment, action: str) -> None:
     """Each action has a command, and `--json` prints the response."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     result = duetime("tasks", action, task_id, "--json")
@@ -196,7 +196,7 @@ def test_a_command_does_one_thing_and_prints_the_task(duetime: Run, deployment: 
     assert "state" in duetime("tasks", action, task_id).stdout
 
 
-def test_the_commands_of_a_target_send_its_words(duetime: Run, deployment: Deployment) -> None:
+def test_the_commands_for_targets_report_outcome_and_progress(duetime: Run, deployment: Deployment) -> None:
     """The command reports a success unless an error is given; the percentage is an argument."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     for words, body in (
@@ -210,7 +210,7 @@ def test_the_commands_of_a_target_send_its_words(duetime: Run, deployment: Deplo
         assert deployment.received[-1].document == body
 
 
-def test_a_command_says_why_it_was_refused(duetime: Run) -> None:
+def test_a_conflict_is_printed_on_the_error_stream(duetime: Run) -> None:
     """A conflict is printed on the error stream, with exit code 1."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     result = duetime("tasks", "progress", task_id, "40", "--fence", str(STRANGE_FENCE))
@@ -218,7 +218,7 @@ def test_a_command_says_why_it_was_refused(duetime: Run) -> None:
     assert "fence_mismatch" in result.stderr
 
 
-def test_a_forced_cancel_says_so(duetime: Run, deployment: Deployment) -> None:
+def test_the_force_option_is_sent_as_a_parameter(duetime: Run, deployment: Deployment) -> None:
     """`--force` is sent as the API's parameter."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     assert duetime("tasks", "cancel", task_id, "--force").exit_code == 0
@@ -259,7 +259,7 @@ def test_steps_are_printed(duetime: Run, deployment: Deployment) -> None:
     assert "no stored steps" in duetime("tasks", "attempts", "01M7", "--steps").stdout
 
 
-def test_a_sheet_shows_who_works_on_a_task(duetime: Run, deployment: Deployment) -> None:
+def test_the_view_of_a_task_shows_its_lease(duetime: Run, deployment: Deployment) -> None:
     """The view shows the lease, whether the target has accepted the task, and the requested action."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     lease = {"worker": "worker 1", "expires_at": "2026-11-21T12:01:00Z"}
@@ -280,7 +280,7 @@ def test_the_error_of_each_attempt_is_shown(duetime: Run, client: Client, deploy
     assert (failed.error.type, failed.error.message) == ("Boom", "no such row")
 
 
-def test_events_are_printed(duetime: Run, client: Client, deployment: Deployment) -> None:
+def test_events_of_a_task_are_printed(duetime: Run, client: Client, deployment: Deployment) -> None:
     """Actions, actors and reasons are printed as a table without control characters, or as the API's JSON."""
     at = "2026-11-21T12:00:00Z"
     told = {

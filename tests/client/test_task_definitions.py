@@ -63,7 +63,7 @@ def test_tasks_of_a_type_are_created_with_its_payload(client: Client, deployment
     assert all(received.headers["Idempotency-Key"] for received in deployment.received)
 
 
-def test_a_payload_of_another_kind_is_not_sent(client: Client, deployment: Deployment) -> None:
+def test_a_payload_of_another_type_is_rejected_before_it_is_sent(client: Client, deployment: Deployment) -> None:
     """The error names the field but not its value; a time without a time zone is refused as well."""
     with pytest.raises(PayloadInvalid, match="amount") as caught:
         client.tasks.of(CHARGE).create(Charge.model_construct(id=7, amount=-512))
@@ -75,7 +75,7 @@ def test_a_payload_of_another_kind_is_not_sent(client: Client, deployment: Deplo
     assert deployment.received == []
 
 
-def test_a_class_that_is_no_handler_and_a_name_have_no_type(client: Client) -> None:
+def test_the_error_for_a_class_without_handler_suggests_a_fix(client: Client) -> None:
     """The error says what to write, instead of an `AttributeError` at the first creation."""
 
     class Transfer:
@@ -122,7 +122,7 @@ def test_a_result_is_read_as_a_value_of_a_class(client: Client, deployment: Depl
     assert "512" not in str(caught.value)
 
 
-def test_coroutines_create_them_too(deployment: Deployment) -> None:
+def test_the_asynchronous_client_creates_tasks_of_a_type(deployment: Deployment) -> None:
     """The asynchronous client has the same methods as coroutines."""
 
     async def use() -> Task:
@@ -134,7 +134,7 @@ def test_coroutines_create_them_too(deployment: Deployment) -> None:
     assert deployment.received[0].document["payload"] == {"to": "here", "on": "2026-11-21T12:00:00Z"}
 
 
-def test_a_registered_handler_is_a_type(client: Client, deployment: Deployment) -> None:
+def test_tasks_are_created_with_a_registered_handler_function(client: Client, deployment: Deployment) -> None:
     """A program that imports the handlers' package can create tasks with the handler function."""
 
     @handler("charged in a test", payload=Charge)
@@ -153,7 +153,7 @@ def test_without_a_class_any_json_is_a_payload(client: Client, deployment: Deplo
     assert deployment.received[0].document == {"type": "report", "payload": ["a", 1]}
 
 
-def test_a_function_of_a_pull_worker_is_given_its_payload() -> None:
+def test_a_pull_worker_function_receives_its_payload_class() -> None:
     """The payload is an instance of its class, a result object becomes JSON, and tests can call the function."""
     worker = Worker()
 
@@ -170,7 +170,7 @@ def test_a_function_of_a_pull_worker_is_given_its_payload() -> None:
     assert worker.types == ("move",)
 
 
-def test_a_function_of_a_pull_worker_may_be_a_coroutine() -> None:
+def test_a_pull_worker_function_can_be_a_coroutine() -> None:
     """The coroutine runs to its end, and its exceptions are raised."""
     worker = Worker()
 

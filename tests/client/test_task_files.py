@@ -38,7 +38,7 @@ def written(tmp_path: Path) -> Callable[..., str]:
     return write
 
 
-def test_a_file_is_created_and_what_is_refused_names_line_and_field(
+def test_a_rejected_line_of_a_file_is_reported_with_its_field(
     duetime: Run, server: ApiServer, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A refused line does not stop other lines; with the same key, the corrected file creates only missing tasks."""
@@ -65,7 +65,7 @@ def test_a_file_is_created_and_what_is_refused_names_line_and_field(
     assert sorted(task["name"] for task in listed) == ["0", "1", "2", "2", "2", "2"]
 
 
-def test_a_line_that_changed_after_it_was_created_is_refused(
+def test_a_line_edited_after_its_task_was_created_is_rejected(
     duetime: Run, server: ApiServer, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line that was edited between two runs is reported and does not create a second task."""
@@ -88,7 +88,7 @@ def test_options_are_defaults_of_the_lines(duetime: Run, deployment: Deployment,
     ]
 
 
-def test_many_tasks_go_in_batches_of_a_hundred(
+def test_many_tasks_of_a_file_are_sent_in_batches_of_a_hundred(
     duetime: Run, deployment: Deployment, written: Callable[..., str]
 ) -> None:
     """Each batch has its own key, derived from the position of its first line."""
@@ -110,7 +110,7 @@ def test_a_batch_that_is_too_large_is_halved(duetime: Run, deployment: Deploymen
     assert (len(made["created"]), [each["line"] for each in made["refused"]]) == (3, [1])
 
 
-def test_when_the_api_does_not_answer_the_rest_is_not_tried(
+def test_if_the_api_does_not_respond_the_remaining_lines_are_skipped(
     duetime: Run, deployment: Deployment, written: Callable[..., str]
 ) -> None:
     """If the API does not respond, the exit code is 3 and the command prints the key for another run."""
@@ -134,7 +134,9 @@ def test_when_the_api_does_not_answer_the_rest_is_not_tried(
         ([], "TYPE"),
     ],
 )
-def test_a_wrong_use_is_told(duetime: Run, deployment: Deployment, arguments: list[str], told: str) -> None:
+def test_a_wrong_combination_of_arguments_is_rejected(
+    duetime: Run, deployment: Deployment, arguments: list[str], told: str
+) -> None:
     """A wrong combination of arguments is refused before anything is sent."""
     result = duetime("tasks", "create", *arguments)
     assert (result.exit_code, deployment.received) == (2, [])
@@ -147,7 +149,7 @@ def test_an_empty_file_creates_nothing(duetime: Run, deployment: Deployment) -> 
     assert (result.exit_code, result.stderr, deployment.received) == (0, "0 tasks created\n", [])
 
 
-def test_a_line_of_json_is_one_of_the_file(duetime: Run, deployment: Deployment) -> None:
+def test_json_lines_end_only_at_line_feeds(duetime: Run, deployment: Deployment) -> None:
     """Line separators that only Python knows are kept as text, and a byte order mark is removed."""
     result = duetime("tasks", "create", "--file", "-", typed='\ufeff{"type": "mail", "payload": "a\u2028b"}\r\n')
     assert result.exit_code == 0
@@ -184,7 +186,7 @@ def test_csv_without_rows_has_no_tasks(text: str) -> None:
     assert list(lines_of_csv(text)) == []
 
 
-def test_csv_that_is_none_is_told_with_its_line() -> None:
+def test_invalid_csv_is_reported_with_its_line() -> None:
     """A quote that is not closed, and a column below a column with a value, are reported with their lines."""
     assert [line.fault for line in lines_of_csv('type\nmail\n"mail')][1:] == ["is not CSV: unexpected end of data"]
     (line,) = lines_of_csv("payload,payload.a\n1,2\n")

@@ -69,13 +69,13 @@ ARGUMENTS_OF_A_RUN = {"parameters", "version"}
 """Run fields that are separate arguments of `client.topology_definitions.run`."""
 
 
-def test_the_client_takes_and_reads_every_field() -> None:
+def test_the_client_sends_and_reads_every_task_field() -> None:
     """Every field for creating a task is a keyword, and every field of a response is an attribute."""
     assert set(NewTask.__annotations__) == set(TaskCreate.model_fields)
     assert set(TASK_OPTIONS) <= set(Task.model_fields)
 
 
-def test_a_run_of_a_definition_takes_every_field_or_says_why_not() -> None:
+def test_a_definition_run_supports_every_field_or_lists_the_reason() -> None:
     """Each task field is either in `RunFields` or listed here with the reason why runs do not have the field."""
     assert RunFields.__annotations__.keys() | NOT_OF_A_RUN.keys() == TaskCreate.model_fields.keys()
     assert RunFields.__annotations__.keys() & NOT_OF_A_RUN.keys() == set()
@@ -83,9 +83,7 @@ def test_a_run_of_a_definition_takes_every_field_or_says_why_not() -> None:
 
 
 @pytest.mark.parametrize("action", ["create", "update"])
-def test_every_field_has_an_option_of_the_command(
-    duetime: Callable[..., Result], deployment: Deployment, action: str
-) -> None:
+def test_every_task_field_has_an_option(duetime: Callable[..., Result], deployment: Deployment, action: str) -> None:
     """Each option for creating and updating a task sets one field."""
     assert set(OPTIONS) == set(TASK_OPTIONS)
     task = "mail"
@@ -100,7 +98,7 @@ def test_every_field_has_an_option_of_the_command(
         assert set(deployment.received[-1].document) - {"type"} == set(TASK_OPTIONS) - {other}
 
 
-def test_every_field_is_shown(duetime: Callable[..., Result], deployment: Deployment) -> None:
+def test_every_task_field_is_shown(duetime: Callable[..., Result], deployment: Deployment) -> None:
     """Each field must be shown with a task, or listed here."""
     assert set(SHOWN) | NOT_SHOWN == set(TASK_OPTIONS)
     duetime("tasks", "create", "mail")
@@ -110,9 +108,7 @@ def test_every_field_is_shown(duetime: Callable[..., Result], deployment: Deploy
     assert [name for name, (_, words) in SHOWN.items() if words not in shown] == []
 
 
-def test_an_ordered_key_is_said_by_its_options_and_shown(
-    duetime: Callable[..., Result], deployment: Deployment
-) -> None:
+def test_an_ordered_key_is_set_by_its_options_and_shown(duetime: Callable[..., Result], deployment: Deployment) -> None:
     """`--order` names the key; `--order-stop` without a key is refused, and the error names the missing option."""
     result = duetime("tasks", "create", "mail", "--order", "customer-17", "--order-stop")
     assert result.exit_code == 0, result.output

@@ -26,7 +26,7 @@ def ids(duetime: Run, deployment: Deployment) -> list[str]:
     return list(deployment.tasks)
 
 
-def test_wait_ends_when_all_have_ended(
+def test_wait_returns_when_all_tasks_have_ended(
     duetime: Run, deployment: Deployment, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each poll is one request for all tasks that have not ended; tasks are printed in the order of the arguments."""
@@ -53,7 +53,7 @@ def test_wait_ends_when_all_have_ended(
     assert [each.path.rpartition("/")[2] for each in (first, second)] == [ids[1], ids[0]]
 
 
-def test_tasks_that_are_far_away_are_polled_seldom(
+def test_tasks_due_much_later_are_polled_rarely(
     duetime: Run, deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tasks that are due later are polled as by `tasks.wait`: every few seconds until the first task is due."""
@@ -73,7 +73,7 @@ def test_tasks_that_are_far_away_are_polled_seldom(
 
 
 @pytest.mark.parametrize("state", ["failed", "cancelled", "rolled_back"])
-def test_one_that_did_not_succeed_is_exit_code_1(
+def test_a_wait_with_an_unsuccessful_task_exits_with_code_1(
     duetime: Run, deployment: Deployment, ids: list[str], state: str
 ) -> None:
     """If one task did not succeed, all tasks are still printed and the exit code is 1."""
@@ -84,7 +84,7 @@ def test_one_that_did_not_succeed_is_exit_code_1(
     assert state in result.stdout
 
 
-def test_a_wait_whose_time_is_over_is_exit_code_4(
+def test_a_wait_that_times_out_exits_with_code_4(
     duetime: Run, ids: list[str], waits: list[float], deployment: Deployment
 ) -> None:
     """When the wait times out, the tasks are printed in their current states and the exit code is 4."""
@@ -93,7 +93,7 @@ def test_a_wait_whose_time_is_over_is_exit_code_4(
     assert "scheduled" in result.stdout
 
 
-def test_a_task_that_is_not_there_ends_the_wait(duetime: Run, ids: list[str]) -> None:
+def test_a_missing_task_ends_the_wait_with_an_error(duetime: Run, ids: list[str]) -> None:
     """A missing task ends the wait with an error, because the wait would never end otherwise."""
     result = duetime("tasks", "wait", ids[0], "01NOSUCHTASK")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -101,12 +101,12 @@ def test_a_task_that_is_not_there_ends_the_wait(duetime: Run, ids: list[str]) ->
 
 
 @pytest.mark.parametrize("arguments", [[], ["-"], ["x", "--timeout", "soon"]])
-def test_a_wrong_wait_sends_nothing(duetime: Run, deployment: Deployment, arguments: list[str]) -> None:
+def test_an_invalid_wait_sends_nothing(duetime: Run, deployment: Deployment, arguments: list[str]) -> None:
     """Without a task, or with an invalid duration, nothing is sent."""
     assert (duetime("tasks", "wait", *arguments, typed="").exit_code, deployment.received) == (2, [])
 
 
-def test_watch_takes_the_filters_of_a_list(duetime: Run) -> None:
+def test_watch_accepts_the_filters_of_a_list(duetime: Run) -> None:
     """The filters of `watch` select from many tasks and are refused together with an id."""
     result = duetime("tasks", "watch", "01TASK", "--state", "failed")
     assert result.exit_code == 2

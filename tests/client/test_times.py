@@ -16,20 +16,20 @@ from tests.client.deployment import NOW
     ("text", "seconds"),
     [("90", 90), ("0.5", 0.5), ("5m", 300), ("1h30m", 5_400), ("250ms", 0.25), ("2d12h", 216_000), ("1w", 604_800)],
 )
-def test_a_span_is_read_as_people_write_it(text: str, seconds: float) -> None:
+def test_durations_with_any_units_are_parsed(text: str, seconds: float) -> None:
     """Plain seconds and all units, alone or combined, are parsed."""
     assert seconds_of_span(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "-5m", "5 minutes", "m", "5x", "1e3", "5m-", "nan"])
-def test_what_is_no_span_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_rejected(text: str) -> None:
     """An invalid duration is refused and never guessed."""
     with pytest.raises(ValueError, match="is not a duration"):
         seconds_of_span(text)
 
 
 @given(st.text(max_size=12))
-def test_any_text_is_a_span_or_a_value_error(text: str) -> None:
+def test_any_text_is_a_duration_or_a_value_error(text: str) -> None:
     """Any text is a duration or raises a `ValueError`, and no duration is negative."""
     try:
         assert seconds_of_span(text) >= 0
@@ -48,12 +48,12 @@ def test_any_text_is_a_span_or_a_value_error(text: str) -> None:
         (-timedelta(minutes=1, seconds=30), "1 min 30 s ago"),
     ],
 )
-def test_a_distance_is_told_in_two_units(away: timedelta, shown: str) -> None:
+def test_a_time_distance_is_shown_in_two_units(away: timedelta, shown: str) -> None:
     """A distance in time is shown in two units."""
     assert distance(NOW + away, NOW) == shown
 
 
-def test_milliseconds_are_shown_where_there_are_any() -> None:
+def test_milliseconds_are_shown_only_if_not_zero() -> None:
     """A due time on a full second is shown without a fraction, and other due times are not rounded."""
     assert full_moment(NOW) == "2026-11-21 12:00:00 UTC"
     assert full_moment(NOW + timedelta(milliseconds=50)) == "2026-11-21 12:00:00.050 UTC"
@@ -67,13 +67,13 @@ def test_milliseconds_are_shown_where_there_are_any() -> None:
         (timedelta(days=60), "20 Jan 2027"),
     ],
 )
-def test_a_short_moment_leaves_out_what_the_reader_knows(away: timedelta, shown: str) -> None:
+def test_a_short_time_omits_the_current_date_or_year(away: timedelta, shown: str) -> None:
     """A table omits today's date and the current year."""
     assert short_moment(NOW + away, NOW) == shown
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "", "2026-13-01", "12:00"])
-def test_what_is_no_moment_is_refused(text: str) -> None:
+def test_the_error_for_an_invalid_time_shows_an_example(text: str) -> None:
     """The error for an invalid time shows an example of a valid time."""
     with pytest.raises(ValueError, match="is not a time such as"):
         moment_of(text)

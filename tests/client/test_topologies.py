@@ -89,7 +89,7 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def test_a_graph_is_sent_as_it_stands_and_shown(
+def test_a_graph_is_sent_unchanged_and_shown(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
     """Without waiting, the command prints the picture of the start."""
@@ -102,7 +102,7 @@ def test_a_graph_is_sent_as_it_stands_and_shown(
     assert result.stdout.startswith(f"nightly  running  2.0 s  {ID}\n")
 
 
-def test_waiting_prints_one_document_and_tells_the_id_apart(
+def test_waiting_for_a_graph_prints_one_final_document(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
     """The final document is printed on standard output; after an interrupt, the id is printed on the error stream."""
@@ -114,7 +114,7 @@ def test_waiting_prints_one_document_and_tells_the_id_apart(
 
 
 @pytest.mark.parametrize("option", ["--wait", "--watch"])
-def test_a_graph_that_fails_is_exit_code_1(
+def test_a_failed_graph_exits_with_code_1(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], option: str
 ) -> None:
     """The failed nodes are named, with the command that shows their errors."""
@@ -127,7 +127,7 @@ def test_a_graph_that_fails_is_exit_code_1(
     assert "times that" not in result.stdout
 
 
-def test_watching_without_a_terminal_tells_each_change_once(
+def test_without_a_terminal_each_change_is_printed_as_one_line(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
     """Without a terminal, each step is one line without escape sequences, and the final picture follows."""
@@ -144,7 +144,7 @@ def test_watching_without_a_terminal_tells_each_change_once(
     assert "the run took 2.00 times as long" in result.stdout
 
 
-def test_watching_on_a_terminal_draws_one_picture_over_itself(
+def test_watching_on_a_terminal_redraws_one_picture(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The final picture stays on the screen, and the cursor is shown again."""
@@ -176,7 +176,7 @@ def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: Gr
     assert json.loads(watched.stdout)["state"] == "succeeded"
 
 
-def test_a_topology_is_run_again_from_chosen_nodes(duetime: Run, deployment: GraphDeployment) -> None:
+def test_a_topology_is_rerun_from_selected_nodes(duetime: Run, deployment: GraphDeployment) -> None:
     """Each option names a node; without options, no nodes are sent."""
     deployment.begun(BODY, "k")
     assert duetime("topologies", "retry", ID, "--node", "a", "--node", "b", "--reason", "why").exit_code == 0
@@ -204,7 +204,7 @@ def test_topologies_are_listed_with_filters(duetime: Run, deployment: GraphDeplo
 @pytest.mark.parametrize("command", ["show", "retry", "cancel", "pause", "resume"])
 @pytest.mark.parametrize("task_id", ["nope", "../tasks", "a b\n", "é", ""])
 @pytest.mark.usefixtures("deployment")
-def test_an_unknown_id_is_an_error_in_one_line(duetime: Run, command: str, task_id: str) -> None:
+def test_an_unknown_topology_id_is_an_error_on_one_line(duetime: Run, command: str, task_id: str) -> None:
     """An id with any characters stays one path segment and raises no exception."""
     result = duetime("topologies", command, task_id)
     assert (result.exit_code, result.stdout) == (1, "")
@@ -212,7 +212,7 @@ def test_an_unknown_id_is_an_error_in_one_line(duetime: Run, command: str, task_
     assert result.stderr.count("\n") == 1
 
 
-def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeployment) -> None:
+def test_a_response_from_another_server_is_an_error(duetime: Run, deployment: GraphDeployment) -> None:
     """A page of another server is not mistaken for a topology."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing here"))
     assert duetime("topologies", "show", ID).exit_code == 1
@@ -255,7 +255,7 @@ def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeplo
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_bad_file_is_named_with_its_field(
+def test_the_error_for_an_invalid_graph_file_names_file_and_field(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], content: object, words: str, command: str
 ) -> None:
     """A bad file causes exit code 1, nothing is sent, and control characters in the file are escaped."""
@@ -269,7 +269,7 @@ def test_a_bad_file_is_named_with_its_field(
 
 
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_file_that_cannot_be_read_is_named(duetime: Run, tmp_path: Path, command: str) -> None:
+def test_an_unreadable_graph_file_is_a_usage_error(duetime: Run, tmp_path: Path, command: str) -> None:
     """A folder or a missing file is a usage error."""
     for path in (tmp_path, tmp_path / "missing.json"):
         result = duetime("topologies", command, str(path))
@@ -277,7 +277,7 @@ def test_a_file_that_cannot_be_read_is_named(duetime: Run, tmp_path: Path, comma
         assert "'FILE'" in result.stderr
 
 
-def test_what_the_api_refuses_of_a_file_is_named_alike(
+def test_rejections_by_the_api_are_printed_like_errors_of_the_client(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
     """File, field and reason are printed as for errors that the client finds."""
@@ -291,7 +291,7 @@ def test_what_the_api_refuses_of_a_file_is_named_alike(
     )
 
 
-def test_a_good_file_is_counted(duetime: Run, file: Callable[[object], str]) -> None:
+def test_validating_a_file_prints_its_counts_without_a_server(duetime: Run, file: Callable[[object], str]) -> None:
     """Validating a file needs no server."""
     result = duetime("topologies", "validate", file(BODY))
     assert (result.exit_code, result.stdout) == (0, "valid: 2 nodes, 1 dependency\n")
@@ -323,7 +323,7 @@ def test_a_picture_fits_its_screen() -> None:
             assert len(lines) < height
 
 
-def test_a_long_chain_is_shown_around_what_runs() -> None:
+def test_a_long_chain_is_shown_around_its_running_nodes() -> None:
     """Levels long before or after the running nodes are summarized."""
     states = ["succeeded"] * 150 + ["running"] + ["blocked"] * 149
     chain = {f"c{n}": {"depends_on": [f"c{n - 1}"] if n else [], "state": states[n]} for n in range(300)}
@@ -334,7 +334,7 @@ def test_a_long_chain_is_shown_around_what_runs() -> None:
     assert lines[-3].endswith(" blocked")
 
 
-def test_a_wide_level_shows_each_state_by_its_share() -> None:
+def test_a_wide_level_shows_the_share_of_each_state() -> None:
     """One failed node among three hundred is visible."""
     states = ["succeeded"] * 200 + ["running"] * 98 + ["failed", "strange"]
     drawn = signs(states, 26)
@@ -342,13 +342,13 @@ def test_a_wide_level_shows_each_state_by_its_share() -> None:
     assert sum(count for _, count in signs(["blocked"] * 7, 26)) == 7
 
 
-def test_the_critical_path_is_marked_and_comes_first() -> None:
+def test_critical_nodes_are_marked_and_listed_first() -> None:
     """Critical nodes are marked in their level and are listed before running nodes."""
     nodes = {name: {"state": "running"} for name in "abcdef"}
     assert picture(nodes, critical_path={"nodes": ["e"], "seconds": 3.0})[2].endswith("0/6  ▸ e  a  b  +3")
 
 
-def test_the_bar_goes_on_between_two_looks() -> None:
+def test_the_progress_bar_advances_between_two_reads() -> None:
     """Running nodes advance the bar by their expected time in another shade, and late nodes do not count as done."""
     nodes = {
         "a": {"state": "running", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=5)},
@@ -361,13 +361,13 @@ def test_the_bar_goes_on_between_two_looks() -> None:
     assert picture(nodes, percent=50)[1] == "█" * 20 + "▒" * 19 + "░" + "  50 %"
 
 
-def test_names_cannot_control_the_terminal() -> None:
+def test_control_characters_in_node_names_are_escaped() -> None:
     """Control characters in the server's texts are escaped."""
     shown = "\n".join(picture({"a\x1b[2Jb": {"state": "odd\r"}}, name="x\x1b]0;y", requested_action="stop\x1b[2J"))
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 
-def test_a_terminal_without_the_signs_gets_letters() -> None:
+def test_a_terminal_without_unicode_shows_ascii() -> None:
     """A terminal without Unicode shows the same picture in ASCII."""
     document = {
         "id": ID,
@@ -386,7 +386,7 @@ def test_a_terminal_without_the_signs_gets_letters() -> None:
     assert "   1  *  1/1  ^ a" in out.read()
 
 
-def test_levels_are_by_the_longest_way() -> None:
+def test_the_level_of_a_node_is_its_longest_path() -> None:
     """A node is on a level below all of its parents; a node with an unknown parent is left out."""
     nodes = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["nobody"]}
     topology = {

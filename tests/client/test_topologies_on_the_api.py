@@ -24,7 +24,7 @@ NODES = {"fetch": {"type": "get"}, "sum": {"type": "add", "depends_on": ["fetch"
 
 
 @pytest.mark.slow
-def test_a_graph_goes_from_its_file_to_its_cancellation(
+def test_a_graph_from_a_file_is_run_shown_and_cancelled(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Running, showing, pausing, resuming, cancelling and retrying work; a rejected action prints one line."""
@@ -42,7 +42,7 @@ def test_a_graph_goes_from_its_file_to_its_cancellation(
     assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
 
 
-def test_a_schedule_and_a_task_may_be_a_graph(
+def test_a_schedule_or_task_can_run_a_graph_from_a_file(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A graph file is the payload; its name, type and priority apply to the task unless options set them."""
@@ -70,7 +70,7 @@ def test_a_schedule_and_a_task_may_be_a_graph(
     assert duetime("tasks", "create", "graph", "--payload", "1", *options).exit_code == 2
 
 
-def test_what_only_the_api_can_tell_names_file_and_field(
+def test_errors_of_a_graph_rejected_by_the_api_name_file_and_field(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A well-formed graph with an invalid task is refused by the API, and the error names the file and the field."""
@@ -84,7 +84,7 @@ def test_what_only_the_api_can_tell_names_file_and_field(
     assert field.startswith("  nodes.a.priority: ")
 
 
-def test_a_definition_goes_from_its_file_to_its_run(
+def test_a_definition_from_a_file_is_put_run_and_deleted(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A definition can be put twice, compared, run with typed parameters, listed with its run, and deleted."""

@@ -58,7 +58,7 @@ def refused(body: object) -> list[str]:
     return [f"{fault.field}: {fault.reason}" for fault in error.value.errors]
 
 
-def test_a_file_of_ours_is_the_body_as_it_is(tmp_path: Path) -> None:
+def test_the_body_equals_the_content_of_a_duetime_file(tmp_path: Path) -> None:
     """The body equals the file's content."""
     body = {"name": "nightly", "on_failure": "rollback", "nodes": {"a": task(), "b": task("a", inputs=["a"])}}
     assert read_topology(written(tmp_path, body)) == body
@@ -115,21 +115,23 @@ def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_no_topology_is_refused_by_name(tmp_path: Path, document: object, words: str) -> None:
+def test_a_file_that_is_not_a_topology_is_rejected_with_the_reason(
+    tmp_path: Path, document: object, words: str
+) -> None:
     """The error names the invalid part and the reason."""
     with pytest.raises(TopologyInvalid, match=words):
         read_topology(written(tmp_path, document))
 
 
 @pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan")])
-def test_a_scale_of_nothing_is_refused(tmp_path: Path, scale: float) -> None:
+def test_a_scale_of_zero_is_rejected(tmp_path: Path, scale: float) -> None:
     """The scale of recorded times must be above zero."""
     with pytest.raises(TopologyInvalid, match="time_scale: should be a number above 0"):
         read_topology(written(tmp_path, RECORDED), time_scale=scale)
 
 
 @pytest.mark.parametrize("runtime", [-1, 10**400, 1e308])
-def test_a_time_that_no_node_can_take_is_refused(tmp_path: Path, runtime: float) -> None:
+def test_an_impossible_duration_of_a_node_is_rejected(tmp_path: Path, runtime: float) -> None:
     """A negative time or a time with four hundred digits is refused and never overflows."""
     node = {"id": "a", "program": "p", "runtime_s": runtime, "parents": []}
     with pytest.raises(TopologyInvalid, match=r"nodes\[0\].runtime_s: is "):
@@ -137,7 +139,7 @@ def test_a_time_that_no_node_can_take_is_refused(tmp_path: Path, runtime: float)
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=3), _deeper, max_leaves=8), st.booleans())
-def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
+def test_any_invalid_body_raises_only_a_validation_error(value: object, as_node: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
     """Any invalid value raises only the error that names the value."""
     for name in ("nodes", "on_failure") if not as_node else ("type", "trigger_rule", "depends_on", "inputs"):
         body = {"nodes": {"a": task(**{name: value})}} if as_node else {"nodes": {"a": task()}, name: value}
@@ -145,7 +147,7 @@ def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None
             validate_topology(body)
 
 
-def test_every_fault_is_named_at_once() -> None:
+def test_all_errors_of_a_graph_file_are_reported_at_once() -> None:
     """All errors of a file are reported at once."""
     nodes = {
         "a": task("a", "x"),
@@ -172,7 +174,7 @@ def test_every_fault_is_named_at_once() -> None:
     ]
 
 
-def test_a_topology_within_another_is_checked_too() -> None:
+def test_a_nested_topology_is_validated() -> None:
     """Errors in a nested topology name the nested field; a named definition cannot be checked without the server."""
     inner = {"nodes": {"a": task("b")}, "name": "x"}
     target = {"kind": "topology"}
@@ -183,7 +185,7 @@ def test_a_topology_within_another_is_checked_too() -> None:
     validate_topology({"nodes": {"part": {**task(), "target": {**target, "definition": {"name": "nightly"}}}}})
 
 
-def test_a_cycle_is_named_by_its_path() -> None:
+def test_the_error_for_a_cycle_names_its_nodes() -> None:
     """The error names the nodes of the cycle, each followed by a node that depends on it."""
     assert refused({"nodes": {"a": task("c"), "b": task("a"), "c": task("b")}})[0] in {
         f"nodes: depend on each other in a cycle: {path}"
@@ -191,7 +193,7 @@ def test_a_cycle_is_named_by_its_path() -> None:
     }
 
 
-def test_large_graphs_are_refused_before_they_are_sent() -> None:
+def test_graphs_above_a_limit_are_rejected_before_they_are_sent() -> None:
     """Too many nodes or dependencies are refused; a cycle of ten thousand nodes is cut and found without recursion."""
     nodes: dict[str, Any] = {f"n{number}": task() for number in range(10_001)}
     assert refused({"nodes": nodes}) == ["nodes: should be 1 to 10000, not 10001"]
@@ -202,13 +204,13 @@ def test_large_graphs_are_refused_before_they_are_sent() -> None:
     assert "(9991 more)" in refused({"nodes": ring})[0]
 
 
-def test_the_client_and_the_domain_have_the_same_choices() -> None:
+def test_the_client_and_the_domain_accept_the_same_choices() -> None:
     """The client and the domain accept the same choices."""
     assert set(TriggerRule) == topology_validation.RULES
     assert set(OnFailure) == topology_validation.ON_FAILURE
 
 
-def test_the_client_knows_every_field_that_the_api_takes() -> None:
+def test_the_client_knows_every_graph_field_of_the_api() -> None:
     """A misspelled field is found without a server, and no valid field is refused."""
     assert frozenset(TopologyCreate.model_fields) == topology_validation.OF_A_TOPOLOGY
     assert frozenset(TopologyNode.model_fields) == topology_validation.OF_A_NODE | {
@@ -229,7 +231,7 @@ def test_the_client_knows_every_field_that_the_api_takes() -> None:
         {"a": task(), "b": task("a", inputs=["a"])},
     ],
 )
-def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> None:
+def test_the_client_rejects_the_graphs_that_the_domain_rejects(nodes: dict[str, Any]) -> None:
     """The client and the domain accept the same graphs."""
     made = [
         Node(key, TaskSpec("echo"), tuple(n["depends_on"]), inputs=tuple(n.get("inputs", [])))
@@ -243,7 +245,7 @@ def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> No
         validate_topology({"nodes": nodes})
 
 
-def test_a_condition_is_checked_by_the_rules_of_the_api() -> None:
+def test_a_node_condition_is_validated_without_a_server() -> None:
     """Parents, fields and functions of a condition are checked without a server."""
     conditions = {"when": "parents.b.outcome == 'failed'", "map": {"over": "largest(parents.a.result)"}}
     assert refused({"nodes": {"a": task(), "b": task(), "c": task("a", **conditions)}}) == [
@@ -252,7 +254,7 @@ def test_a_condition_is_checked_by_the_rules_of_the_api() -> None:
     ]
 
 
-def test_the_graphs_of_the_how_to_can_be_run(tmp_path: Path) -> None:
+def test_the_graphs_on_the_how_to_page_are_valid(tmp_path: Path) -> None:
     """The files on the how-to page are valid."""
     shown = re.findall(r"^```json\n(.*?)^```", HOW_TO.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     sizes = [len(read_topology(written(tmp_path, each))["nodes"]) for each in shown]
@@ -260,7 +262,7 @@ def test_the_graphs_of_the_how_to_can_be_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not WORKFLOWS.is_dir(), reason="the recorded workflows are not beside the checkout")
-def test_real_workflows_are_read_and_can_be_run() -> None:
+def test_every_recorded_workflow_is_a_valid_graph() -> None:
     """Every recorded workflow is a valid graph, and its critical path is shorter than the sum of its durations."""
     for path in sorted(WORKFLOWS.glob("*.json")):
         recorded = json.loads(path.read_text(encoding="utf-8"))

@@ -28,7 +28,7 @@ TYPE = {
 }
 
 
-def test_options_are_set_by_their_names(deployment: Deployment, duetime: Run) -> None:
+def test_options_of_a_type_are_set_by_dotted_names(deployment: Deployment, duetime: Run) -> None:
     """Options are JSON or text, a dotted name sets one part, and null disables a default."""
     deployment.scripted.append(Answer(200, TYPE))
     told = duetime(
@@ -40,7 +40,7 @@ def test_options_are_set_by_their_names(deployment: Deployment, duetime: Run) ->
     assert sent.document == {"timeout_seconds": 30, "lock": {"key": "smtp", "max_holders": 2}, "rate": None}
 
 
-def test_an_option_is_given_as_a_whole_or_in_part(deployment: Deployment, duetime: Run) -> None:
+def test_setting_an_option_as_a_whole_and_in_part_is_rejected(deployment: Deployment, duetime: Run) -> None:
     """Setting an option both as a whole and in part is refused, and nothing is sent."""
     assert duetime("types", "set", "mail.send", "lock=null", "lock.key=smtp").exit_code == 2
     assert deployment.received == []
@@ -57,7 +57,7 @@ def test_a_type_is_shown_with_the_sources_of_its_defaults(deployment: Deployment
     assert all(text in listed for text in ("mail.send", "handler", "timeout_seconds, lock"))
 
 
-def test_deleted_defaults_are_named(deployment: Deployment, duetime: Run) -> None:
+def test_the_command_names_the_deleted_defaults(deployment: Deployment, duetime: Run) -> None:
     """The command names the deleted defaults, and `--json` prints the previous type."""
     deployment.scripted += [Answer(200, TYPE)] * 2
     assert duetime("types", "delete", "mail.send").stdout == "deleted your defaults of mail.send\n"

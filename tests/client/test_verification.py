@@ -51,7 +51,7 @@ def lateness(executions: list[Execution]) -> Finding:
         (lateness, {"started_ms": 11_001}),
     ],
 )
-def test_one_task_that_is_not_as_promised_is_found(
+def test_one_lost_doubled_early_or_late_task_fails_the_check(
     judge: Callable[[list[Execution]], Finding], changes: dict[str, object]
 ) -> None:
     """A lost, doubled, early or late task among twenty, or a task with another outcome, fails the check."""
@@ -61,7 +61,7 @@ def test_one_task_that_is_not_as_promised_is_found(
     assert broken.figure
 
 
-def test_a_retried_task_is_not_taken_for_a_doubled_one() -> None:
+def test_a_retried_task_is_not_reported_as_doubled() -> None:
     """An attempt after a failure is expected; one attempt more, or one attempt less, fails a check."""
     retried = replace(FIRST, attempts=3, expected_attempts=3)
     assert findings.repeated([retried]).verdict is findings.retried([retried]).verdict is Verdict.PASSED
@@ -70,14 +70,14 @@ def test_a_retried_task_is_not_taken_for_a_doubled_one() -> None:
     assert findings.retried([replace(retried, state="failed")]).verdict is Verdict.FAILED
 
 
-def test_half_of_the_tasks_being_a_little_late_breaks_the_median() -> None:
+def test_a_small_delay_of_half_of_the_tasks_exceeds_the_median_limit() -> None:
     """The median has its own limit, so tasks that are all less than a second late can still fail the check."""
     slow = [replace(each, started_ms=1300) for each in GOOD[:11]]
     assert lateness([*slow, *GOOD[11:]]).verdict is Verdict.FAILED
     assert lateness([*slow[:9], *GOOD[9:]]).verdict is Verdict.PASSED
 
 
-def test_a_cancelled_task_that_ran_is_found() -> None:
+def test_a_cancelled_task_that_ran_fails_the_check() -> None:
     """A cancelled task that ran fails the check even if its final state is correct."""
     cancelled = replace(FIRST, state="cancelled", expected="cancelled", attempts=0, started_ms=None)
     assert findings.cancelled([cancelled]).verdict is Verdict.PASSED
@@ -85,14 +85,14 @@ def test_a_cancelled_task_that_ran_is_found() -> None:
     assert findings.cancelled([replace(cancelled, state="scheduled")]).verdict is Verdict.FAILED
 
 
-def test_two_holders_of_a_lock_are_found() -> None:
+def test_overlapping_holders_of_a_lock_fail_the_check() -> None:
     """Two lock holders whose times overlap by a millisecond fail the check."""
     one, two = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1600)
     assert findings.exclusive([two, one]).verdict is Verdict.PASSED
     assert findings.exclusive([one, replace(two, started_ms=1299)]).verdict is Verdict.FAILED
 
 
-def test_a_node_before_its_parent_is_found() -> None:
+def test_a_node_started_before_its_parent_ended_fails_the_check() -> None:
     """A node that started before its parent ended, or whose start is unknown, fails the check."""
     parent, child = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1400)
     edges = [("p", "c")]
@@ -102,7 +102,7 @@ def test_a_node_before_its_parent_is_found() -> None:
         assert findings.in_order(nodes, edges).verdict is Verdict.FAILED
 
 
-def test_a_schedule_that_misses_doubles_or_invents_a_time_is_found() -> None:
+def test_a_missed_doubled_or_extra_run_of_a_schedule_fails_the_check() -> None:
     """Each time of the schedule must run exactly once, and nothing else may run."""
     expected = [1000, 2000, 3000]
     ran = [replace(FIRST, due_ms=at) for at in expected]
@@ -116,14 +116,14 @@ def test_a_schedule_that_misses_doubles_or_invents_a_time_is_found() -> None:
         assert findings.recurring(expected, wrong).verdict is Verdict.FAILED
 
 
-def test_a_pulled_task_that_is_leased_twice_or_never_is_found() -> None:
+def test_a_pulled_task_leased_twice_or_never_fails_the_check() -> None:
     """The verifying machine counts the leases of each pulled task."""
     assert findings.pulled(["a", "b"], {"a": 1, "b": 1}).verdict is Verdict.PASSED
     assert findings.pulled(["a", "b"], {"a": 2, "b": 1}).verdict is Verdict.FAILED
     assert findings.pulled(["a", "b"], {"a": 1}).verdict is Verdict.FAILED
 
 
-def test_a_key_that_creates_two_tasks_is_found() -> None:
+def test_a_key_that_creates_two_tasks_fails_the_check() -> None:
     """A key that creates two tasks, or that accepts another body, fails the check."""
     assert findings.idempotent(["a", "a"], 422).verdict is Verdict.PASSED
     assert findings.idempotent(["a", "b"], 422).verdict is Verdict.FAILED
@@ -139,13 +139,13 @@ def test_a_key_that_creates_two_tasks_is_found() -> None:
         denied_grants("", 0),
     ],
 )
-def test_what_was_not_looked_at_is_not_called_kept(found: Finding) -> None:
+def test_the_report_gives_the_reason_for_unchecked_guarantees(found: Finding) -> None:
     """The report gives the reason why a guarantee was not checked."""
     assert found.verdict is Verdict.UNMEASURED
     assert found.figure
 
 
-def test_what_it_costs_is_said_before_anything_is_created(
+def test_a_verification_shows_its_cost_and_requires_confirmation(
     duetime: Callable[..., Result], deployment: Deployment
 ) -> None:
     """Without confirmation, no request is sent."""
@@ -156,7 +156,7 @@ def test_what_it_costs_is_said_before_anything_is_created(
     assert deployment.received == []
 
 
-def test_a_deployment_without_probes_says_so(duetime: Callable[..., Result], deployment: Deployment) -> None:
+def test_a_deployment_without_probes_is_reported(duetime: Callable[..., Result], deployment: Deployment) -> None:
     """If the API rejects the probe's type by name, the command says so and leaves nothing behind."""
     fault = {"field": "type", "reason": "'duetime.probe' is not known to this deployment"}
     deployment.scripted.append(problem(422, "fields_invalid", "1 field is invalid", fault))
@@ -166,7 +166,7 @@ def test_a_deployment_without_probes_says_so(duetime: Callable[..., Result], dep
     assert {task["state"] for task in deployment.tasks.values()} <= {"cancelled"}
 
 
-def test_ctrl_c_takes_back_what_was_created(deployment: Deployment) -> None:
+def test_an_interrupted_verification_cancels_the_created_tasks(deployment: Deployment) -> None:
     """An interrupt stops the verification with the shell's exit code and cancels the created tasks."""
     asked: list[datetime] = []
 

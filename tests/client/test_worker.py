@@ -131,7 +131,7 @@ def is_running(client: Client, task: Task) -> bool:
     return client.tasks.get(task.id).state == "running"
 
 
-def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
+def test_a_handler_can_read_the_inputs_of_its_node(client: Client) -> None:
     """The handler of a topology node can read the node's inputs; other tasks have no inputs."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
@@ -140,7 +140,7 @@ def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
     assert Attempt(client, of_a_node, 30).context.inputs == {"top": {"rows": 3}}
 
 
-def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
+def test_a_worker_runs_the_tasks_of_its_types(client: Client) -> None:
     """Several tasks run at once, each task runs once, and the history names the worker."""
     running = Running(client, concurrency=3)
     done: list[str] = []
@@ -158,7 +158,7 @@ def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
     assert client.tasks.list_attempts(tasks[0].id)[0].worker == "w1"
 
 
-def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
+def test_an_exception_of_a_handler_fails_the_attempt(client: Client) -> None:
     """A handler's ordinary error is retried, an `Unretriable` error is not, and the class and message are reported."""
     running = Running(client)
 
@@ -181,7 +181,7 @@ def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
     assert "waiting" in running.did()
 
 
-def test_a_handler_names_the_wait_before_the_next_attempt(client: Client) -> None:
+def test_a_handler_sets_the_wait_before_the_next_attempt(client: Client) -> None:
     """`RetryIn` replaces the retry policy's wait, and the attempt counts."""
     running = Running(client)
 
@@ -200,7 +200,7 @@ def test_a_handler_names_the_wait_before_the_next_attempt(client: Client) -> Non
     assert (first.type, first.message) == ("RetryIn", "the bank is closed")
 
 
-def test_a_worker_retries_only_what_it_should(client: Client) -> None:
+def test_retry_on_and_no_retry_on_select_the_exceptions_to_retry(client: Client) -> None:
     """`retry_on` selects the exceptions to retry, `no_retry_on` excludes some, and `RetryIn` is always retried."""
     running = Running(client)
     raised = {"lost": ConnectionError, "refused": ConnectionRefusedError, "other": LookupError, "later": RetryIn}
@@ -217,14 +217,14 @@ def test_a_worker_retries_only_what_it_should(client: Client) -> None:
 
 
 @pytest.mark.parametrize("keyword", ["payload", "retry_on", "no_retry_on"])
-def test_a_wrong_keyword_of_a_task_is_refused_when_it_is_registered(keyword: str) -> None:
+def test_the_error_for_an_unknown_task_keyword_names_the_keyword(keyword: str) -> None:
     """The error for a wrong keyword names the keyword."""
     register: Any = Worker().task
     with pytest.raises(TypeError, match=f"^{keyword} takes "):
         register(TYPE, **{keyword: "ConnectionError"})
 
 
-def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
+def test_a_result_that_is_not_json_fails_the_task_without_retry(client: Client) -> None:
     """A task whose result is not JSON is not retried, because the next result would not be JSON either."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: {1, 2})
@@ -262,7 +262,7 @@ FILE = "caf\udce9.txt"
     ],
     ids=range(7),
 )
-def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseException) -> None:
+def test_any_exception_of_a_handler_is_reported(client: Client, error: BaseException) -> None:
     """Whatever a handler raises, the attempt fails with the error's real class and the worker continues."""
     running = Running(client)
 
@@ -283,7 +283,7 @@ def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseExcept
     assert after.result == "done"
 
 
-def test_a_coroutine_of_a_worker_may_await_what_it_has_cancelled(client: Client) -> None:
+def test_a_coroutine_that_awaits_its_cancelled_task_fails_the_attempt(client: Client) -> None:
     """If a coroutine cancels and awaits a task of its own, the attempt fails with `CancelledError`."""
     running = Running(client)
 
@@ -322,7 +322,7 @@ class Counts:
     ],
     ids=range(9),
 )
-def test_a_result_that_cannot_be_kept_fails_the_task_at_once(client: Client, value: object, kind: str) -> None:
+def test_a_result_that_cannot_be_stored_fails_the_task_at_once(client: Client, value: object, kind: str) -> None:
     """A result follows the same rules as in worker functions, even if only the API knows the limit."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: value)
@@ -341,7 +341,9 @@ def test_a_result_that_cannot_be_kept_fails_the_task_at_once(client: Client, val
         ("x" * 5_000, "CheckpointTooLarge"),
     ],
 )
-def test_a_checkpoint_that_cannot_be_kept_fails_the_task_at_once(client: Client, checkpoint: object, kind: str) -> None:
+def test_a_checkpoint_that_cannot_be_stored_fails_the_task_at_once(
+    client: Client, checkpoint: object, kind: str
+) -> None:
     """A checkpoint follows the same rules as a result."""
     running = Running(client)
 
@@ -361,7 +363,7 @@ def test_a_checkpoint_that_cannot_be_kept_fails_the_task_at_once(client: Client,
     assert (task.state, task.error.type) == ("failed", kind)
 
 
-def test_a_progress_message_that_cannot_be_written_is_escaped(client: Client) -> None:
+def test_a_progress_message_that_cannot_be_encoded_is_escaped(client: Client) -> None:
     """The lease is still renewed, so a bad progress message does not lose the attempt."""
     task = client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
@@ -375,7 +377,7 @@ def test_a_progress_message_that_cannot_be_written_is_escaped(client: Client) ->
 
 
 @pytest.mark.slow
-def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> None:
+def test_heartbeats_renew_the_lease_and_report_progress(client: Client) -> None:
     """With heartbeats, a task that is longer than its lease stays with its worker."""
     running = Running(client, lease_seconds=10)
     release = threading.Event()
@@ -401,7 +403,7 @@ def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> No
     assert (task.result, task.attempt) == (False, 1)
 
 
-def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
+def test_pause_and_cancel_requests_reach_the_handler(client: Client) -> None:
     """A paused task leaves a checkpoint for the next attempt, and a cancelled task ends."""
     running = Running(client)
 
@@ -471,7 +473,7 @@ def test_a_step_of_a_pull_worker_runs_once_over_all_attempts(client: Client) -> 
         (lambda context: context.save_checkpoint(object), "the checkpoint is not JSON"),
     ],
 )
-def test_what_a_pull_worker_cannot_store_fails_the_task_at_once(
+def test_a_step_that_a_pull_worker_cannot_store_fails_the_task(
     client: Client, call: Callable[[Context], object], message: str
 ) -> None:
     """A task whose step or checkpoint cannot be stored is not retried, because a retry would not help."""
@@ -501,7 +503,7 @@ def test_a_saved_checkpoint_of_a_pull_worker_survives_a_failure(client: Client) 
     assert (task.state, seen) == ("succeeded", [None, {"row": 7}, None])
 
 
-def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client: Client) -> None:
+def test_a_pull_worker_without_its_lease_starts_no_step(client: Client) -> None:
     """An attempt without its lease starts no step and saves nothing: another worker may already have the task."""
     effects: list[int] = []
     client.tasks.create(TYPE)
@@ -520,7 +522,7 @@ def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client
     assert effects == []
 
 
-def test_a_result_that_only_the_api_refuses_fails_the_task_at_once(client: Client) -> None:
+def test_a_result_rejected_by_the_api_fails_the_task_at_once(client: Client) -> None:
     """The API has limits that a client may lack, such as the number of digits; the task fails at once."""
     running = Running(client)
     running.worker.task(TYPE)(lambda context, _payload: context.step("one", lambda: 10**40))
@@ -530,7 +532,7 @@ def test_a_result_that_only_the_api_refuses_fails_the_task_at_once(client: Clien
     assert (task.state, task.attempt, task.error.type) == ("failed", 1, "StepInvalid")
 
 
-def test_a_pull_worker_whose_step_cannot_be_stored_is_retried_whatever_its_rule(client: Client) -> None:
+def test_a_step_not_stored_because_the_api_is_unavailable_is_retried(client: Client) -> None:
     """If the API is unavailable, the task is retried, because the handler's rules apply only to its own exceptions."""
     running = Running(client)
     away = [Unreachable("https://example.org", "no answer", sent=True)]
@@ -548,7 +550,7 @@ def test_a_pull_worker_whose_step_cannot_be_stored_is_retried_whatever_its_rule(
     assert (task.state, task.attempt, task.result) == ("succeeded", 2, 1)
 
 
-def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
+def test_unit_tests_of_a_pull_worker_handler_keep_steps_in_memory() -> None:
     """A unit test can pass an earlier attempt's steps, and reads the new steps and checkpoints from its own objects."""
     steps: dict[str, Any] = {"charge": 7}
     saved: list[Any] = []
@@ -559,9 +561,7 @@ def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing(
-    server: ApiServer, client: Client
-) -> None:
+def test_without_network_the_handler_is_stopped_when_its_lease_ends(server: ApiServer, client: Client) -> None:
     """At the end of the lease the handler is asked to stop, and the task is not completed."""
     running = Running(client, lease_seconds=5)
     lost = threading.Event()
@@ -584,7 +584,7 @@ def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing
     assert (seen.state, seen.attempt) == ("running", 1)
 
 
-def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Client) -> None:
+def test_a_worker_continues_when_the_api_is_reachable_again(server: ApiServer, client: Client) -> None:
     """While the API is unreachable, the worker polls less and less often; later it runs the due tasks."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
@@ -596,7 +596,7 @@ def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Cl
         assert ended(client, task).state == "succeeded"
 
 
-def test_a_stopped_worker_finishes_what_runs_and_leases_nothing_more(client: Client) -> None:
+def test_a_stopped_worker_finishes_running_tasks_and_leases_no_more(client: Client) -> None:
     """A stopped worker leases nothing more, and `run` returns when the running handler has ended."""
     running = Running(client, concurrency=1)
     begun, release = threading.Event(), threading.Event()
@@ -617,7 +617,7 @@ def test_a_stopped_worker_finishes_what_runs_and_leases_nothing_more(client: Cli
     assert client.tasks.get(second.id).state == "scheduled"
 
 
-def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -> None:
+def test_a_lease_that_arrives_while_the_worker_stops_is_released(client: Client) -> None:
     """A lease that arrives after the worker was stopped is released and does not count as an attempt."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
@@ -637,7 +637,7 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
     assert (seen.state, seen.attempt) == ("waiting", 0)
 
 
-def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> None:
+def test_a_worker_releases_a_task_whose_handler_exceeds_the_stop_time(client: Client) -> None:
     """When its stop time is over, the worker releases the task without counting an attempt."""
     running = Running(client, stop_seconds=0.2)
     begun, release = threading.Event(), threading.Event()
@@ -664,7 +664,7 @@ def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> Non
     assert client.tasks.get(task.id).state == "waiting"
 
 
-def test_a_task_that_may_start_once_is_failed_by_a_worker_that_stops(client: Client) -> None:
+def test_a_stopping_worker_fails_a_started_task_with_one_attempt(client: Client) -> None:
     """A task with one attempt whose handler has started fails, because no other worker may start the task again."""
     running = Running(client, stop_seconds=0.2)
     begun, release = threading.Event(), threading.Event()
@@ -684,7 +684,7 @@ def test_a_task_that_may_start_once_is_failed_by_a_worker_that_stops(client: Cli
     assert (stored.state, stored.attempt, stored.error.type) == ("failed", 1, "WorkerStopped")
 
 
-def test_a_worker_acknowledges_a_task_that_may_start_once_before_it_starts(client: Client) -> None:
+def test_a_worker_acknowledges_a_task_with_one_attempt_before_starting_it(client: Client) -> None:
     """The only attempt of a task counts from the start; other attempts count from their first heartbeat or report."""
     running = Running(client)
     renewed: list[str] = []
@@ -708,7 +708,7 @@ def test_a_worker_acknowledges_a_task_that_may_start_once_before_it_starts(clien
     assert len(renewed) == 1
 
 
-def test_a_worker_acknowledges_a_task_of_which_no_worker_was_heard(client: Client) -> None:
+def test_a_worker_acknowledges_a_task_after_an_unacknowledged_lease(client: Client) -> None:
     """After a lease that no worker acknowledged, the next worker acknowledges the task before it starts the handler."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
@@ -720,7 +720,7 @@ def test_a_worker_acknowledges_a_task_of_which_no_worker_was_heard(client: Clien
 
 
 @pytest.mark.parametrize(("lease", "within", "first"), [(5, 5, 5 / 3), (30, 15, 10.0), (900, 15, 10.0)])
-def test_the_first_heartbeat_comes_before_the_time_to_acknowledge_is_over(
+def test_the_first_heartbeat_is_sent_before_the_acknowledgement_deadline(
     client: Client, lease: int, within: int, first: float
 ) -> None:
     """The first heartbeat is sent in time; with the default lease, it comes no sooner than later heartbeats."""
@@ -732,7 +732,7 @@ def test_the_first_heartbeat_comes_before_the_time_to_acknowledge_is_over(
     assert Attempt(client, leased, lease)._first_interval == pytest.approx(first)
 
 
-def test_a_refusal_ends_the_worker(client: Client) -> None:
+def test_a_worker_that_may_not_pull_a_type_stops(client: Client) -> None:
     """If the worker may not pull a type, it stops instead of repeating the request."""
     running = Running(client)
     running.worker.task("unheard-of")(lambda _context, _payload: None)
@@ -741,7 +741,7 @@ def test_a_refusal_ends_the_worker(client: Client) -> None:
     assert isinstance(running.error, Forbidden)
 
 
-def test_a_worker_without_anything_to_do_is_refused(client: Client) -> None:
+def test_a_worker_without_functions_or_client_raises_an_error(client: Client) -> None:
     """A worker without functions or client, or with two functions for a type, raises an error at once."""
     with pytest.raises(WorkerIdle):
         Worker(client).run()
@@ -839,7 +839,7 @@ class SilentServer(ApiServer):
 @pytest.mark.parametrize(
     "stop_seconds", [0.5, pytest.param(None, marks=pytest.mark.slow, id="the time that it takes by default")]
 )
-def test_the_command_ends_in_time_although_its_poll_is_not_answered(folder: Path, stop_seconds: float | None) -> None:
+def test_the_command_exits_in_time_although_its_poll_is_pending(folder: Path, stop_seconds: float | None) -> None:
     """Docker kills a process ten seconds after SIGTERM; the default stop time leaves it a second to exit."""
     server = SilentServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -868,7 +868,7 @@ def test_the_command_ends_in_time_although_its_poll_is_not_answered(folder: Path
         ("jobs:not_a_worker", "is a int, not a Worker"),
     ],
 )
-def test_a_worker_that_cannot_be_found_is_named(
+def test_a_worker_that_cannot_be_found_is_a_usage_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch, where: str, reason: str
 ) -> None:
     """A worker that cannot be found is a usage error that states the reason."""
@@ -881,7 +881,7 @@ def test_a_worker_that_cannot_be_found_is_named(
     assert reason in " ".join(result.output.replace("\u2502", " ").split())
 
 
-def test_a_worker_that_was_not_let_wait_rests_before_it_asks_again() -> None:
+def test_a_worker_pauses_after_an_immediate_empty_response() -> None:
     """An immediate empty response means that too many requests are waiting, so the worker pauses before the next."""
     worker = Worker(wait_seconds=20)
     assert worker._pause(0.1) == 2.0
@@ -1003,7 +1003,7 @@ def test_a_secret_of_a_pull_worker_is_in_its_environment(monkeypatch: pytest.Mon
         secret("stripe")
 
 
-def test_what_a_pull_worker_cannot_run_is_an_error_when_it_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_an_unsupported_handler_names_feature_and_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the unsupported feature and the fix, and nothing is registered."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
@@ -1056,7 +1056,7 @@ def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, clie
     assert [each.id for each in client.tasks.list(parent_task_id=task.id)] == created[:1]
 
 
-def test_a_test_of_a_function_gives_the_client(client: Client) -> None:
+def test_a_function_under_test_requires_an_explicit_client(client: Client) -> None:
     """Without a client, the error shows how to pass one."""
     assert Context.for_test(client=client).client is client
     with pytest.raises(ClientMissing, match=r"Context\.for_test\(client=\.\.\.\)"):

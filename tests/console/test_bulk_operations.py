@@ -19,7 +19,7 @@ LATER = 7_200
 COUNTS = ".counts strong"
 
 
-def test_a_paced_action_is_followed_and_stopped(console: Console, world: World) -> None:
+def test_a_paced_action_shows_its_progress_and_can_be_stopped(console: Console, world: World) -> None:
     """A long action leads to its operation with growing counts; changes made before the stop are kept."""
     for _ in range(20):
         world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})

@@ -42,7 +42,7 @@ def task_id(world: World) -> str:
         pytest.param("dark", True, marks=pytest.mark.slow),
     ],
 )
-def test_axe_finds_nothing(console: Console, task_id: str, scheme: str, *, narrow: bool) -> None:
+def test_no_page_has_axe_violations(console: Console, task_id: str, scheme: str, *, narrow: bool) -> None:
     """No page has axe violations, in both themes and at both widths, and every page fits a phone."""
     for path in [*PAGES, f"/tasks/{task_id}"]:
         page = console.open(path, narrow=narrow, scheme=scheme)
@@ -52,7 +52,7 @@ def test_axe_finds_nothing(console: Console, task_id: str, scheme: str, *, narro
         assert width[0] <= width[1], path
 
 
-def test_the_keyboard_alone_is_enough(console: Console, task_id: str) -> None:
+def test_the_console_can_be_used_with_only_the_keyboard(console: Console, task_id: str) -> None:
     """A list, a task, an action and another page can be used without a mouse."""
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(2)
@@ -104,7 +104,7 @@ def test_every_time_is_printed_with_its_zone(console: Console, task_id: str) -> 
     expect(due).to_have_text(re.compile(r"02:33:\d\d UTC"))
 
 
-def test_what_cannot_be_found_is_said(console: Console) -> None:
+def test_the_page_of_an_unknown_task_shows_the_problem(console: Console) -> None:
     """For an unknown task, the page shows the API's problem with its code."""
     console.expected = ("status of 404",)
     page = console.open("/tasks")
@@ -112,7 +112,7 @@ def test_what_cannot_be_found_is_said(console: Console) -> None:
     expect(page.locator(".problem code").first).to_have_text("task_not_found")
 
 
-def test_the_page_cannot_run_or_load_what_is_not_its_own(console: Console, world: World) -> None:
+def test_the_page_cannot_run_or_load_foreign_content(console: Console, world: World) -> None:
     """Scripts of other origins, assigned markup and foreign requests are blocked."""
     console.expected = ("Content Security Policy", "TrustedHTML", "Failed to", "Refused to")
     page = console.open("/tasks")
@@ -137,7 +137,7 @@ def closure(names: set[str]) -> set[str]:
     return found if found == names else closure(found)
 
 
-def test_the_scripts_keep_their_budgets() -> None:
+def test_the_scripts_stay_within_their_size_limits() -> None:
     """The task list loads at most 40 KB of compressed scripts, and the complete console at most 150 KB."""
     scripts = {name for name in FILES if name.endswith(".js")}
     first = closure({name for name in scripts if name.startswith(("main-", "tasks-"))})
@@ -145,7 +145,7 @@ def test_the_scripts_keep_their_budgets() -> None:
     assert sum(len(FILES[name].packed) for name in scripts) <= ALL_BYTES
 
 
-def test_no_file_names_another_origin() -> None:
+def test_no_file_contains_the_address_of_another_origin() -> None:
     """Scripts and styles contain no foreign address to load from, except XML namespaces and links to docs."""
     for name, file in FILES.items():
         if Path(name).suffix in {".js", ".css", ".html"}:

@@ -97,7 +97,7 @@ def check(graph: dict[str, list[str]], layout: dict[str, Any]) -> None:
         assert all(lower - upper >= HEIGHT for upper, lower in pairwise(heights))
 
 
-def test_parents_are_left_of_their_children_and_nothing_overlaps(asked: Callable[..., dict[str, Any]]) -> None:
+def test_parents_are_left_of_their_children_without_overlap(asked: Callable[..., dict[str, Any]]) -> None:
     """In any layout, parents are left of their children and nothing overlaps, even with long chains and wide levels."""
     fan: dict[str, list[str]] = {
         "a": [],
@@ -138,7 +138,7 @@ def test_pauses_are_folded_and_times_keep_their_order(asked: Callable[..., dict[
     assert axis["places"][5] - axis["places"][3] < 0.05
 
 
-def test_a_fault_is_found_in_the_text(asked: Callable[..., dict[str, Any]]) -> None:
+def test_a_field_is_located_in_the_text_by_its_path(asked: Callable[..., dict[str, Any]]) -> None:
     """A field is found by its path, even after text that looks like JSON; for a missing field, its parent is found."""
     text = '{\n "a": "\\"b\\": [1, {",\n "b": [\n  1,\n  {"c.d": [2]}\n ]\n}'
     places = asked(

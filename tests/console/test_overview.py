@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 URL = "https://endpoint.example.org/work"
 
 
-def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: World) -> None:
+def test_the_next_day_is_drawn_with_colliding_schedules(console: Console, world: World) -> None:
     """Each bar shows the schedule runs and later tasks of half an hour; minutes with colliding schedules are named."""
     for name in ("reports", "backup"):
         daily = {"name": name, "cron": "0 18 * * *", "timezone": "UTC", "task": {"type": PLAIN}}
@@ -49,7 +49,7 @@ def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: Wo
     console.check_accessibility(page)
 
 
-def test_what_tasks_cost_is_estimated_and_says_what_it_leaves_out(console: Console, world: World) -> None:
+def test_the_cost_of_tasks_is_estimated(console: Console, world: World) -> None:
     """Three tasks with four write units each cost 2.5 millionths of a dollar per task; the sum is the day's cost."""
     for _ in range(3):
         world.create()
@@ -66,7 +66,7 @@ def test_what_tasks_cost_is_estimated_and_says_what_it_leaves_out(console: Conso
     expect(page.locator(".cell-cost").first).to_have_text("2.5 µ$")
 
 
-def test_what_keeps_tasks_from_running_is_said(console: Console, world: World) -> None:
+def test_reasons_why_tasks_do_not_run_are_shown(console: Console, world: World) -> None:
     """A stop, tasks that are due but not started, and a permanently failed task each have a link to their page."""
     world.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True, "reason": "maintenance"})
     page = console.open("/overview")
@@ -78,7 +78,7 @@ def test_what_keeps_tasks_from_running_is_said(console: Console, world: World) -
 
 
 @pytest.mark.slow
-def test_a_host_that_keeps_failing_is_named_by_the_overview(console: Console, world: World) -> None:
+def test_the_overview_counts_open_circuits(console: Console, world: World) -> None:
     """An open circuit is counted, with a link to the page of switches, which names the host."""
     world.do(lambda live: setattr(live, "endpoint_down_until", live.now + HOUR))
     for number in range(12):
@@ -111,7 +111,7 @@ def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: Wo
 
 
 @pytest.mark.slow
-def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console, world: World) -> None:
+def test_a_user_who_is_not_an_operator_requests_no_trigger_data(console: Console, world: World) -> None:
     """For a user who is not an operator, the page has no section about the trigger and requests no trigger data."""
     world.do(lambda live: live.environ.update({Variable.OPERATORS: "boss", Variable.ADMINS: ""}))
     page = console.open("/overview")
@@ -121,7 +121,7 @@ def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console,
 
 
 @pytest.mark.slow
-def test_counts_lead_to_lists_with_the_same_tasks(console: Console, world: World) -> None:
+def test_counts_link_to_lists_with_the_same_tasks(console: Console, world: World) -> None:
     """A count and the list behind it include topology nodes, unlike the plain list."""
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}, "b": {"type": PLAIN}}})
     world.run(MINUTE)
@@ -139,7 +139,7 @@ def test_counts_lead_to_lists_with_the_same_tasks(console: Console, world: World
 
 
 @pytest.mark.slow
-def test_health_that_cannot_be_known_is_not_green(console: Console) -> None:
+def test_unknown_health_is_not_green(console: Console) -> None:
     """If the lists cannot be read, health is shown as not known, with the reason."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")

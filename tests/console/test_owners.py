@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def test_the_viewer_chooses_the_owner(console: Console, world: World) -> None:
+def test_the_user_selects_the_owner(console: Console, world: World) -> None:
     """The page shows the chosen owner's live content, requests name the owner, and the browser remembers the choice."""
     world.do(lambda live: live.environ.__setitem__(Variable.TEAMS, '{"billing": ["local"]}'))
     world.create(name="of my own")
@@ -82,7 +82,7 @@ def test_an_administrator_creates_and_revokes_keys(console: Console) -> None:
     console.check_accessibility(page)
 
 
-def test_others_than_administrators_see_no_keys(console: Console, world: World) -> None:
+def test_a_user_who_is_not_an_administrator_sees_no_keys(console: Console, world: World) -> None:
     """For users who are not administrators, the page sends no requests about keys, which would be refused."""
     world.do(lambda live: live.environ.__setitem__(Variable.ADMINS, "boss"))
     page = console.open("/settings")

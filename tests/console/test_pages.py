@@ -80,7 +80,7 @@ def _go(page: Page, path: str) -> None:
     expect(page.locator("main .card, main tr[data-row]").first).to_be_visible()
 
 
-def test_dead_letters_are_grouped_and_retried_at_a_pace(console: Console, world: World) -> None:
+def test_dead_letters_are_grouped_and_retried_at_the_chosen_pace(console: Console, world: World) -> None:
     """A group is counted before its tasks run again at the chosen pace, and hostile messages are shown as text."""
     _behave(world, _fail)
     ids = [world.create(**FAILING, name=f"job-{number}") for number in range(3)]
@@ -125,7 +125,7 @@ def test_dead_letters_are_discarded(console: Console, world: World) -> None:
     expect(page.locator(".last-call")).to_contain_text("duetime dead-letters delete --type simulation-plain")
 
 
-def test_a_group_of_dead_letters_has_the_tasks_of_all_pages(console: Console, world: World) -> None:
+def test_a_group_of_dead_letters_counts_the_tasks_of_all_pages(console: Console, world: World) -> None:
     """The number of tasks is that of the complete group, even if the group is larger than a page of a hundred."""
     _behave(world, _fail)
     world.do(lambda live: [live.ask("POST", "/v1/tasks", FAILING) for _ in range(120)])
@@ -135,7 +135,7 @@ def test_a_group_of_dead_letters_has_the_tasks_of_all_pages(console: Console, wo
     expect(page.locator(".group-note")).to_have_text("120 tasks in 1 group.")
 
 
-def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, world: World) -> None:
+def test_a_calendar_is_drawn_while_it_is_edited(console: Console, world: World) -> None:
     """A calendar is drawn while it is edited; replacing it keeps values outside the form and names its users."""
     page = console.open("/calendars")
     expect(page.get_by_role("heading", name="No calendars yet")).to_be_visible()
@@ -163,9 +163,7 @@ def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, wor
     expect(page.locator(".day-excepted").first).to_have_text(re.compile("27"))
 
 
-def test_the_form_of_a_calendar_does_not_overwrite_what_was_changed_while_it_was_open(
-    console: Console, world: World
-) -> None:
+def test_the_calendar_form_does_not_overwrite_changes_made_while_it_is_open(console: Console, world: World) -> None:
     """The page shows another user's change, and a form with older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("PUT", "/v1/calendars/freeze", {"weekdays": ["sun"]})
@@ -199,7 +197,7 @@ def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) 
     expect(page.locator("main")).to_contain_text("its times are not known from 2026-11-23 on")
 
 
-def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world: World) -> None:
+def test_a_changed_calendar_is_not_overwritten(console: Console, world: World) -> None:
     """The form overwrites only the version that was current when the form was opened."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"]})
     console.expected = ("status of 412",)
@@ -211,7 +209,7 @@ def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world:
     assert list(world.ask("GET", "/v1/calendars/freeze")["dates"]) == ["2026-12-24"]
 
 
-def test_a_lock_shows_its_line_and_is_released_by_force(console: Console, world: World) -> None:
+def test_a_lock_shows_its_waiting_tasks_and_can_be_released(console: Console, world: World) -> None:
     """Holders and waiting tasks are shown in order, and a forced release gives the lock to the first waiting task."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN, name="first", lock={"key": "db-17"})
@@ -231,7 +229,7 @@ def test_a_lock_shows_its_line_and_is_released_by_force(console: Console, world:
     world.do(lambda live: live.watching.violations.clear())
 
 
-def test_the_settings_say_what_the_deployment_allows(console: Console, world: World) -> None:
+def test_the_settings_page_shows_what_the_deployment_allows(console: Console, world: World) -> None:
     """The page shows the user, retention times and allowed targets; a task's page shows how to read its logs."""
     world.do(lambda live: live.environ.__setitem__("DUETIME_STACK", "duetime-test"))
     page = console.open("/settings")
@@ -244,7 +242,7 @@ def test_the_settings_say_what_the_deployment_allows(console: Console, world: Wo
     expect(page.locator(".logs")).to_contain_text(f"duetime logs {task_id} --stack duetime-test")
 
 
-def test_the_settings_show_quotas_and_what_is_used(console: Console, world: World) -> None:
+def test_the_settings_page_shows_quotas_and_their_usage(console: Console, world: World) -> None:
     """A user sees their own quotas and use; an operator also sees the defaults, and owners with other quotas."""
     world.do(lambda live: live.environ.__setitem__(Variable.QUOTAS, '{"schedules": 5}'))
     world.ask("PUT", "/v1/quotas/1:role/reports", {"creates_per_second": 20, "reason": "a loop"})
@@ -258,7 +256,7 @@ def test_the_settings_show_quotas_and_what_is_used(console: Console, world: Worl
 
 
 @pytest.mark.parametrize("page_name", ["dead-letters", "calendars", "workers"])
-def test_an_empty_page_says_what_would_be_there(console: Console, page_name: str) -> None:
+def test_an_empty_page_describes_its_content(console: Console, page_name: str) -> None:
     """Each empty page has a sentence and a first command, and fits a phone."""
     page = console.open(f"/{page_name}", narrow=True, scheme="dark")
     expect(page.locator(".empty p").first).to_be_visible()

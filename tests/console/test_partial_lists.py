@@ -56,7 +56,7 @@ class Held:
             route.continue_()
 
 
-def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Console, world: World) -> None:
+def test_a_search_continues_until_it_finds_a_match_on_the_last_page(console: Console, world: World) -> None:
     """The list shows its progress and finds the only match, although the first page has none."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
@@ -74,7 +74,7 @@ def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Cons
     console.check_accessibility(page)
 
 
-def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Console, world: World) -> None:
+def test_a_completely_read_empty_list_reports_that_there_are_no_entries(console: Console, world: World) -> None:
     """The list says that there are no tasks only after the last page, with the number of examined tasks."""
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=name%3Aneedle")
@@ -82,7 +82,7 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Consol
     expect(page.locator(".reading")).to_contain_text("Examined 1,600 tasks, 0 found.")
 
 
-def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world: World) -> None:
+def test_the_tasks_for_an_action_are_counted_across_all_pages(console: Console, world: World) -> None:
     """Tasks are counted page by page; a stopped count says that there may be more, and can be continued."""
     task_id = world.create(type=PLAIN, name="the needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
@@ -117,7 +117,7 @@ def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world:
     expect(page.locator(".last-call")).to_contain_text("duetime tasks cancel --name-contains needle")
 
 
-def test_reading_on_can_be_stopped_and_continued(console: Console, world: World) -> None:
+def test_reading_a_list_can_be_stopped_and_continued(console: Console, world: World) -> None:
     """A stopped list says what it has not examined, and can be continued."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
@@ -137,7 +137,7 @@ def test_reading_on_can_be_stopped_and_continued(console: Console, world: World)
     ] == []
 
 
-def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, world: World) -> None:
+def test_health_is_not_green_before_all_tasks_are_examined(console: Console, world: World) -> None:
     """An overdue task behind many ended tasks is found; until then, health is not shown as good."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
@@ -160,7 +160,7 @@ def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, wo
     expect(page.locator(".figures", has_text="Oldest due")).to_contain_text("10 min")
 
 
-def test_health_that_was_looked_for_to_the_end_is_green(console: Console, world: World) -> None:
+def test_health_is_green_after_all_tasks_are_examined(console: Console, world: World) -> None:
     """If no task is overdue, health is green after all of many ended tasks were examined."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
@@ -181,7 +181,7 @@ def test_topologies_are_found_behind_many_tasks(console: Console, world: World) 
     expect(page.get_by_text("No topologies yet")).to_have_count(0)
 
 
-def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, world: World) -> None:
+def test_a_running_task_is_found_behind_many_future_tasks(console: Console, world: World) -> None:
     """Until a running task is found, the page of workers says that none was found so far."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN)
@@ -197,7 +197,7 @@ def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, 
     expect(page.locator(".worker tr[data-row]")).to_have_count(1)
 
 
-def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Console, world: World) -> None:
+def test_past_runs_of_a_schedule_are_found_behind_future_tasks(console: Console, world: World) -> None:
     """A schedule's past runs are found even behind many tasks that are due later."""
     each = {"name": "each-minute", "cron": "* * * * *", "task": {"type": PLAIN}}
     world.ask("POST", "/v1/schedules", each)
@@ -208,7 +208,7 @@ def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Cons
     expect(page.get_by_text("None yet.")).to_have_count(0)
 
 
-def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
+def test_reading_stops_after_twenty_pages_until_the_user_continues(console: Console) -> None:
     """After twenty pages the list stops reading; the user decides whether to continue from there."""
     page = console.open("/settings")
     asked: list[str] = []
@@ -231,7 +231,7 @@ def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
     assert "next_token=t20" in asked[20]
 
 
-def test_rows_stay_while_others_are_read(console: Console, world: World) -> None:
+def test_previous_rows_stay_while_a_search_is_running(console: Console, world: World) -> None:
     """A new search shows the previous rows, marked as old, until its own rows arrive, and never reports no results."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
@@ -250,7 +250,7 @@ def test_rows_stay_while_others_are_read(console: Console, world: World) -> None
     expect(rows).to_have_count(0)
 
 
-def test_a_relative_time_moves_on_without_emptying_the_list(console: Console, world: World) -> None:
+def test_a_relative_time_range_advances_without_emptying_the_list(console: Console, world: World) -> None:
     """The view of the last hour is read again with a later bound, and its row stays visible all the time."""
     world.create(type=PLAIN)
     world.run(5 * SECOND)
@@ -273,7 +273,7 @@ def test_a_relative_time_moves_on_without_emptying_the_list(console: Console, wo
     assert page.evaluate("window.least") == 1
 
 
-def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
+def test_the_rows_stay_if_the_api_does_not_respond(console: Console, world: World) -> None:
     """If the API does not respond, the content stays, the header shows since when, and the page recovers later."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=LATER)
@@ -290,7 +290,7 @@ def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
     expect(page.locator(".live")).to_have_text("Live")
 
 
-def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console, world: World) -> None:
+def test_figures_show_the_last_ended_tasks_despite_many_future_tasks(console: Console, world: World) -> None:
     """Figures show the tasks that ended last, even if more future tasks than a page covers exist."""
     for _ in range(3):
         world.create()
@@ -301,7 +301,7 @@ def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console
     assert [path for _, path in world.requests if "order_by=finished_at" in path]
 
 
-def test_kept_lists_answer_with_one_request(console: Console, world: World) -> None:
+def test_stored_lists_need_one_request(console: Console, world: World) -> None:
     """If lists are stored, health, workers, topologies and searches find their tasks with one request."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(10 * HOUR)))
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}}, "name": "nightly", "delay_seconds": LATER})
@@ -324,7 +324,7 @@ def test_kept_lists_answer_with_one_request(console: Console, world: World) -> N
     assert [path for _, path in world.requests[asked:] if "next_token" in path] == []
 
 
-def test_the_oldest_due_time_is_not_that_of_one_list_while_another_is_not_known(console: Console, world: World) -> None:
+def test_the_oldest_due_time_is_unknown_if_one_list_is_unreadable(console: Console, world: World) -> None:
     """If unstarted tasks cannot be read, the oldest due time is not known, although waiting tasks are listed."""
     console.expected = ("Failed to load resource",)
     world.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "approval"}})
@@ -338,7 +338,7 @@ def test_the_oldest_due_time_is_not_that_of_one_list_while_another_is_not_known(
     expect(page.locator(".figures", has_text="Oldest due")).to_contain_text("not known")
 
 
-def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) -> None:
+def test_waiting_tasks_are_not_known_if_the_list_is_unreadable(console: Console) -> None:
     """If the list of waiting tasks cannot be read, a message says so, so that it does not look empty."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
@@ -348,7 +348,7 @@ def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) ->
     expect(line.locator(".unknown")).to_have_text("?")
 
 
-def test_failures_are_those_of_the_list_if_the_counts_are_older(console: Console) -> None:
+def test_outdated_counts_of_failures_cause_no_alarm(console: Console) -> None:
     """Outdated counts that still include retried tasks cause no alarm."""
     page = console.open("/settings")
 

@@ -104,7 +104,7 @@ def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
     expect(page.get_by_label("The latest request")).to_contain_text("--payload-file video.mp4 --content-type video/mp4")
 
 
-def test_an_uploaded_payload_can_be_downloaded_long_after_its_page_was_opened(
+def test_an_uploaded_payload_can_be_downloaded_after_its_link_has_expired(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A link expires and an unchanged page gets no new link, so a click on the download requests a new link."""
@@ -181,7 +181,7 @@ def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
     assert stored == [file.read_bytes()] * 2
 
 
-def test_a_task_whose_payload_cannot_be_read_runs_again_with_another(
+def test_a_task_with_an_unreadable_payload_is_rerun_with_another_payload(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The form says that the payload could not be read; no task is created until another payload is chosen."""
@@ -209,7 +209,7 @@ def test_a_task_whose_payload_cannot_be_read_runs_again_with_another(
     expect(page.get_by_label("Payload", exact=True)).to_contain_text("small")
 
 
-def test_an_upload_that_is_refused_creates_no_task(
+def test_a_rejected_upload_creates_no_task(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If an upload is refused, the form stays and shows the reason; small files and JSON need no upload."""
@@ -229,7 +229,7 @@ def test_an_upload_that_is_refused_creates_no_task(
     expect(page.get_by_label("Payload")).to_have_value("null")
 
 
-def test_the_page_may_upload_to_the_deployments_bucket_only() -> None:
+def test_the_page_can_upload_only_to_the_bucket_of_the_deployment() -> None:
     """The page's policy includes the bucket's path, because other buckets have the same origin."""
     bucket = "https://s3.eu-west-1.amazonaws.com/contents/"
     assert f" connect-src 'self' wss://live.example.org {bucket};" in content_security_policy(
@@ -326,14 +326,14 @@ def test_an_encrypted_payload_is_decrypted_on_request(
     assert asked == [{"payloads": [{"metadata": {}, "data": CIPHER}]}]
 
 
-def test_without_a_codec_endpoint_it_stays_encrypted(console: Console, world: World) -> None:
+def test_without_a_codec_endpoint_a_payload_stays_encrypted(console: Console, world: World) -> None:
     """Without a codec endpoint there is no button to decrypt a payload."""
     page = console.open(f"/tasks/{created(world, {'$binary': {'base64': CIPHER, 'content_type': ENCRYPTED}})}")
     expect(page.get_by_label("Payload", exact=True)).to_contain_text("Encrypted")
     expect(page.get_by_role("button", name="Decrypt")).to_have_count(0)
 
 
-def test_the_page_may_call_the_codec_endpoint() -> None:
+def test_the_page_can_call_the_codec_endpoint() -> None:
     """The policy allows requests to the codec endpoint's origin, and to no other."""
     policy = content_security_policy("wss://live.example.org/x", (CODEC,))
     assert " connect-src 'self' wss://live.example.org https://codec.example.org;" in policy

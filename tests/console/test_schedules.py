@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 EVERY_MINUTE = {"cron": "* * * * *", "timezone": "Europe/London", "task": {"type": PLAIN}}
 
 
-def test_a_schedule_over_a_dst_night_is_previewed_as_one_types(console: Console, world: World) -> None:
+def test_a_schedule_with_a_clock_change_is_previewed_during_typing(console: Console, world: World) -> None:
     """The preview shows a clock change's effect on each occurrence, and the created schedule equals the preview."""
     page = console.open("/schedules")
     expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
@@ -42,7 +42,7 @@ def test_a_schedule_over_a_dst_night_is_previewed_as_one_types(console: Console,
     assert (stored["cron"], stored["timezone"], stored["dst_gap"]) == ("30 1 28 3 *", "Europe/London", "shift_forward")
 
 
-def test_a_timing_that_cannot_be_is_explained_at_once(console: Console) -> None:
+def test_the_error_for_an_invalid_timing_is_shown_during_typing(console: Console) -> None:
     """The server's reason for an invalid timing is shown below the form during typing, and no schedule is created."""
     console.expected = ("status of 422",)
     page = console.open("/schedules")
@@ -75,7 +75,7 @@ def test_a_run_before_a_change_is_explained_with_its_error(console: Console, wor
     expect(why).to_contain_text("RFC 3339")
 
 
-def test_the_strip_shows_what_became_of_each_occurrence(console: Console, world: World) -> None:
+def test_the_strip_shows_the_outcome_of_each_occurrence(console: Console, world: World) -> None:
     """Occurrences link to their tasks and are updated live; a pause shows its reason, and a resume removes it."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.run(HOUR // 12)
@@ -95,7 +95,7 @@ def test_the_strip_shows_what_became_of_each_occurrence(console: Console, world:
     page.wait_for_url(re.compile("#/tasks/"))
 
 
-def test_the_list_names_the_zone_of_each_schedule(console: Console, world: World) -> None:
+def test_the_list_shows_the_time_zone_of_each_schedule(console: Console, world: World) -> None:
     """Timing, time zone, last run and next run are in the schedule's own zone, at both widths."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute", "timezone": "Asia/Tokyo"})
     for narrow in (False, True):
@@ -108,7 +108,7 @@ def test_the_list_names_the_zone_of_each_schedule(console: Console, world: World
         assert width[0] <= width[1]
 
 
-def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world: World) -> None:
+def test_every_kind_of_timing_is_previewed_in_words(console: Console, world: World) -> None:
     """A rate, an interval, dates and a permanent schedule are previewed in words, and created as they were shown."""
     # Between choosing a kind and typing, the preview may be requested for an empty text.
     console.expected = ("status of 422",)
@@ -145,7 +145,7 @@ def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world:
     expect(page.locator(".page-head")).to_contain_text("at 02:00 every day")
 
 
-def test_several_timings_are_shown_changed_and_kept(console: Console, world: World) -> None:
+def test_several_timings_are_shown_and_edited(console: Console, world: World) -> None:
     """Each timing is a line of the form, and other changes keep all timings of any kind.
 
     The second change starts from the response to the first one, though the page has not read the schedule again.
@@ -178,7 +178,7 @@ def test_several_timings_are_shown_changed_and_kept(console: Console, world: Wor
     assert [each["cron"] or each["interval"] for each in changed] == ["0 9 * * mon-fri", "P1D"]
 
 
-def test_a_form_does_not_overwrite_what_was_changed_while_it_was_open(console: Console, world: World) -> None:
+def test_the_schedule_form_does_not_overwrite_changes_made_while_it_is_open(console: Console, world: World) -> None:
     """The page shows another user's change, and a form with older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly"})
@@ -193,7 +193,7 @@ def test_a_form_does_not_overwrite_what_was_changed_while_it_was_open(console: C
     assert (kept["cron"], kept["overlap"]) == ("30 * * * *", "skip")
 
 
-def test_a_cron_of_another_program_keeps_its_dialect(console: Console, world: World) -> None:
+def test_a_cron_expression_keeps_its_dialect(console: Console, world: World) -> None:
     """The form offers each dialect, and the page shows the dialect beside the expression."""
     # The preview of an expression with two readings is refused.
     console.expected = ("status of 422",)
@@ -229,7 +229,7 @@ def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> Non
     assert (backfill["overlap"], backfill["only_missing"]) == ("buffer_all", True)
 
 
-def test_the_options_of_a_schedules_tasks_are_set_changed_and_taken_away(console: Console, world: World) -> None:
+def test_the_task_options_of_a_schedule_are_set_changed_and_removed(console: Console, world: World) -> None:
     """A change sends a merge patch that removes emptied fields and leaves out untouched fields."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
@@ -309,7 +309,7 @@ def test_schedules_are_searched_sorted_and_paused_by_tag(console: Console, world
     console.check_accessibility(page)
 
 
-def test_a_change_shows_old_and_new_values_and_takes_a_reason(console: Console, world: World) -> None:
+def test_a_change_shows_old_and_new_values_with_an_optional_reason(console: Console, world: World) -> None:
     """The form lists the differences before sending; the events contain them, with or without a reason."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.ask("PATCH", "/v1/schedules/each-minute", {"cron": "*/2 * * * *"})
@@ -326,7 +326,7 @@ def test_a_change_shows_old_and_new_values_and_takes_a_reason(console: Console, 
     expect(row).to_contain_text("cron: */2 * * * * → */7 * * * *")
 
 
-def test_the_next_clock_change_is_previewed_long_before(console: Console) -> None:
+def test_the_next_clock_change_is_previewed_months_before(console: Console) -> None:
     """In November, a daily run at 01:30 in London shows March's clock change; a daily run at noon shows none."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()

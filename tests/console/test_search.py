@@ -35,9 +35,7 @@ def search(page: Page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_typed_time_is_in_the_shown_zone_and_its_link_means_the_same_everywhere(
-    console: Console, world: World
-) -> None:
+def test_a_typed_time_is_in_the_displayed_time_zone(console: Console, world: World) -> None:
     """A typed time is in the header's time zone, not the browser's; the link has an offset and works in any zone."""
     page = console.open("/tasks")
     page.get_by_label("Time zone").select_option("Asia/Tokyo")
@@ -51,7 +49,7 @@ def test_a_typed_time_is_in_the_shown_zone_and_its_link_means_the_same_everywher
     assert asked_of(world, "finished_after") == ["2026-11-24T17:00:00.000Z"]
 
 
-def test_a_time_of_today_is_enough(console: Console, world: World) -> None:
+def test_a_time_without_a_date_refers_to_today(console: Console, world: World) -> None:
     """`finished:>02:00` means two o'clock today in the shown time zone, and the zone's offset is added to a link."""
     page = console.open("/tasks?q=finished%3A%3E02%3A00")
     page.wait_for_url(re.compile(r"finished%3A%3E2026-11-\d\dT02%3A00%3A00%2B01%3A00"))
@@ -60,7 +58,7 @@ def test_a_time_of_today_is_enough(console: Console, world: World) -> None:
     assert re.fullmatch(r"2026-11-\d\dT01:00:00.000Z", sent)
 
 
-def test_words_without_a_qualifier_are_a_name(console: Console, world: World) -> None:
+def test_words_without_a_qualifier_search_for_a_name(console: Console, world: World) -> None:
     """Words without a qualifier find tasks with this name, and a schedule and topologies with the name are offered."""
     world.create(type=PLAIN, name="month close", delay_seconds=LATER)
     world.create(type=PLAIN, name="other", delay_seconds=LATER)
@@ -77,7 +75,7 @@ def test_words_without_a_qualifier_are_a_name(console: Console, world: World) ->
     expect(page.get_by_role("table", name="Topologies").get_by_role("link", name="nightly")).to_be_visible()
 
 
-def test_a_part_of_a_name_is_searched_for_if_asked(console: Console, world: World) -> None:
+def test_a_search_for_a_part_of_a_name_is_offered(console: Console, world: World) -> None:
     """A word is searched for as a complete name; if no task has it, the list offers to search for a part.
 
     Other empty searches do not offer this.
@@ -106,7 +104,7 @@ def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> No
     expect(page.locator(ROWS)).to_have_attribute("data-row", failed)
 
 
-def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> None:
+def test_the_palette_finds_objects_by_name(console: Console, world: World) -> None:
     """The palette finds schedules by a part of the name, exact matches first; topologies and tasks by the full name."""
     for name in ("nightly-close", "close"):
         world.ask("POST", "/v1/schedules", {"name": name, "cron": "0 2 * * *", "task": {"type": PLAIN}})
@@ -125,7 +123,7 @@ def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> No
     assert page.url.endswith("#/schedules/close")
 
 
-def test_a_tag_with_a_blank_is_its_own_link(console: Console, world: World) -> None:
+def test_a_tag_with_a_blank_links_to_its_tasks(console: Console, world: World) -> None:
     """A click on a tag with a blank finds the tag's tasks, in the list and on a task's page."""
     task_id = world.create(type=PLAIN, tags={"team": "two words"}, delay_seconds=LATER)
     world.create(type=PLAIN, delay_seconds=LATER)
@@ -154,7 +152,7 @@ def test_a_view_is_saved_with_its_order(console: Console, world: World) -> None:
     expect(page.get_by_role("link", name="mine")).to_have_count(0)
 
 
-def test_dates_are_chosen_and_columns_are_kept(console: Console, world: World) -> None:
+def test_a_date_range_is_selected_and_columns_are_kept(console: Console, world: World) -> None:
     """A range of dates becomes part of the search with offsets, and chosen columns survive a reload."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
@@ -198,7 +196,7 @@ def test_selected_rows_are_changed_together_and_two_are_compared(console: Consol
     expect(page.locator(".difference del")).to_contain_text('"n"')
 
 
-def test_the_page_of_now_has_what_is_overdue_running_ended_and_next(console: Console, world: World) -> None:
+def test_the_now_page_lists_overdue_running_ended_and_next_tasks(console: Console, world: World) -> None:
     """The navigation entry leads to the page, and a task moves between its lists automatically."""
     world.create(type=PLAIN, name="done")
     world.run(5 * SECOND)
@@ -215,7 +213,7 @@ def test_the_page_of_now_has_what_is_overdue_running_ended_and_next(console: Con
     expect(page.get_by_role("table", name="Just ended")).to_contain_text("soon")
 
 
-def test_back_returns_to_the_same_place(console: Console, world: World) -> None:
+def test_going_back_restores_the_scroll_position(console: Console, world: World) -> None:
     """After viewing a task, the list is at the same scroll position; the task's page starts at its top."""
     body = {"type": PLAIN, "delay_seconds": LATER}
     world.do(lambda live: [live.ask("POST", "/v1/tasks", body) for _ in range(100)])

@@ -37,7 +37,7 @@ def provider(monkeypatch: pytest.MonkeyPatch, world: World, console: Console) ->
     made.close()
 
 
-def test_a_token_is_asked_for_until_one_is_accepted(console: Console, world: World) -> None:
+def test_the_token_dialog_reopens_until_a_token_is_accepted(console: Console, world: World) -> None:
     """After a wrong token the dialog opens again; the correct token shows the page and is not stored in the browser."""
     world.accepted = "right-one"
     console.expected = REFUSED
@@ -59,9 +59,7 @@ def _sign_in(console: Console, path: str) -> Page:
     return page
 
 
-def test_the_viewer_signs_in_and_comes_back_to_the_page(
-    console: Console, world: World, provider: IdentityProvider
-) -> None:
+def test_the_user_signs_in_and_returns_to_the_page(console: Console, world: World, provider: IdentityProvider) -> None:
     """Signing in uses the code flow with PKCE, keeps secrets out of addresses and storage, and renews silently."""
     page = _sign_in(console, "/schedules")
     expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
@@ -79,7 +77,9 @@ def test_the_viewer_signs_in_and_comes_back_to_the_page(
     assert provider.grants == ["authorization_code", "refresh_token"]
 
 
-def test_what_cannot_be_renewed_is_asked_for(console: Console, world: World, provider: IdentityProvider) -> None:
+def test_the_sign_in_dialog_opens_if_the_token_cannot_be_renewed(
+    console: Console, world: World, provider: IdentityProvider
+) -> None:
     """If the token cannot be renewed, the page keeps its content, and the dialog gives the reason."""
     page = _sign_in(console, "/schedules")
     expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
@@ -90,7 +90,7 @@ def test_what_cannot_be_renewed_is_asked_for(console: Console, world: World, pro
     expect(page.get_by_role("heading", name="No schedules yet", include_hidden=True)).to_be_visible()
 
 
-def test_an_answer_that_was_not_asked_for_signs_nobody_in(
+def test_an_unsolicited_sign_in_response_is_rejected(
     console: Console, world: World, provider: IdentityProvider
 ) -> None:
     """A code with an unknown state and a token with another nonce are rejected."""
@@ -103,7 +103,7 @@ def test_an_answer_that_was_not_asked_for_signs_nobody_in(
     expect(page.locator("dialog .fault")).to_contain_text("the token is not for this sign-in")
 
 
-def test_the_policy_names_the_identity_provider_and_nothing_else() -> None:
+def test_the_policy_allows_only_the_identity_provider() -> None:
     """The policy allows only origins from the settings, and only for requests."""
     provider = ("https://id.example.org/pool", "https://auth.example.org")
     policy = content_security_policy("wss://live.example.org/x", provider)

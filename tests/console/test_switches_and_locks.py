@@ -39,7 +39,7 @@ def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, wor
     assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "succeeded"
 
 
-def test_a_type_is_limited_in_how_many_run_and_how_many_start(console: Console, world: World) -> None:
+def test_a_type_is_limited_in_running_tasks_and_starts(console: Console, world: World) -> None:
     """Both limits of a switch are set with one form and are shown in the list."""
     page = console.open("/switches")
     page.get_by_role("button", name="Set a switch").click()
@@ -55,7 +55,7 @@ def test_a_type_is_limited_in_how_many_run_and_how_many_start(console: Console, 
     assert switch["rate"] == {"limit": 5, "per_seconds": 60, "burst": 0}
 
 
-def test_a_lock_names_the_task_that_holds_it(console: Console, world: World) -> None:
+def test_a_lock_shows_the_task_that_holds_it(console: Console, world: World) -> None:
     """The list shows a lock's key, and the name and type of its holder as a link to the task."""
     page = console.open("/locks")
     expect(page.get_by_role("heading", name="No lock is in use")).to_be_visible()

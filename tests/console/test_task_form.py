@@ -83,7 +83,7 @@ def test_the_form_has_a_field_for_each_field_of_a_request(console: Console) -> N
     console.check_accessibility(page)
 
 
-def test_a_task_has_what_was_typed_into_its_options(console: Console, world: World) -> None:
+def test_a_task_has_the_options_set_in_the_form(console: Console, world: World) -> None:
     """All options can be set at once, and a copy of the task has the same options."""
     page = console.open("/tasks")
     opened(page)
@@ -139,7 +139,7 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
     assert {name: copy[name] for name in same} == {name: task[name] for name in same}
 
 
-def test_what_is_usual_is_not_in_the_request_of_a_copy(console: Console, world: World) -> None:
+def test_default_values_are_not_in_the_request_of_a_copy(console: Console, world: World) -> None:
     """The defaults that empty fields show are those of the API, so a copy of a plain task sends none of them."""
     page = console.open(f"/tasks/{world.create(type=PLAIN)}")
     page.get_by_role("button", name="Run again…").click()
@@ -167,7 +167,7 @@ def test_a_task_is_created_from_json(console: Console, world: World) -> None:
     assert world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")["expires_seconds"] == 30
 
 
-def test_a_task_is_put_off_by_a_key(console: Console, world: World) -> None:
+def test_a_task_is_debounced_by_a_key(console: Console, world: World) -> None:
     """A debounced task has no due time, and a copy of the task has no debounce key."""
     page = console.open("/tasks")
     opened(page)
@@ -184,7 +184,7 @@ def test_a_task_is_put_off_by_a_key(console: Console, world: World) -> None:
     assert "debounce" not in json.loads(page.locator("dialog textarea").input_value())
 
 
-def test_a_task_is_the_only_one_of_a_key(console: Console, world: World) -> None:
+def test_a_task_is_created_with_a_unique_key(console: Console, world: World) -> None:
     """The chosen conflict policy of a unique key is sent."""
     page = console.open("/tasks")
     opened(page)

@@ -46,14 +46,14 @@ def states_of(page: Page) -> list[str]:
     return [text.strip() for text in page.locator(f"{ROWS} .chip").all_inner_texts()]
 
 
-def test_an_empty_list_teaches_how_a_task_is_created(console: Console) -> None:
+def test_an_empty_list_explains_how_to_create_a_task(console: Console) -> None:
     """An empty list explains what a task is, and shows a command that creates a task."""
     page = console.open("/tasks")
     expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
     expect(page.locator(".command code")).to_contain_text("duetime tasks create")
 
 
-def test_a_newcomer_creates_a_task_and_watches_it_run(console: Console, world: World) -> None:
+def test_a_new_user_creates_a_task_and_follows_its_run(console: Console, world: World) -> None:
     """The form creates a task, and its page follows the task from scheduled to succeeded and shows how to repeat it."""
     page = console.open("/tasks")
     page.get_by_role("button", name="New task").click()
@@ -92,7 +92,7 @@ def test_a_failed_task_is_run_again_with_another_payload(console: Console, faili
     assert "hit" not in page.title()
 
 
-def test_attempts_are_numbered_over_the_runs_of_a_task(console: Console, failing: World) -> None:
+def test_attempts_are_labeled_with_the_run_of_their_task(console: Console, failing: World) -> None:
     """A task that was run again has two first attempts, each labeled with its run."""
     task_id = failing.create(type=PLAIN, payload={"fail": True}, retry={"max_attempts": 1})
     failing.run(5 * SECOND)
@@ -104,7 +104,7 @@ def test_attempts_are_numbered_over_the_runs_of_a_task(console: Console, failing
     expect(page.locator(".attempt-name")).to_have_text(["Run 1, attempt 1", "Run 2, attempt 1"])
 
 
-def test_the_steps_of_a_task_are_listed_while_it_waits_for_its_next_attempt(console: Console, world: World) -> None:
+def test_the_steps_of_a_task_are_listed_between_attempts(console: Console, world: World) -> None:
     """The names of steps are shown with the wait, a table has their results, and the next attempt's step is added."""
 
     def order(_phase: str, context: Context, _payload: object) -> None:
@@ -157,7 +157,7 @@ def test_a_task_is_cancelled_with_its_children(console: Console, world: World) -
     expect(page.locator(".last-call")).to_contain_text(f"duetime tasks cancel {parent} --force --children")
 
 
-def test_the_tick_in_the_dialog_cancels_the_children_at_once(console: Console, world: World) -> None:
+def test_the_check_mark_in_the_dialog_cancels_the_children_at_once(console: Console, world: World) -> None:
     """With the check mark, one request cancels a waiting task and its children."""
 
     def wait(_phase: str, _context: object, _payload: object) -> None:
@@ -177,7 +177,7 @@ def test_the_tick_in_the_dialog_cancels_the_children_at_once(console: Console, w
     assert world.ask("GET", f"/v1/tasks/{child}")["state"] == "cancelled"
 
 
-def test_an_action_carries_its_reason_into_the_events(console: Console, world: World) -> None:
+def test_the_reason_of_an_action_is_shown_in_the_events(console: Console, world: World) -> None:
     """Pausing asks for a reason, the events show actor and reason, and the offered actions suit the new state."""
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks/{task_id}")
@@ -190,7 +190,7 @@ def test_an_action_carries_its_reason_into_the_events(console: Console, world: W
     expect(page.get_by_role("button", name="Run now")).to_have_count(0)
 
 
-def test_a_refused_action_is_told_in_the_words_of_the_api(console: Console, world: World) -> None:
+def test_a_rejected_action_shows_the_error_of_the_api(console: Console, world: World) -> None:
     """A conflict is shown with the problem's code, and no content is lost or hidden."""
     console.expected = ("status of 404", "status of 410")
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
@@ -222,7 +222,7 @@ def test_the_search_is_in_the_address_and_the_back_button_restores_it(console: C
     expect(page.locator(ROWS)).to_have_count(2)
 
 
-def test_a_search_that_cannot_be_is_explained_and_not_sent(console: Console, world: World) -> None:
+def test_an_invalid_search_is_explained_and_not_sent(console: Console, world: World) -> None:
     """Unknown qualifiers and states, invalid times and a second type are named, and no request is sent."""
     page = console.open("/tasks?q=invoice:7 state:late due:soon type:a type:b")
     expect(page.locator(".fault")).to_have_count(4)
@@ -248,7 +248,7 @@ def test_suggestions_complete_qualifiers_and_values(console: Console, world: Wor
     expect(page.locator(ROWS)).to_have_count(1)
 
 
-def test_new_tasks_wait_behind_a_button_and_known_ones_change_in_place(console: Console, world: World) -> None:
+def test_new_tasks_are_counted_and_visible_tasks_are_updated(console: Console, world: World) -> None:
     """A pushed change updates visible rows and only counts other tasks; the button reads the list again."""
     world.create(type=PLAIN, delay_seconds=20)
     page = console.open("/tasks")
@@ -263,7 +263,7 @@ def test_new_tasks_wait_behind_a_button_and_known_ones_change_in_place(console: 
     expect(page.locator(".pill")).to_have_count(0)
 
 
-def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Console, world: World) -> None:
+def test_missed_changes_are_shown_after_a_reconnection(console: Console, world: World) -> None:
     """Without a connection the page says so; after reconnecting, it reads the task again and agrees with REST."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=20)
@@ -280,7 +280,7 @@ def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Cons
     expect(page.locator(f"{ROWS} .chip")).to_have_text(["succeeded"])
 
 
-def test_what_changes_between_reading_a_task_and_watching_it_is_shown(console: Console, world: World) -> None:
+def test_changes_between_reading_and_watching_a_task_are_shown(console: Console, world: World) -> None:
     """The response to the subscription contains changes that were made after the page had read the task."""
     task_id = world.create(type=PLAIN, delay_seconds=20)
     page = console.open(f"/tasks/{task_id}")
@@ -294,7 +294,7 @@ def test_what_changes_between_reading_a_task_and_watching_it_is_shown(console: C
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
 
 
-def test_two_browsers_see_the_same(console: Console, world: World) -> None:
+def test_two_browsers_show_the_same_state(console: Console, world: World) -> None:
     """Actions in one browser appear in the other browser without a click."""
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
     here, there = console.open(f"/tasks/{task_id}"), console.open("/tasks")
@@ -305,7 +305,7 @@ def test_two_browsers_see_the_same(console: Console, world: World) -> None:
     expect(there.locator(f"{ROWS} .chip")).to_have_text(["cancelled"])
 
 
-def test_a_click_is_one_request_for_at_most_a_hundred_tasks(console: Console, world: World) -> None:
+def test_each_new_page_of_the_list_is_one_request(console: Console, world: World) -> None:
     """Each new page of the list is one request; going back sends no request."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks")
@@ -319,7 +319,7 @@ def test_a_click_is_one_request_for_at_most_a_hundred_tasks(console: Console, wo
     expect(page.locator(ROWS)).to_have_count(100)
 
 
-def test_the_tasks_of_all_pages_are_counted_when_asked(console: Console, world: World) -> None:
+def test_the_tasks_of_all_pages_are_counted_on_request(console: Console, world: World) -> None:
     """The count and the cost are those of the search, not of the page; a new search is counted again."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks?q=state:scheduled")
@@ -330,7 +330,7 @@ def test_the_tasks_of_all_pages_are_counted_when_asked(console: Console, world: 
     expect(page.get_by_role("button", name="Count all")).to_be_visible()
 
 
-def test_new_tasks_are_announced_by_the_present_search(console: Console, world: World) -> None:
+def test_new_tasks_are_announced_by_the_current_search(console: Console, world: World) -> None:
     """New tasks are announced by the current search, not the original one."""
     page = console.open("/tasks?q=type:other")
     page.get_by_label("Search tasks").fill(f"type:{PLAIN}")
@@ -342,7 +342,7 @@ def test_new_tasks_are_announced_by_the_present_search(console: Console, world: 
     expect(page.locator(".pill")).to_have_text("1 new")
 
 
-def test_a_whole_list_is_summed_up_when_asked(console: Console, world: World) -> None:
+def test_the_cost_of_a_complete_list_is_computed_on_request(console: Console, world: World) -> None:
     """If one page has all tasks, their number is known and the page offers to compute their cost."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks?q=type:{PLAIN}")
@@ -350,7 +350,7 @@ def test_a_whole_list_is_summed_up_when_asked(console: Console, world: World) ->
     expect(page.get_by_text("1 task in all")).to_contain_text("µ$")
 
 
-def test_a_bulk_cancel_counts_first_and_asks_for_the_number(console: Console, world: World) -> None:
+def test_a_bulk_cancel_requires_the_counted_number_as_confirmation(console: Console, world: World) -> None:
     """Bulk actions need a filter, only counted tasks are cancelled, and a count above a hundred must be typed."""
     kept = world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
     body = {"type": PLAIN, "delay_seconds": LATER, "tags": {"team": "billing"}}

@@ -102,7 +102,7 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
 
 
 @pytest.mark.usefixtures("ledger")
-def test_a_failed_run_opens_on_the_node_that_failed(console: Console, world: World) -> None:
+def test_a_failed_run_opens_at_the_failed_node(console: Console, world: World) -> None:
     """The failed node's panel shows the error; a closed panel stays closed, and another node's link opens that node."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)
@@ -118,7 +118,7 @@ def test_a_failed_run_opens_on_the_node_that_failed(console: Console, world: Wor
     expect(page.locator(".node-panel h2")).to_have_text("left")
 
 
-def test_a_person_approves_a_node(console: Console, world: World) -> None:
+def test_a_user_approves_a_node(console: Console, world: World) -> None:
     """Only nodes that wait for an approval offer it; then the graph continues, and the command is shown."""
     approve = {"type": "release", "target": {"kind": "approval"}, "depends_on": ["fetch"]}
     topology = create(world, {"fetch": {"type": PLAIN}, "approve": approve})
@@ -139,7 +139,7 @@ def test_a_person_approves_a_node(console: Console, world: World) -> None:
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
 
 
-def test_a_person_sends_the_signal_that_a_node_waits_for(console: Console, world: World) -> None:
+def test_a_user_sends_the_signal_that_a_node_waits_for(console: Console, world: World) -> None:
     """Only nodes that wait for an event offer to send it; the payload is the result, and the command is shown."""
     target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}
     topology = create(world, {"fetch": {"type": PLAIN}, "paid": {"type": "payment", "target": target}})
@@ -157,7 +157,7 @@ def test_a_person_sends_the_signal_that_a_node_waits_for(console: Console, world
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
 
 
-def test_an_approval_that_was_moved_to_later_offers_no_decision(console: Console, world: World) -> None:
+def test_a_postponed_approval_offers_no_decision(console: Console, world: World) -> None:
     """The decision is hidden as soon as the task is moved to later, because the API would refuse it."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
     world.run(60 * SECOND)
@@ -168,7 +168,7 @@ def test_an_approval_that_was_moved_to_later_offers_no_decision(console: Console
     expect(approve).to_be_hidden()
 
 
-def test_a_person_without_credentials_approves_by_a_link(console: Console, world: World) -> None:
+def test_a_user_without_credentials_approves_with_a_link(console: Console, world: World) -> None:
     """The dialog shows a link, whose page decides and has no axe violations, on a phone and in both themes."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
     world.run(60 * SECOND)
@@ -193,7 +193,7 @@ def test_a_person_without_credentials_approves_by_a_link(console: Console, world
 
 
 @pytest.mark.slow
-def test_a_graph_that_ran_while_the_connection_was_lost_is_shown_as_it_is(console: Console, world: World) -> None:
+def test_changes_of_a_graph_during_a_lost_connection_are_shown(console: Console, world: World) -> None:
     """Changes that were missed during a lost connection are read after reconnecting, also in the list of topologies."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     topology = create(world, {name: NODES[name] for name in ("fetch", "left")}, delay_seconds=5)
@@ -225,7 +225,7 @@ def test_a_rollback_is_shown_in_its_order(console: Console, world: World) -> Non
     expect(page.locator(".rollback li .link")).to_have_text(["second", "first"])
 
 
-def test_a_topology_within_another_is_opened_from_its_node(console: Console, world: World) -> None:
+def test_a_nested_topology_is_opened_from_its_node(console: Console, world: World) -> None:
     """A map is a nested topology, whose graph has a node for each item and links back to its own node."""
     each = {"type": PLAIN, "depends_on": ["first"], "map": {"over": "[`1`, `2`]"}}
     topology = create(world, {"first": {"type": PLAIN}, "each": each})
@@ -255,7 +255,7 @@ def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) ->
     }
 
 
-def test_times_are_zoomed_and_long_pauses_folded(console: Console, world: World, ledger: Ledger) -> None:
+def test_times_can_be_zoomed_and_long_pauses_are_folded(console: Console, world: World, ledger: Ledger) -> None:
     """A long idle time is folded unless the user expands it, and the address keeps both settings."""
     topology = create(world, {name: NODES[name] for name in ("fetch", "right")})
     world.run(15 * MINUTE)
@@ -290,7 +290,7 @@ def test_the_keyboard_selects_nodes_in_the_graph(console: Console, world: World)
     page.wait_for_url(re.compile("at="))
 
 
-def test_a_refused_graph_is_shown_at_its_line(console: Console, world: World) -> None:
+def test_a_rejected_graph_is_shown_with_the_line_of_the_error(console: Console, world: World) -> None:
     """A refused graph is shown with the line of the error, which a click selects; the fixed graph is created."""
     console.expected = ("status of 422",)
     page = console.open("/topologies")
@@ -348,7 +348,7 @@ def check_views(console: Console, topology: str, *, narrow: bool, scheme: str) -
 
 
 @pytest.mark.usefixtures("ledger")
-def test_axe_finds_nothing_on_topologies(console: Console, world: World) -> None:
+def test_no_topology_view_has_axe_violations(console: Console, world: World) -> None:
     """All views of a failed run have no axe violations on a phone in the dark theme."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)
@@ -357,7 +357,7 @@ def test_axe_finds_nothing_on_topologies(console: Console, world: World) -> None
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ledger")
-def test_axe_finds_nothing_on_a_wide_screen(console: Console, world: World) -> None:
+def test_no_topology_view_has_axe_violations_on_a_desktop(console: Console, world: World) -> None:
     """All views and the list have no axe violations on a desktop in the light theme."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)

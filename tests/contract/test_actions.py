@@ -71,14 +71,14 @@ def decoded(name: str, body: object) -> Any:  # noqa: ANN401 - whatever that bod
 
 
 @pytest.mark.parametrize(("name", "body"), GOOD_REPORTS)
-def test_a_report_is_read(name: str, body: dict[str, Any]) -> None:
+def test_a_report_is_accepted_with_its_fence(name: str, body: dict[str, Any]) -> None:
     """The smallest and the fullest report of each kind is accepted, with its fence."""
     report = decoded(name, body)
     assert (report.fence if report else None) == body.get("fence")
 
 
 @pytest.mark.parametrize(("name", "body", "fields"), BAD_REPORTS)
-def test_a_report_that_cannot_be_accepted_names_its_fields(name: str, body: object, fields: list[str]) -> None:
+def test_the_error_for_an_invalid_report_names_its_fields(name: str, body: object, fields: list[str]) -> None:
     """Exactly the invalid fields of a report are named."""
     with pytest.raises(FieldsInvalid) as refusal:
         decoded(name, body)
@@ -97,7 +97,7 @@ def test_a_notification_becomes_the_end_of_an_attempt() -> None:
     assert long.ending.error.message.endswith("[cut]")
 
 
-def test_encrypted_texts_are_kept_whole() -> None:
+def test_encrypted_texts_are_neither_cut_nor_redacted() -> None:
     """Encrypted texts are neither cut nor redacted, because a part of an encrypted text cannot be decrypted."""
     raised = f"{ENCRYPTED_TEXT}abcdtoken=="
     body = {"error": {"type": "Boom", "message": LONGEST_ENCRYPTED}, "traceback": raised}
@@ -111,13 +111,13 @@ def test_encrypted_texts_are_kept_whole() -> None:
     assert plain.traceback == "token=[redacted]"
 
 
-def test_a_progress_report_becomes_progress() -> None:
+def test_a_progress_report_is_decoded() -> None:
     """A percentage and a message are decoded; a heartbeat has neither."""
     assert decoded("progress", {"fence": 7, "percent": 40, "message": "half"}) == Report(7, Progress(40, "half"))
     assert decoded("heartbeat", {"fence": 7}) == Report(7, None)
 
 
-def test_a_result_has_a_largest_size() -> None:
+def test_a_result_above_the_limit_is_rejected() -> None:
     """A result of exactly the limit is accepted; a larger result is refused with its field before any write."""
     body = {"fence": 7, "outcome": "succeeded", "result": "x" * (MAX_RESULT_BYTES - 2)}
     assert len(decoded("notice", body).ending.result) == MAX_RESULT_BYTES
@@ -125,7 +125,7 @@ def test_a_result_has_a_largest_size() -> None:
         decoded("notice", {**body, "result": "x" * (MAX_RESULT_BYTES - 1)})
 
 
-def test_what_json_does_not_allow_is_named_in_a_report() -> None:
+def test_invalid_json_values_in_a_report_are_rejected_with_their_position() -> None:
     """NaN and lone surrogates are refused with their position."""
     for text, field in (
         ('{"fence": 7, "outcome": "succeeded", "result": {"a": NaN}}', "result.a"),

@@ -32,7 +32,7 @@ DONE = task(
 )
 
 
-def test_a_task_answers_what_is_documented() -> None:
+def test_a_task_response_has_exactly_the_documented_fields() -> None:
     """A response has exactly the documented fields and types at any point in a task's life."""
     for each in (task(), DONE):
         assert TypeAdapter(TaskResponse).validate_python(json.loads(task_text(each)))
@@ -45,7 +45,7 @@ def test_a_task_answers_what_is_documented() -> None:
         assert TypeAdapter(TaskSummary).validate_json(json_text(entry(each)))
 
 
-def test_values_that_are_not_there_yet_are_null() -> None:
+def test_missing_values_of_a_waiting_task_are_null() -> None:
     """A waiting task's missing start, end, outcome and lateness are null."""
     waiting = json.loads(task_text(task()))
     missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease"}
@@ -73,7 +73,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
     assert {field for field, value in waiting.items() if value is None} == missing
 
 
-def test_a_finished_task_tells_how_it_went() -> None:
+def test_a_finished_task_shows_its_outcome() -> None:
     """Times are in UTC with milliseconds, the error has a class and a message, and there is no next poll."""
     done = json.loads(task_text(DONE))
     assert done["due_at"] == "2026-11-21T02:33:07.250Z"
@@ -91,7 +91,7 @@ def test_a_finished_task_tells_how_it_went() -> None:
     assert done["callback_url"] == "https://example.org/ended"
 
 
-def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
+def test_a_running_task_shows_its_lease_and_requested_action() -> None:
     """A leased task shows its holder, the end of its lease, and whether its target has accepted the task."""
     held: dict[str, Any] = {"lease_worker": "worker 1", "lease_expires_at": NOW + 30_000}
     running = entry(task(state=State.RUNNING, deferred_fence=0, requested_action=RequestedAction.PAUSE, **held))
@@ -104,7 +104,7 @@ def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
 
 @unhurried
 @given(JSON)
-def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: ANN401 - any JSON
+def test_stored_contents_are_returned_unchanged(value: Any) -> None:  # noqa: ANN401 - any JSON
     """The response contains the stored text of a payload unchanged, which is read back as an equal value."""
     stored = json.dumps(value, ensure_ascii=False)
     text = task_text(task(payload=Content(ContentPlace.RECORD, "payload", stored.encode())))
@@ -112,7 +112,7 @@ def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: 
     assert f'"payload":{stored},' in text
 
 
-def test_a_task_of_a_schedule_says_which_occurrence_it_is() -> None:
+def test_a_task_of_a_schedule_shows_its_occurrence() -> None:
     """The response has the schedule's name and revision, the nominal and neighboring times, and the cause."""
     occurrence = entry(
         task(schedule_ref=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True, previous=NOW - 1_000))

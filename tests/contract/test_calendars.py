@@ -61,7 +61,7 @@ BAD_CALENDARS: list[tuple[object, str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_CALENDARS)
-def test_a_bad_field_is_named_with_its_reason(body: object, field: str, reason: str) -> None:
+def test_an_invalid_field_is_rejected_with_its_name_and_reason(body: object, field: str, reason: str) -> None:
     """A bad field is refused with status 422, and the error has the field's name in the body and the reason."""
     with pytest.raises(RequestError) as caught:
         calendar_of(read(json.dumps(body)), "uk")
@@ -70,7 +70,7 @@ def test_a_bad_field_is_named_with_its_reason(body: object, field: str, reason: 
     assert (fault.field, reason in fault.reason) == (field, True), fault.reason
 
 
-def test_a_calendar_is_read_whole() -> None:
+def test_every_field_of_a_calendar_is_decoded() -> None:
     """Each field of a calendar is decoded to the domain's field."""
     body: dict[str, Any] = {
         "mode": "includes",
@@ -97,7 +97,7 @@ def test_a_calendar_is_read_whole() -> None:
     }
 
 
-def test_a_list_of_days_will_do() -> None:
+def test_a_calendar_can_be_a_list_of_days() -> None:
     """All labels of a calendar can be left out, so that only days are listed."""
     assert calendar_response(calendar_of(read('{"dates": ["2026-12-25"]}'), "uk"))["dates"] == {"2026-12-25": ""}
 
@@ -129,7 +129,7 @@ CALENDARS = st.builds(
 
 @unhurried
 @given(CALENDARS)
-def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
+def test_the_response_for_a_calendar_is_a_valid_request(calendar: Calendar) -> None:
     """The response to a calendar equals the request, apart from the calendar's name."""
     shown = calendar_response(calendar)
     body = {name: value for name, value in shown.items() if name != "name"}
@@ -138,7 +138,7 @@ def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
 
 
 @pytest.mark.parametrize(("raw", "field"), [("limit=0", "limit"), ("mode=includes", "mode")])
-def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
+def test_an_invalid_list_query_is_rejected(raw: str, field: str) -> None:
     """A bad list query is refused, and the error names the parameter."""
     with pytest.raises(RequestError) as caught:
         read_query(CalendarListQuery, raw)
@@ -154,7 +154,7 @@ def test_an_icalendar_file_has_its_own_parameters() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "é", "-x"])
-def test_a_name_that_no_calendar_can_have_is_refused(name: str) -> None:
+def test_an_invalid_calendar_name_is_rejected(name: str) -> None:
     """An invalid name in the path is refused with status 400, because the body is not at fault."""
     with pytest.raises(RequestError) as caught:
         new_calendar_name(name)

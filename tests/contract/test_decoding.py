@@ -31,7 +31,7 @@ def faults(body: object) -> dict[str, str]:
     return {fault.field: fault.reason for fault in refusal.value.faults}
 
 
-def test_a_type_alone_is_a_task_with_the_defaults_of_the_domain() -> None:
+def test_a_task_with_only_a_type_has_the_defaults_of_the_domain() -> None:
     """Omitted fields have the domain's defaults."""
     assert spec() == TaskSpec("report")
 
@@ -64,7 +64,7 @@ def test_every_field_reaches_the_task() -> None:
     )
 
 
-def test_a_rollback_that_the_endpoint_does_not_offer_is_refused() -> None:
+def test_a_rollback_that_the_endpoint_does_not_support_is_rejected() -> None:
     """A rollback is refused for an endpoint that does not support it; a handler's phases are not known yet."""
     target = {"kind": "http", "url": "https://example.org/", "phases": ["clean"]}
     assert list(faults({"type": "report", "target": target, "rollback_on_failure": True})) == ["rollback_on_failure"]
@@ -73,7 +73,7 @@ def test_a_rollback_that_the_endpoint_does_not_offer_is_refused() -> None:
 
 @unhurried
 @given(JSON)
-def test_a_payload_is_kept_as_compact_json(payload: Any) -> None:  # noqa: ANN401 - any JSON
+def test_a_payload_is_stored_as_compact_json(payload: Any) -> None:  # noqa: ANN401 - any JSON
     """Any JSON is stored as compact UTF-8 that reads back the same, without spaces and escapes."""
     stored = spec(payload=payload).payload
     read, written = json.loads(stored), json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
@@ -87,7 +87,7 @@ def test_a_payload_is_kept_as_compact_json(payload: Any) -> None:  # noqa: ANN40
     ("seconds", "milliseconds"),
     [(0, 0), (1, 1_000), (0.29, 290), (1.1, 1_100), (0.0001, 1), (4.35, 4_350), (1e-300, 1)],
 )
-def test_a_delay_is_whole_milliseconds_rounded_up(seconds: float, milliseconds: int) -> None:
+def test_a_delay_is_rounded_up_to_whole_milliseconds(seconds: float, milliseconds: int) -> None:
     """A delay is rounded up to whole milliseconds."""
     assert spec(delay_seconds=seconds).delay == milliseconds
 
@@ -203,7 +203,7 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("field", "value", "named"), BAD_FIELDS)
-def test_a_field_that_cannot_be_accepted_is_named(field: str, value: object, named: str) -> None:
+def test_an_invalid_task_field_is_rejected_with_its_name(field: str, value: object, named: str) -> None:
     """A wrong type, a value beyond a limit or an unknown field is refused, and only this field is named."""
     found = faults({"type": "report", field: value})
     assert list(found) == [named]
@@ -235,7 +235,7 @@ def test_a_field_that_cannot_be_accepted_is_named(field: str, value: object, nam
         "http://example.org/" + "a" * 2_048,
     ],
 )
-def test_a_url_that_cannot_be_called_safely_is_refused(url: str) -> None:
+def test_a_url_that_cannot_be_called_safely_is_rejected(url: str) -> None:
     """Only http and https URLs with a host, without credentials or ambiguous characters, are accepted."""
     assert list(faults({"type": "report", "target": {"kind": "http", "url": url}})) == ["target.url"]
 
@@ -243,7 +243,7 @@ def test_a_url_that_cannot_be_called_safely_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:8080/hook", "https://[::1]:8443/", "HTTPS://example.org", "http://a.b/c%20d?e=f&g#h"]
 )
-def test_ordinary_urls_are_kept_as_they_are(url: str) -> None:
+def test_ordinary_urls_are_stored_unchanged(url: str) -> None:
     """A URL is stored as it was written."""
     assert spec(target={"kind": "http", "url": url}).target == HttpTarget(url)
 
@@ -308,7 +308,7 @@ GLUE_JOB = f"arn:aws:glue:{PLACE}:job/report"
         ),
     ],
 )
-def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
+def test_an_aws_resource_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
     """Each kind of AWS resource has its own options, which are also in the response."""
     assert spec(target=target).target == expected
     answered = entry(task(target=expected))["target"]
@@ -345,12 +345,12 @@ def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarg
         ({"kind": "glue", "arn": GLUE_JOB, "parameters": {"JobRunId": "a"}}, "target.parameters"),
     ],
 )
-def test_a_resource_that_cannot_be_called_is_refused(target: dict[str, Any], field: str) -> None:
+def test_an_invalid_aws_target_is_rejected_with_its_part(target: dict[str, Any], field: str) -> None:
     """The fault names the part of the target, and options of other kinds are unknown fields."""
     assert list(faults({"type": "report", "target": target})) == [field]
 
 
-def test_two_due_times_are_both_named() -> None:
+def test_two_due_times_are_rejected_with_both_fields() -> None:
     """`at` and `delay_seconds` together are refused, naming both."""
     body = {"type": "report", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0}
     assert list(faults(body)) == ["due_at", "delay_seconds"]
@@ -358,19 +358,19 @@ def test_two_due_times_are_both_named() -> None:
         task_update(read(json.dumps({"due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0})))
 
 
-def test_a_payload_has_its_own_limit() -> None:
+def test_a_payload_above_its_limit_is_rejected() -> None:
     """A payload of exactly the limit is accepted, and a payload with one byte more is refused by its field."""
     assert len(spec(payload="a" * (MAX_PAYLOAD_BYTES - 2)).payload) == MAX_PAYLOAD_BYTES
     assert list(faults({"type": "report", "payload": "a" * (MAX_PAYLOAD_BYTES - 1)})) == ["payload"]
 
 
 @pytest.mark.parametrize("body", [[], "text", 5, None, True, [{"type": "report"}]])
-def test_a_body_that_is_no_object_is_named_as_a_whole(body: object) -> None:
+def test_a_body_that_is_not_an_object_is_rejected_as_a_whole(body: object) -> None:
     """A body that is not an object is refused as a body."""
     assert list(faults(body)) == ["body"]
 
 
-def test_a_change_holds_only_what_was_given() -> None:
+def test_an_update_contains_only_the_given_fields() -> None:
     """Omitted fields of an update stay unchanged, even if creating a task has a default for them."""
     update = task_update(read('{"priority": "low", "tags": {}, "delay_seconds": 1.5, "payload": null}'))
     assert update.merge == TaskFieldMerge({"priority": "low", "tags": {}})
@@ -382,14 +382,14 @@ def test_a_change_holds_only_what_was_given() -> None:
 @pytest.mark.parametrize(
     ("body", "named"), [("{}", "body"), ('{"type": "other"}', "type"), ('{"state": "paused"}', "state"), ("[]", "body")]
 )
-def test_a_change_of_nothing_or_of_what_stays_is_refused(body: str, named: str) -> None:
+def test_an_update_without_fields_or_of_a_fixed_field_is_rejected(body: str, named: str) -> None:
     """An update must have at least one field, and may not change a field that a task keeps for life."""
     with pytest.raises(FieldsInvalid) as refusal:
         task_update(read(body))
     assert [fault.field for fault in refusal.value.faults] == [named]
 
 
-def test_each_task_of_a_batch_is_read_for_itself() -> None:
+def test_each_task_of_a_batch_is_validated_separately() -> None:
     """A fault in one task is named by its place in the batch, and the other tasks are accepted."""
     bad = '{"type": 5}, {"type": "b", "payload": {"x": NaN}}, 7, [NaN], {"type": "d", "body": 1}, {"type": "d", '
     bad += '"due_at": 1}'
@@ -407,7 +407,7 @@ def test_each_task_of_a_batch_is_read_for_itself() -> None:
     ]
 
 
-def test_faults_of_several_fields_are_named_from_the_batch() -> None:
+def test_errors_of_several_fields_have_the_same_names_in_a_batch() -> None:
     """Two due times or a payload beyond its limit are refused in a batch with the same names as in a single task."""
     tasks = [
         {"type": "a", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0},
@@ -440,7 +440,7 @@ def test_every_bad_task_of_a_batch_is_found() -> None:
         (json.dumps({"tasks": [{"type": "a"}] * (MAX_BATCH + 1)}), "tasks"),
     ],
 )
-def test_a_batch_that_is_none_is_refused_as_a_whole(body: str, named: str) -> None:
+def test_an_invalid_batch_is_rejected_as_a_whole(body: str, named: str) -> None:
     """A batch is an object with one to a hundred tasks and no other fields; anything else is refused."""
     with pytest.raises(FieldsInvalid) as refusal:
         batch_items(read(body))

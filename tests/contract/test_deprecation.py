@@ -14,13 +14,13 @@ GOING = Operation(
 STAYING = Operation("getNew", "GET /v1/new", "Read", Returns(dict, "It."))
 
 
-def test_a_response_says_when_its_operation_goes() -> None:
+def test_a_deprecated_operation_returns_deprecation_and_sunset_headers() -> None:
     """`Deprecation` is a structured date and `Sunset` an HTTP date; other operations have neither header."""
     assert GOING.deprecation_headers == {"Deprecation": "@1803859200", "Sunset": "Wed, 01 Mar 2028 00:00:00 GMT"}
     assert STAYING.deprecation_headers == {}
 
 
-def test_the_document_says_which_operations_go() -> None:
+def test_the_document_marks_deprecated_operations() -> None:
     """Deprecated operations are marked in the document, and their headers are described."""
     examples: dict[str, object] = {}
     going, staying = (document._operation(one, document.Access("none"), examples) for one in (GOING, STAYING))

@@ -26,7 +26,7 @@ LATIN = st.characters(max_codepoint=0xFF)
 
 @unhurried
 @given(st.integers(1, 10**14))
-def test_a_tag_says_its_version(version: int) -> None:
+def test_an_etag_matches_only_its_version(version: int) -> None:
     """The ETag of a version matches only this version."""
     assert version_wanted(etag_of(version)) == version
     assert is_known(etag_of(version), version)
@@ -34,20 +34,20 @@ def test_a_tag_says_its_version(version: int) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "*", " * "])
-def test_any_version_is_wanted_where_none_is_named(value: str | None) -> None:
+def test_without_if_match_any_version_matches(value: str | None) -> None:
     """Without an `If-Match` header, or with `*`, any version matches."""
     assert version_wanted(value) is None
 
 
 @pytest.mark.parametrize("value", ['W/"7"', '"abc"', '""', '"-7"', '"7.0"', '"' + "9" * 1_000 + '"'])
-def test_a_tag_that_is_not_ours_matches_no_version(value: str) -> None:
+def test_a_weak_or_foreign_etag_matches_no_version(value: str) -> None:
     """A weak or foreign ETag is well-formed, but matches no version of any task."""
     assert version_wanted(value) == NO_VERSION
 
 
 @unhurried
 @given(st.integers(1, 10**14), st.text(), st.text())
-def test_a_tag_of_what_is_shown_says_its_version_and_the_text(version: int, text: str, other: str) -> None:
+def test_an_etag_with_a_hash_contains_version_and_hash(version: int, text: str, other: str) -> None:
     """An ETag with a hash requires the version, and a cached response must also have the same text."""
     tag = content_etag(version, text)
     assert version_wanted(tag) == version
@@ -57,7 +57,7 @@ def test_a_tag_of_what_is_shown_says_its_version_and_the_text(version: int, text
     assert not is_known_tag(None, tag)
 
 
-def test_lists_and_weak_tags_say_what_a_caller_has() -> None:
+def test_if_none_match_accepts_several_and_weak_etags() -> None:
     """`If-None-Match` accepts several ETags, weak ETags, and `*` for any version."""
     assert is_known('"5", W/"7"', 7)
     assert is_known("*", 7)
@@ -68,7 +68,7 @@ def test_lists_and_weak_tags_say_what_a_caller_has() -> None:
 @pytest.mark.parametrize(
     "value", ["", "7", "'7'", '"7', 'w/"7"', '"7" "8"', ",", '"7",', '"\x00"', '"' + "9" * 5_000 + '"']
 )
-def test_malformed_headers_are_named(value: str) -> None:
+def test_a_malformed_etag_header_is_rejected_with_its_name(value: str) -> None:
     """An invalid list of ETags is refused with the header's name."""
     with pytest.raises(ParametersInvalid, match="If-Match"):
         version_wanted(value)
@@ -76,7 +76,7 @@ def test_malformed_headers_are_named(value: str) -> None:
         is_known(value, 7)
 
 
-def test_a_change_cannot_be_for_two_versions() -> None:
+def test_if_match_with_several_etags_is_rejected() -> None:
     """`If-Match` with several ETags is refused, because an update is for one version."""
     with pytest.raises(ParametersInvalid, match="more than one"):
         version_wanted('"7", "8"')
@@ -84,14 +84,14 @@ def test_a_change_cannot_be_for_two_versions() -> None:
 
 @unhurried
 @given(st.text())
-def test_no_header_raises_anything_but_a_refusal(value: str) -> None:
+def test_any_header_value_is_parsed_or_rejected(value: str) -> None:
     """Any header value is parsed or refused."""
     for read in (version_wanted, lambda header: is_known(header, 7)):
         with suppress(ParametersInvalid):
             read(value)
 
 
-def test_a_tag_with_a_hash_is_known_by_all_of_it_and_wanted_by_its_version() -> None:
+def test_caching_compares_the_hash_of_an_etag_and_updates_only_the_version() -> None:
     """A cached response needs the same hash, but an update only compares the version."""
     tag, other = content_etag(7, "one"), content_etag(7, "two")
     assert tag != other
@@ -110,7 +110,7 @@ def test_a_tag_with_a_hash_is_known_by_all_of_it_and_wanted_by_its_version() -> 
 
 @unhurried
 @given(st.from_regex(IF_MATCH_PATTERN, alphabet=LATIN), st.from_regex(IF_NONE_MATCH_PATTERN, alphabet=LATIN))
-def test_what_the_patterns_of_the_document_allow_is_taken(if_match: str, if_none_match: str) -> None:
+def test_header_values_that_fit_the_documented_patterns_are_accepted(if_match: str, if_none_match: str) -> None:
     """A value that fits the documented pattern of its header is not refused as malformed."""
     version_wanted(if_match.removesuffix("\n"))
     is_known(if_none_match.removesuffix("\n"), 7)
@@ -118,7 +118,7 @@ def test_what_the_patterns_of_the_document_allow_is_taken(if_match: str, if_none
 
 @unhurried
 @given(st.one_of(st.text(alphabet='"W/*,7 a\t', max_size=12), st.text(alphabet=LATIN, max_size=6)))
-def test_what_the_patterns_of_the_document_rule_out_is_refused(value: str) -> None:
+def test_header_values_that_do_not_fit_the_documented_patterns_are_rejected(value: str) -> None:
     """A value is refused exactly if it does not fit the documented pattern of its header."""
     for pattern, read in ((IF_MATCH_PATTERN, version_wanted), (IF_NONE_MATCH_PATTERN, lambda text: is_known(text, 7))):
         fits = re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value) is not None
@@ -130,7 +130,7 @@ def test_what_the_patterns_of_the_document_rule_out_is_refused(value: str) -> No
         assert refused != fits
 
 
-def test_a_comma_within_a_tag_separates_nothing() -> None:
+def test_an_etag_can_contain_a_comma() -> None:
     """An ETag can contain any visible character except a quotation mark (RFC 9110, 8.8.3)."""
     assert is_known_tag('"a,b"', '"a,b"')
     assert not is_known_tag('"a","b"', '"a,b"')

@@ -26,7 +26,7 @@ def faults_of(text: str) -> dict[str, str]:
 
 @unhurried
 @given(JSON)
-def test_what_can_be_accepted_is_read_as_it_is(value: Any) -> None:  # noqa: ANN401 - any JSON
+def test_valid_values_pass_the_guard_unchanged(value: Any) -> None:  # noqa: ANN401 - any JSON
     """Every valid value passes the guard unchanged, whether or not its text is escaped."""
     for is_ascii in (True, False):
         document = read(json.dumps(value, ensure_ascii=is_ascii))
@@ -36,7 +36,7 @@ def test_what_can_be_accepted_is_read_as_it_is(value: Any) -> None:  # noqa: ANN
 
 @unhurried
 @given(text=st.text(st.characters()), is_base64=st.booleans())
-def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) -> None:
+def test_any_text_of_a_body_is_read_or_rejected(text: str, *, is_base64: bool) -> None:
     """Any text, even with lone surrogates, is either read or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(text, is_base64=is_base64).value)
@@ -44,7 +44,7 @@ def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) ->
 
 @unhurried
 @given(st.binary())
-def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
+def test_any_bytes_of_a_body_are_read_or_rejected(data: bytes) -> None:
     """Any bytes are either read or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(base64.b64encode(data).decode(), is_base64=True).value)
@@ -52,14 +52,14 @@ def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
 
 @unhurried
 @given(st.text(st.sampled_from(list('[]{}"\\,:0123456789eE.-+ntfNI\ud800 \n')), max_size=200))
-def test_no_text_near_json_raises_anything_but_a_refusal(text: str) -> None:
+def test_any_json_like_text_of_a_body_is_read_or_rejected(text: str) -> None:
     """Texts of characters that JSON uses are parsed or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(text).value)
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '[{"b":', ' [\n"]\\"",'])
-def test_bottomless_nesting_names_the_top_level_field(opening: str) -> None:
+def test_extreme_nesting_is_rejected_with_the_top_level_field(opening: str) -> None:
     """A value with a hundred thousand levels is refused with its top-level field, without recursion."""
     text = '{"type": "report", "payload": ' + opening * 100_000
     with pytest.raises(FieldsInvalid) as refusal:
@@ -67,7 +67,7 @@ def test_bottomless_nesting_names_the_top_level_field(opening: str) -> None:
     assert [fault.field for fault in refusal.value.faults] == ["payload"]
 
 
-def test_nesting_is_allowed_up_to_its_limit_and_no_further() -> None:
+def test_nesting_above_the_limit_is_rejected() -> None:
     """The deepest allowed level is read and the next level is refused; brackets in strings do not count."""
     read("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
     read(json.dumps(["[" * 1_000 + '\\"{' * 1_000]))
@@ -95,14 +95,14 @@ def _depth(value: Any) -> int:  # noqa: ANN401 - any JSON
 @example(['"]"', [""]], 1)
 @example(['\\"]"', [""]], 1)
 @example(["\\", "]", "\\", [""]], 1)
-def test_the_depth_is_that_of_the_value_whatever_its_strings_hold(value: Any, limit: int) -> None:  # noqa: ANN401 - any JSON
+def test_brackets_in_strings_do_not_change_the_depth(value: Any, limit: int) -> None:  # noqa: ANN401 - any JSON
     """Brackets, quotation marks and backslashes in strings do not change the depth of a body."""
     for is_ascii in (True, False):
         with pytest.raises(FieldsInvalid) if _depth(value) > limit else nullcontext():
             read(json.dumps(value, ensure_ascii=is_ascii), depth=limit)
 
 
-def test_many_shallow_containers_are_no_depth() -> None:
+def test_many_shallow_containers_do_not_count_as_depth() -> None:
     """More siblings than the depth limit are accepted, because only nesting counts."""
     value = {"payload": [{"a": [1]}] * 10_000}
     assert read(json.dumps(value)).value == value
@@ -123,7 +123,7 @@ def test_many_shallow_containers_are_no_depth() -> None:
         ("-Infinity", "-Infinity"),
     ],
 )
-def test_numbers_that_cannot_be_kept_are_named(number: str, reason: str) -> None:
+def test_numbers_that_cannot_be_stored_exactly_are_rejected(number: str, reason: str) -> None:
     """A number that cannot be stored exactly is refused with its position."""
     faults = faults_of(f'{{"type": "report", "payload": {{"a": [0, 1, 2, {number}]}}}}')
     assert list(faults) == ["payload.a[3]"]
@@ -131,13 +131,13 @@ def test_numbers_that_cannot_be_kept_are_named(number: str, reason: str) -> None
 
 
 @pytest.mark.parametrize("number", ["9" * 38, "-" + "9" * 38, "0.0", "-0.0", "0e5", "1e308", "5e-324"])
-def test_numbers_that_can_be_kept_are_read(number: str) -> None:
+def test_numbers_within_the_limits_are_read_unchanged(number: str) -> None:
     """The largest, smallest and longest numbers within the limits are read unchanged."""
     assert faults_of(number) == {}
     assert read(number).value == json.loads(number)
 
 
-def test_lone_surrogates_are_named_and_pairs_are_read() -> None:
+def test_lone_surrogates_are_rejected_and_pairs_are_accepted() -> None:
     """A lone surrogate in a value or a name is refused, escaped or raw, but a pair is a character."""
     assert faults_of(r'{"payload": {"a": ["\ud800"]}}') == {"payload.a[0]": "contains a lone surrogate"}
     assert faults_of('{"payload": "\udfff"}') == {"payload": "contains a lone surrogate"}
@@ -146,7 +146,7 @@ def test_lone_surrogates_are_named_and_pairs_are_read() -> None:
     assert faults_of(r'{"a": "\ud83d\ude00"}') == {}
 
 
-def test_a_key_that_appears_twice_is_named() -> None:
+def test_duplicate_keys_are_rejected() -> None:
     """Duplicate keys are refused, because the effective value would be ambiguous."""
     assert faults_of('{"type": "a", "type": "b"}') == {"type": "appears more than once"}
     assert faults_of('{"payload": [{"x": 1, "x": 1}]}') == {"payload[0].x": "appears more than once"}
@@ -173,7 +173,7 @@ _TEXTS = st.recursive(
 
 @unhurried
 @given(_TEXTS)
-def test_the_fast_parser_finds_what_the_exact_one_finds(text: str) -> None:
+def test_the_fast_and_the_exact_parser_find_the_same_errors(text: str) -> None:
     """Both parsers refuse the same keys, numbers and surrogates, and read all other values with equal types."""
     document, exact = read(text), Reader().parse(text)
     assert faults_in(document.value) == faults_in(exact)
@@ -181,20 +181,20 @@ def test_the_fast_parser_finds_what_the_exact_one_finds(text: str) -> None:
     assert document.marked or not faults_in(exact)
 
 
-def test_names_of_places_are_safe_to_print() -> None:
+def test_names_of_fields_in_errors_are_safe_to_print() -> None:
     """A client's key is shown without control characters, and is cut if it is long."""
     (field,) = faults_of(json.dumps({"\x00\u202e" + "k" * 500: float("nan")}))
     assert field.isprintable()
     assert len(field) < 100
 
 
-def test_not_more_faults_are_named_than_help() -> None:
+def test_only_the_first_of_many_errors_are_reported() -> None:
     """If there are thousands of faults, only the first faults are reported."""
     assert len(faults_of(json.dumps([float("nan")] * 10_000))) == 20
 
 
 @pytest.mark.parametrize("body", [None, "", "   \n", "{", '{"a": }', "'a'", "\ufeff{}", "{} {}", '{"a": "\n"}', "nul"])
-def test_what_is_no_json_is_unreadable(body: str | None) -> None:
+def test_a_body_that_is_not_json_is_rejected(body: str | None) -> None:
     """A body that is not JSON is refused as a whole."""
     with pytest.raises(BodyUnreadable) as refusal:
         read(body)
@@ -202,13 +202,13 @@ def test_what_is_no_json_is_unreadable(body: str | None) -> None:
 
 
 @pytest.mark.parametrize("body", ["abc", "ä", "e30=\n", "****", base64.b64encode(b"\xff\xfe{}").decode()])
-def test_what_is_no_base64_of_utf_8_is_unreadable(body: str) -> None:
+def test_a_body_that_is_not_base64_of_utf_8_is_rejected(body: str) -> None:
     """A body that the gateway marks as base64 must be base64 of UTF-8."""
     with pytest.raises(BodyUnreadable):
         read(body, is_base64=True)
 
 
-def test_size_is_counted_in_bytes() -> None:
+def test_the_size_of_a_body_is_counted_in_bytes() -> None:
     """A body of exactly the limit is read and a byte more is refused, also in base64 and with wide characters."""
     fits = json.dumps("a" * (MAX_BODY_BYTES - 2))
     assert read(fits).value

@@ -36,7 +36,7 @@ def test_every_time_with_an_offset_is_read_and_rounded_up(moment: datetime) -> N
         ("1969-12-31T23:59:59.9995Z", "1970-01-01T00:00:00.000Z"),
     ],
 )
-def test_what_rfc_3339_allows_is_read(text: str, expected: str) -> None:
+def test_every_form_of_rfc_3339_is_read(text: str, expected: str) -> None:
     """Lowercase letters, offsets, fractions of any length, leap seconds and times long past are accepted."""
     assert to_iso(instant_of(text)) == expected
 
@@ -71,7 +71,7 @@ def test_what_rfc_3339_allows_is_read(text: str, expected: str) -> None:
         (["2026-12-01T09:00:00Z"], "RFC 3339"),
     ],
 )
-def test_what_is_no_instant_is_refused_with_the_reason(value: object, reason: str) -> None:
+def test_an_invalid_instant_is_rejected_with_the_reason(value: object, reason: str) -> None:
     """A time without an offset, in another notation, or that does not exist is refused with the reason."""
     with pytest.raises(ValueError, match=reason):
         instant_of(value)

@@ -24,7 +24,7 @@ def test_attempts_are_listed_once_and_in_order() -> None:
     assert TypeAdapter(AttemptList).validate_python(answer)
 
 
-def test_an_attempt_tells_who_when_and_how() -> None:
+def test_an_attempt_shows_its_worker_times_and_outcome() -> None:
     """An attempt's planned start is its actual start minus its lateness."""
     (attempt,) = attempts(task(state=State.WAITING, attempt_history=(FIRST,)), [])["attempts"]
     assert attempt == {
@@ -42,14 +42,14 @@ def test_an_attempt_tells_who_when_and_how() -> None:
     }
 
 
-def test_of_a_lost_attempt_nothing_more_is_said() -> None:
+def test_unknown_values_of_a_lost_attempt_are_null() -> None:
     """Unknown values of a lost attempt are null, not zero."""
     (attempt,) = attempts(task(state=State.FAILED, attempt_history=(LOST,)), [])["attempts"]
     known = {field for field, value in attempt.items() if value is not None}
     assert known == {"attempt", "fence", "outcome"}
 
 
-def test_the_last_error_is_told_whole_and_once() -> None:
+def test_the_last_failed_attempt_has_the_error_of_the_record() -> None:
     """The last failed attempt has the record's error, earlier attempts have their own, and a success has no error."""
     early, late = TaskError("Boom", "first"), TaskError("Boom", "x" * 256)
     lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
@@ -65,7 +65,7 @@ def test_the_last_error_is_told_whole_and_once() -> None:
     assert [attempt["error"] for attempt in attempts(done, [])["attempts"]] == [told[0], None]
 
 
-def test_an_error_is_not_told_of_an_attempt_that_it_is_not_of() -> None:
+def test_the_error_of_a_record_is_listed_only_with_its_attempt() -> None:
     """After a pause, the record's error is still listed with the attempt that failed."""
     paused = replace(FIRST, attempt=2, fence=2, outcome=AttemptOutcome.PAUSED)
     error = TaskError("Boom", "first")
@@ -73,7 +73,7 @@ def test_an_error_is_not_told_of_an_attempt_that_it_is_not_of() -> None:
     assert [attempt["error"] is None for attempt in told["attempts"]] == [False, True]
 
 
-def test_a_lost_attempt_is_listed_once_the_next_has_begun() -> None:
+def test_a_lost_attempt_is_listed_after_the_next_has_started() -> None:
     """A lost attempt is listed because of the gap in the fences; the running attempt is not listed."""
     running = task(state=State.RUNNING, attempt_history=(FIRST,), fence=3, attempt=3, lease_expires_at=NOW + 30_000)
     assert [attempt["outcome"] for attempt in attempts(running, [])["attempts"]] == ["retried", "lost"]
@@ -86,14 +86,14 @@ def test_an_attempt_costs_its_writes_and_its_time() -> None:
     assert dollars_of(60_000) - dollars_of(0) == pytest.approx(60 * WORKER_GIGABYTES * 0.0000133334)
 
 
-def test_waiting_for_a_notification_is_not_a_workers_time() -> None:
+def test_waiting_for_a_notification_does_not_count_as_worker_time() -> None:
     """An attempt that was notified after a day costs at most a worker's maximum time."""
     day = replace(LAST, took=86_400_000)
     (attempt,) = attempts(task(state=State.SUCCEEDED, attempt_history=(day,), timeout_seconds=60), [])["attempts"]
     assert attempt["cost_dollars"] == dollars_of(60_000)
 
 
-def test_a_task_costs_its_creation_and_the_attempts_that_are_known() -> None:
+def test_a_task_costs_its_creation_and_its_known_attempts() -> None:
     """A task costs two write units plus its known attempts; a lost attempt's cost is unknown."""
     created = 2 * ASSUMED.write_unit
     assert cost_of(task()) == created

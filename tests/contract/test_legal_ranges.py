@@ -618,7 +618,7 @@ RANGES: dict[str, Any] = {
 }
 
 
-def test_each_number_has_a_row() -> None:
+def test_each_number_in_a_request_has_a_row_with_its_range() -> None:
     """Each number in a request has a row in this module, and a range with two ends."""
     assert set(RANGES) == set(ROWS)
     assert [name for name, ends in RANGES.items() if None in ends] == []
@@ -628,7 +628,7 @@ def test_each_number_has_a_row() -> None:
     ("model", "like"),
     [(TaskTemplate, "task"), (TaskTemplateUpdate, "task"), (TaskPatch, "task"), (SchedulePatch, "schedule")],
 )
-def test_a_number_has_one_range_wherever_it_is_given(model: type[BaseModel], like: str) -> None:
+def test_a_number_has_the_same_range_in_every_request(model: type[BaseModel], like: str) -> None:
     """Updates and the tasks of schedules have the same ranges as creations, so the rows apply to them, too."""
     numbers = {name: ends for name, ends in bounded(model, "task", "target").items() if name not in NO_SETTINGS}
     assert numbers
@@ -637,6 +637,6 @@ def test_a_number_has_one_range_wherever_it_is_given(model: type[BaseModel], lik
 
 @pytest.mark.parametrize("end", ["lowest", "highest"])
 @pytest.mark.parametrize("name", ROWS)
-def test_a_number_does_at_both_ends_of_its_range_what_it_says(name: str, end: str) -> None:
+def test_a_number_has_its_effect_at_both_ends_of_its_range(name: str, end: str) -> None:
     """At both ends of its range, a number has its effect; accepting the number is not enough."""
     ROWS[name](RANGES[name][end == "highest"])

@@ -31,7 +31,7 @@ def subscribe(**fields: object) -> str:
     return json.dumps({"do": "subscribe", "ref": "1", "topic": "mine", **fields})
 
 
-def test_a_client_says_what_it_wants_to_watch() -> None:
+def test_every_kind_of_client_message_is_read() -> None:
     """Each kind of message is read, with ids in upper or lower case."""
     assert read_message(subscribe(topic=f"task:{ID.lower()}")) == Subscribe(
         "1", Topic(TopicKind.TASK, ID), TaskFilter()
@@ -78,7 +78,7 @@ def test_a_client_says_what_it_wants_to_watch() -> None:
         (subscribe(filter={"type": "x" * MAX_WATCH_MESSAGE_BYTES}), None, "body"),
     ],
 )
-def test_a_message_that_cannot_be_understood_is_refused_by_name(text: str, ref: str | None, field: str) -> None:
+def test_an_invalid_message_is_rejected_with_its_field(text: str, ref: str | None, field: str) -> None:
     """Compression bombs, wrong types and unknown words are answered with the wrong field, and raise nothing else."""
     with pytest.raises(MessageRefused) as refusal:
         read_message(text)
@@ -104,14 +104,14 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert json.loads(ENCODER.error(refusal.ref, refusal.error))["code"] in {"body_unreadable", "fields_invalid"}
 
 
-def test_an_error_of_the_service_says_nothing_of_its_inside() -> None:
+def test_an_internal_error_is_reported_only_as_unavailability() -> None:
     """A failure behind the API is only reported as unavailability."""
     told = json.loads(ENCODER.error("1", Unavailable("table tasks of 123456789012")))
     assert (told["code"], "123456789012" in json.dumps(told)) == ("unavailable", False)
 
 
 @given(st.integers(1, MAX_PUSHED_CHANGES), st.booleans())
-def test_changes_fill_frames_that_are_billed_as_one_message(count: int, wide: bool) -> None:  # noqa: FBT001 - drawn
+def test_no_frame_of_changes_exceeds_one_billed_message(count: int, wide: bool) -> None:  # noqa: FBT001 - drawn
     """No frame exceeds 32 KB or is empty, and no change is omitted, however large the records are."""
     error = TaskError("E" * 64, "\x00" * 256)
     big = replace(snapshot(1, 1, tags=WIDE), error=error) if wide else snapshot(1, 1)
@@ -123,7 +123,7 @@ def test_changes_fill_frames_that_are_billed_as_one_message(count: int, wide: bo
     assert len(frames) < 2 or len(frames[0]) + len(frames[1]) > MAX_FRAME_BYTES
 
 
-def test_no_payload_or_result_is_told() -> None:
+def test_a_frame_contains_no_payload_or_result() -> None:
     """A frame has the fields of a list; contents and tokens can only be read over REST."""
     frame = ENCODER.changes([Notice(change(None, snapshot(1, 1, name="n")), ("1",), ("2",))])[0]
     (entry,) = json.loads(frame)["changes"]
@@ -140,7 +140,7 @@ def test_the_asyncapi_document_describes_each_state_in_a_sentence() -> None:
     assert "Attributes:" not in json.dumps(schemas)
 
 
-def test_every_message_is_as_the_asyncapi_document_says() -> None:
+def test_every_message_is_valid_by_the_asyncapi_document() -> None:
     """Sent and received messages validate against the AsyncAPI document's schemas."""
     described = asyncapi.document()
 

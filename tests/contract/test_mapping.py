@@ -187,7 +187,7 @@ def is_instant(hint: Hint) -> bool:
     return "'format': 'date-time'" in str(hint)
 
 
-def test_calls_are_found() -> None:
+def test_the_checks_find_calls_of_both_mapping_functions() -> None:
     """The checks in this module find calls, because most resources use both functions."""
     responses = [each for each in COPIES if is_typeddict(each.target)]
     assert len(responses) >= 20
@@ -195,14 +195,14 @@ def test_calls_are_found() -> None:
 
 
 @each_copy
-def test_every_name_of_a_form_exists_on_the_value(each: Copy) -> None:
+def test_every_field_copied_by_name_exists_on_both_sides(each: Copy) -> None:
     """Fields that are copied by name exist on both sides, and explicitly passed fields belong to the form."""
     assert [name for name, (source, _) in each.copied.items() if source is None] == []
     assert each.given <= each.names.keys()
 
 
 @each_copy
-def test_the_type_of_every_copied_field_fits(each: Copy) -> None:
+def test_every_copied_field_has_the_declared_type(each: Copy) -> None:
     """Copied fields have the type that the form declares; instants are written as text."""
     strange = [
         (name, source, hint)
@@ -213,7 +213,7 @@ def test_the_type_of_every_copied_field_fits(each: Copy) -> None:
 
 
 @each_copy
-def test_instants_are_known_by_their_names(each: Copy) -> None:
+def test_instant_fields_are_recognized_by_their_names(each: Copy) -> None:
     """Among a response's copied fields, exactly the instants have a name that ends like an instant's name."""
     if is_typeddict(each.target):
         assert [
@@ -234,6 +234,6 @@ def test_instants_are_known_by_their_names(each: Copy) -> None:
         (int, Any, True),
     ],
 )
-def test_fits(value: Hint, hint: Hint, *, expected: bool) -> None:
+def test_the_type_check_accepts_only_types_that_fit(value: Hint, hint: Hint, *, expected: bool) -> None:
     """The check of types accepts types that fit and rejects types that do not fit."""
     assert fits(value, hint) is expected

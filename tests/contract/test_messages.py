@@ -79,17 +79,17 @@ def faults(value: object, model: type[Body] = Example) -> list[tuple[str, str, F
         ("entry", "x", "should be an object, not text"),
     ],
 )
-def test_a_value_of_another_type_is_told_which_one_is_wanted(field: str, value: object, reason: str) -> None:
+def test_the_error_for_a_wrong_type_names_the_expected_type(field: str, value: object, reason: str) -> None:
     """The message names the expected and the given type in JSON's terms."""
     assert faults({field: value}) == [(field, reason, FaultCode.WRONG_TYPE)]
 
 
-def test_the_body_as_a_whole_is_told_too() -> None:
+def test_the_error_for_a_list_as_body_names_the_body() -> None:
     """If a body is a list, the message says so."""
     assert faults([]) == [("body", "should be an object, not a list", FaultCode.WRONG_TYPE)]
 
 
-def test_limits_are_said_without_the_validators_words() -> None:
+def test_limits_are_reported_in_plain_words() -> None:
     """Limits of items and numbers are stated in plain words."""
     assert faults({"items": [1, 2, 3]}) == [("items", "should have at most 2 items, not 3", FaultCode.TOO_LONG)]
     ((_, reason, code),) = faults({"whole": 10})
@@ -97,7 +97,7 @@ def test_limits_are_said_without_the_validators_words() -> None:
 
 
 @pytest.mark.parametrize("place", ["whole", "items", "entry", "entries", "mapping"])
-def test_a_whole_number_may_be_written_with_a_point(place: str) -> None:
+def test_a_whole_number_can_have_a_decimal_point(place: str) -> None:
     """As in JSON Schema, 5.0 is the integer 5 at any position, and the body itself is not changed."""
     value = {
         "whole": 5.0,
@@ -114,7 +114,7 @@ def test_a_whole_number_may_be_written_with_a_point(place: str) -> None:
     assert repr(body) == before
 
 
-def test_a_number_that_is_not_whole_stays_refused_beside_one_that_is() -> None:
+def test_a_number_that_is_not_whole_is_rejected_as_an_integer() -> None:
     """Only whole numbers are accepted as integers, and other faults are still reported."""
     assert faults({"whole": 5.0, "items": [1.5, 2.0]}) == [
         ("items[0]", "should be a whole number", FaultCode.WRONG_TYPE)
@@ -124,7 +124,7 @@ def test_a_number_that_is_not_whole_stays_refused_beside_one_that_is() -> None:
     assert faults({"whole": 1e300})[0][2] is FaultCode.WRONG_TYPE
 
 
-def test_what_only_answers_have_is_read_only() -> None:
+def test_a_field_of_responses_is_reported_as_read_only() -> None:
     """A field that only responses have is reported as read-only, not as unknown."""
     assert faults({"id": "x", "kind_of": "y", "entry": {"made_at": 1}, "made_at": 1}) == [
         ("entry.made_at", "is read-only: leave it out", FaultCode.READ_ONLY),
@@ -162,7 +162,7 @@ def test_what_only_answers_have_is_read_only() -> None:
         ("k" * 500, None),
     ],
 )
-def test_the_field_that_was_meant_is_suggested(name: str, meant: str | None) -> None:
+def test_the_probably_intended_field_is_suggested(name: str, meant: str | None) -> None:
     """Similar names, other spellings and other schedulers' names lead to a suggestion; other names do not."""
     assert suggestion(name, TASK_FIELDS) == meant
 
@@ -184,12 +184,12 @@ def test_the_field_that_was_meant_is_suggested(name: str, meant: str | None) -> 
         ("_", None),
     ],
 )
-def test_the_parameter_that_was_meant_is_suggested(name: str, meant: str | None) -> None:
+def test_the_probably_intended_parameter_is_suggested(name: str, meant: str | None) -> None:
     """The parameter that was probably meant is suggested, also for a list whose name has brackets."""
     assert suggestion(name, LIST_PARAMETERS) == meant
 
 
-def test_a_suggestion_stands_in_the_fault() -> None:
+def test_suggestions_are_in_the_errors_of_bodies_and_queries() -> None:
     """Suggestions are given for bodies, parts of bodies, kinds of targets, and queries."""
     unknown = FaultCode.UNKNOWN_FIELD
     assert faults({"type": "a", "delaySeconds": 5}, TaskCreate) == [
@@ -216,7 +216,9 @@ OUR_OWN = re.compile(
 
 @pytest.mark.parametrize("model", [TaskCreate, ScheduleCreate])
 @pytest.mark.parametrize(("system", "name"), [(system, name) for system, names in SYSTEMS.items() for name in names])
-def test_a_field_of_another_system_is_answered_with_ours(system: str, name: str, model: type[Body]) -> None:
+def test_the_error_for_another_schedulers_field_names_the_duetime_field(
+    system: str, name: str, model: type[Body]
+) -> None:
     """Every name of the table is refused in a task and a schedule, and the error names duetime's equivalent."""
     whole = {"name": "x", "cron": "0 3 * * *", "task": {"type": "a"}} if model is ScheduleCreate else {"type": "a"}
     if name in model.model_fields or (name == "schedule" and model is TaskCreate):
@@ -229,7 +231,7 @@ def test_a_field_of_another_system_is_answered_with_ours(system: str, name: str,
 
 
 @pytest.mark.parametrize("names", SYSTEMS.values(), ids=list(SYSTEMS))
-def test_the_table_names_fields_that_exist(names: Mapping[str, Meaning]) -> None:
+def test_every_field_in_the_table_exists(names: Mapping[str, Meaning]) -> None:
     """Each field that the table names exists in the OpenAPI document, alone or within another field."""
     known = {key for schema in document()["components"]["schemas"].values() for key in schema.get("properties", {})}
     for name, meaning in names.items():
@@ -257,7 +259,7 @@ def test_the_table_names_fields_that_exist(names: Mapping[str, Meaning]) -> None
         ("MaximumRetryAttempts", "retry.max_attempts"),
     ],
 )
-def test_a_task_is_told_our_field(name: str, meant: str) -> None:
+def test_the_error_for_a_foreign_task_field_names_the_duetime_field(name: str, meant: str) -> None:
     """For field names of duetime's first design and of other schedulers, the error names the task's field."""
     body = {name: 1} if meant == "type" else {"type": "a", name: 1}
     assert (name, f"is not a known field; did you mean {meant!r}?", FaultCode.UNKNOWN_FIELD) in faults(body, TaskCreate)
@@ -270,18 +272,18 @@ def test_a_task_is_told_our_field(name: str, meant: str) -> None:
         ("user_id", "the owner is the authenticated caller"),
     ],
 )
-def test_a_field_without_its_like_in_a_task_is_told_where_it_is(name: str, said: str) -> None:
+def test_the_error_for_a_field_of_another_request_names_that_request(name: str, said: str) -> None:
     """The message names the other request that has the field, or says what to do."""
     ((_, reason, _),) = faults({"type": "a", name: 1}, TaskCreate)
     assert said in reason
 
 
-def test_a_name_is_suggested_of_its_own_place_only() -> None:
+def test_only_fields_of_the_same_object_are_suggested() -> None:
     """A field of a task is not suggested for a field of a retry policy."""
     assert suggestion("delay", Retry.model_fields) is None
 
 
-def test_a_plus_that_became_a_space_is_explained() -> None:
+def test_the_error_for_an_unescaped_plus_explains_the_encoding() -> None:
     """In a query, the + of an offset is a space; the error shows how to write it."""
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "due_after=2026-12-01T00:00:00+09:00")
@@ -303,14 +305,14 @@ def test_a_plus_that_became_a_space_is_explained() -> None:
         ("tomorrow", "such as 2026-12-01T09:00:00.250+09:00"),
     ],
 )
-def test_what_is_wrong_with_a_time_is_said(text: object, said: str) -> None:
+def test_the_error_for_an_invalid_time_shows_the_expected_format(text: object, said: str) -> None:
     """The error says what is wrong with a time, and shows the expected format."""
     with pytest.raises(ValueError, match=r"should be an RFC 3339 time|needs an offset") as refused:
         instant_of(text)
     assert said in str(refused.value)
 
 
-def test_a_parameter_that_is_repeated_is_told_that_it_takes_one_value() -> None:
+def test_the_error_for_a_repeated_parameter_says_that_one_value_is_allowed() -> None:
     """The error says that the parameter takes one value, not only that it is repeated."""
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "limit=5&limit=6")
@@ -319,7 +321,7 @@ def test_a_parameter_that_is_repeated_is_told_that_it_takes_one_value() -> None:
     )
 
 
-def test_a_query_where_there_is_none_says_so() -> None:
+def test_the_error_for_an_operation_without_parameters_suggests_nothing() -> None:
     """For an operation without parameters, the error suggests nothing."""
     with pytest.raises(ParametersInvalid) as refused:
         no_query("wait=5")
@@ -328,7 +330,7 @@ def test_a_query_where_there_is_none_says_so() -> None:
     )
 
 
-def test_every_code_of_a_fault_is_a_word() -> None:
+def test_every_error_code_has_only_letters_and_underscores() -> None:
     """Codes of faults are made of letters and underscores, because programs compare them."""
     values: list[Any] = [code.value for code in FaultCode]
     assert all(value.replace("_", "").isalpha() and value.islower() for value in values)

@@ -112,19 +112,19 @@ def test_every_field_of_a_request_is_described() -> None:
     assert all(one["description"] and one["schema"] for one in parameters.values())
 
 
-def test_unknown_fields_are_documented_to_be_refused() -> None:
+def test_every_request_object_is_closed_in_the_document() -> None:
     """Every object in requests is closed in the document, as in the code."""
     parts = ("RetryPolicyInput", "HttpTargetInput", "HandlerTargetInput")
     for model in ("TaskCreate", "TaskUpdate", "TaskBatchCreate", *parts, *REPORTS):
         assert SCHEMAS[model]["additionalProperties"] is False
 
 
-def test_a_change_has_no_defaults() -> None:
+def test_updates_have_no_defaults_in_the_document() -> None:
     """The document has no defaults for updates, which would say that updates reset omitted fields."""
     assert not any("default" in field for field in SCHEMAS["TaskUpdate"]["properties"].values())
 
 
-def test_every_problem_is_described_somewhere() -> None:
+def test_every_problem_is_in_the_document() -> None:
     """Each problem code is in the document with an example, and in the enumeration of codes."""
     told = json.dumps(DOCUMENT)
     # The code `subscriptions_full` only refuses messages over a WebSocket connection, not requests.
@@ -134,7 +134,7 @@ def test_every_problem_is_described_somewhere() -> None:
     assert SCHEMAS["Problem"]["properties"]["code"]["$ref"].endswith("/ProblemCode")
 
 
-def test_every_operation_says_how_it_is_refused() -> None:
+def test_every_operation_documents_its_problems() -> None:
     """Every operation has problems for 401, 403, 429, 500 and others, and the gateway's form where it may respond."""
     for operation in OPERATIONS:
         refusals = {status: resolved(one) for status, one in operation["responses"].items() if status[0] not in "23"}
@@ -171,7 +171,7 @@ def test_clients_can_express_every_body() -> None:
         assert tags["propertyNames"]["pattern"]
 
 
-def test_defaults_are_told_in_words() -> None:
+def test_defaults_are_documented_in_descriptions() -> None:
     """Defaults are in descriptions and not in schemas, because clients would send schema defaults."""
     parameters = [one for operation in OPERATIONS for one in operation["parameters"]]
     assert not any("default" in one["schema"] for one in parameters)
@@ -192,15 +192,15 @@ def test_parameters_are_sent_as_generators_send_them() -> None:
         assert all(one["explode"] for one in in_query.values() if one["schema"].get("type") == "array")
 
 
-def test_descriptions_speak_to_users() -> None:
+def test_descriptions_are_written_for_users() -> None:
     """Descriptions contain no docstring sections, explain their values, and mark extensible enumerations."""
     told = json.dumps(DOCUMENT)
     assert not any(section in told for section in ("Attributes:", "Raises:", "Args:"))
-    assert "`skip`: it does not run." in SCHEMAS["OverlapPolicy"]["description"]
+    assert "`skip`: the occurrence does not run." in SCHEMAS["OverlapPolicy"]["description"]
     assert SCHEMAS["TaskState"]["description"].endswith("Later versions may add values.")
 
 
-def test_every_field_says_what_it_is() -> None:
+def test_every_field_has_a_description() -> None:
     """Every field of a request or response has a description, directly or by reference."""
     bare = [
         (model, name)
@@ -213,7 +213,7 @@ def test_every_field_says_what_it_is() -> None:
     assert len(named) == len(SCHEMAS)
 
 
-def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
+def test_a_deployments_document_has_its_credentials_and_address() -> None:
     """A deployment's document has its credentials, with each operation's role, and its address."""
     for authentication, scheme in (("iam", "sigv4"), ("jwt", "bearer"), ("none", None)):
         found = document(authentication)
@@ -233,7 +233,7 @@ def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
         assert base.rstrip("/") == prefix
 
 
-def test_every_tag_says_what_it_is_about() -> None:
+def test_every_tag_is_used_and_described() -> None:
     """Operations and webhooks have one tag each, and every tag is used and described."""
     webhooks = [one for methods in DOCUMENT["webhooks"].values() for one in methods.values()]
     used = {tag for operation in [*OPERATIONS, *webhooks] for tag in operation["tags"]}
@@ -261,7 +261,7 @@ def test_headers_are_described(operation_id: str, headers: set[str], answered: s
     assert set(success["headers"]) == answered | {"Request-Id"}
 
 
-def test_answers_are_as_described() -> None:
+def test_responses_are_valid_by_the_document() -> None:
     """Tasks at any point of their life, pages, batches and problems validate against the document."""
     problem = problem_of(KeyReused(), "urn:duetime:request:abc")
     batch = TaskBatchResult(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
@@ -279,7 +279,7 @@ def test_answers_are_as_described() -> None:
         assert not fits("Task", answered | {"version": "7"})
 
 
-def test_reports_are_refused_as_described() -> None:
+def test_reports_are_rejected_as_documented() -> None:
     """For notifications, heartbeats and progress reports, the code refuses what the document refuses."""
     for name, body in GOOD_REPORTS:
         assert fits(MODELS[name], body), body
@@ -289,7 +289,7 @@ def test_reports_are_refused_as_described() -> None:
     assert [body for body in wrongly_allowed if not says_in_words(body)] == []
 
 
-def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
+def test_the_parameters_wait_and_force_are_described_with_their_statuses() -> None:
     """The parameters and the alternative statuses of creating, cancelling and pausing are in the document."""
     found = {one["operationId"]: one for one in OPERATIONS}
     for id_, parameters, statuses in (
@@ -304,7 +304,7 @@ def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
     assert found["pauseTask"]["requestBody"]["required"] is False
 
 
-def test_bodies_are_refused_as_described() -> None:
+def test_bodies_are_rejected_as_documented() -> None:
     """The code accepts the smallest and the fullest documented body, and refuses the invalid bodies."""
     full = {
         "type": "report",

@@ -44,7 +44,7 @@ def says_in_words(body: Any) -> bool:  # noqa: ANN401 - any JSON
     return {"due_at", "delay_seconds"} <= set(body.get("update", ()))
 
 
-def test_answers_are_as_described() -> None:
+def test_responses_are_valid_by_the_document() -> None:
     """A switch, the list of switches, and the result of an action by filter validate against the document."""
     circuits = [(Circuit("ann", "example.org").opened("Http503", NOW), CircuitState.OPEN)]
     assert fits("Switch", json.loads(json_text(switch_response(STOPPED))))
@@ -54,7 +54,7 @@ def test_answers_are_as_described() -> None:
     assert fits("FilterActionResult", json.loads(json_text(swept)))
 
 
-def test_switches_are_refused_as_described() -> None:
+def test_switches_are_rejected_as_documented() -> None:
     """The code accepts exactly the switches that the document allows."""
     for good in (STOP, CAP, {**STOP, "scope": "type", "name": "report"}):
         assert fits("SwitchPut", good), good
@@ -63,7 +63,7 @@ def test_switches_are_refused_as_described() -> None:
     assert [body for body in strange if not says_in_words(body)] == []
 
 
-def test_actions_by_filter_are_refused_as_described() -> None:
+def test_actions_by_filter_are_rejected_as_documented() -> None:
     """The code accepts the actions by filter that the document allows, and their fields have descriptions."""
     assert fits("BulkCancel", {**REPORTS, "per_second": 0.5, "next_token": None})
     assert fits("BulkUpdate", RENAME)

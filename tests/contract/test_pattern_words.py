@@ -32,7 +32,7 @@ PATTERNS = sorted({*patterns(json.loads(json.dumps(document())))})
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_every_pattern_of_the_openapi_document_has_words(pattern: str) -> None:
+def test_every_pattern_of_the_openapi_document_has_a_description(pattern: str) -> None:
     """Every pattern of the OpenAPI document has words, so that users never see a regular expression."""
     words = words_of(pattern)
     assert words is not None
@@ -40,7 +40,7 @@ def test_every_pattern_of_the_openapi_document_has_words(pattern: str) -> None:
     assert not set("^$[]{}\\*") & set(words)
 
 
-def test_a_name_says_its_characters_and_its_length() -> None:
+def test_the_error_for_a_name_states_allowed_characters_and_length() -> None:
     """The error has everything that is needed to choose another name: the characters and the length."""
     words = (
         "should be 1 to 64 characters: letters A to Z, digits and _ . : / -, and should begin with a letter, a digit"
@@ -50,7 +50,7 @@ def test_a_name_says_its_characters_and_its_length() -> None:
     assert refused.value.faults == (Fault("type", f"{words} or _", FaultCode.PATTERN),)
 
 
-def test_an_arn_is_explained_by_an_example() -> None:
+def test_the_error_for_an_arn_shows_an_example() -> None:
     """The error's example ARN has the service of the target's kind."""
     target = {"kind": "lambda", "arn": "arn:aws:sqs:eu-west-1:123456789012:q"}
     words = "should be the ARN of a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report"
@@ -59,7 +59,7 @@ def test_an_arn_is_explained_by_an_example() -> None:
     assert refused.value.faults == (Fault("target.arn", words, FaultCode.PATTERN),)
 
 
-def test_an_unknown_pattern_has_no_words() -> None:
+def test_an_unknown_pattern_has_no_description() -> None:
     """For an unknown pattern the error has no description, and does not show the regular expression."""
     assert words_of("^x+$") is None
 

@@ -51,12 +51,12 @@ def faults(decode: Any, body: object) -> list[str]:  # noqa: ANN401 - any of the
         (schedule_spec, {"name": "n", "cron": "* * * * *", "task": IN_PAYLOAD}, "task.payload.a[1].b"),
     ],
 )
-def test_an_unknown_placeholder_is_refused_by_its_field(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - same
+def test_an_unknown_placeholder_is_rejected_with_its_field(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - same
     """Placeholders are checked wherever a task is described, and cannot determine the host."""
     assert faults(decode, body) == [field]
 
 
-def test_a_task_of_a_batch_is_refused_alone() -> None:
+def test_an_unknown_placeholder_rejects_only_its_task_of_a_batch() -> None:
     """The other task of the batch is accepted with its URL unchanged."""
     bad, good = batch_items(read(json.dumps({"tasks": [IN_PAYLOAD, http(URL)]})))
     assert isinstance(bad.wanted, FieldsInvalid)

@@ -13,7 +13,7 @@ from duetime.domain.errors import FieldInvalid, RequestError, Unavailable
 INSTANCE = "urn:duetime:request:abc"
 
 
-def test_every_refusal_has_its_own_problem() -> None:
+def test_every_request_error_has_a_problem() -> None:
     """Each error of a request is in the table of problems, so that none becomes a 500."""
     modules = (errors, errors, bulk_errors, schedule_errors, topology_errors, request_errors)
     raised = {
@@ -25,7 +25,7 @@ def test_every_refusal_has_its_own_problem() -> None:
     assert raised == set(KINDS)
 
 
-def test_codes_and_statuses_belong_together() -> None:
+def test_a_problem_code_always_has_the_same_status() -> None:
     """A code always has the same status and title, and is 4xx unless the API or the target must be repaired."""
     kinds = list(KINDS.values())
     assert len({kind.code for kind in kinds}) == len(set(kinds))
@@ -33,7 +33,7 @@ def test_codes_and_statuses_belong_together() -> None:
     assert all(400 <= kind.status < 500 or others[kind.code] == kind.status for kind in kinds)
 
 
-def test_a_field_is_named_in_a_problem() -> None:
+def test_a_problem_lists_each_field_with_its_reason() -> None:
     """Faults that the domain finds are listed with field and reason, and summarized in the detail."""
     problem = problem_of(FieldInvalid("due_at", "is more than ten years ahead"), INSTANCE)
     assert problem["status"] == 422
@@ -42,14 +42,14 @@ def test_a_field_is_named_in_a_problem() -> None:
     assert problem["instance"] == INSTANCE
 
 
-def test_nothing_of_our_inside_is_told() -> None:
+def test_internal_error_messages_are_not_revealed() -> None:
     """Neither an unexpected error nor an unavailable service reveals its own message."""
     for error in (ValueError("secret"), Unavailable("secret table")):
         assert "secret" not in str(problem_of(error, INSTANCE))
     assert kind_of(KeyError()).status == 500
 
 
-def test_an_error_that_a_bulk_operation_counted_has_its_code() -> None:
+def test_an_error_counted_by_a_bulk_operation_has_its_code() -> None:
     """A bulk operation counts errors by class, and reports an unknown class as refused."""
     assert code_of("StateConflict") == "state_conflict"
     assert code_of("VersionMismatch") == "version_mismatch"

@@ -39,7 +39,7 @@ def test_an_empty_query_lists_everything_latest_first() -> None:
     )
 
 
-def test_every_parameter_narrows_the_list() -> None:
+def test_every_parameter_is_decoded_to_the_filter() -> None:
     """Each parameter of a query is decoded to the filter."""
     raw = (
         "state=failed&type=report&name=Nightly%20report&tag=team:dba&tag=zone:a:b"
@@ -56,7 +56,7 @@ def test_every_parameter_narrows_the_list() -> None:
     assert (query.order, query.limit, query.next_token) == ("asc", 7, "abc")
 
 
-def test_ids_are_given_as_one_list() -> None:
+def test_several_ids_are_separated_by_commas_or_repeated() -> None:
     """Several ids are separated by commas or repeated, and exclude every other parameter."""
     assert read_query(TaskListQuery, f"ids={ID},{ID}").ids == (ID, ID)
     assert read_query(TaskListQuery, f"ids={ID}&ids={ID}").ids == (ID, ID)
@@ -101,21 +101,21 @@ def test_ids_are_given_as_one_list() -> None:
         ("=1", '""'),
     ],
 )
-def test_a_parameter_that_cannot_be_accepted_is_named(raw: str, parameter: str) -> None:
+def test_an_invalid_parameter_is_rejected_with_its_name(raw: str, parameter: str) -> None:
     """An unknown or repeated parameter, or a parameter with an invalid value, is refused by its name."""
     assert named(raw) == [parameter]
 
 
 @unhurried
 @given(st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz_=&%0123456789:;,+ÿ\ud800"), max_size=100))
-def test_no_query_raises_anything_but_a_refusal(raw: str) -> None:
+def test_any_query_is_parsed_or_rejected(raw: str) -> None:
     """Any query is parsed or refused."""
     for read in (partial(read_query, TaskListQuery), no_query):
         with suppress(ParametersInvalid):
             read(raw)
 
 
-def test_where_no_parameter_is_known_every_one_is_named() -> None:
+def test_an_operation_without_parameters_rejects_every_parameter() -> None:
     """An operation without parameters refuses every parameter instead of ignoring it."""
     no_query("")
     with pytest.raises(ParametersInvalid) as refusal:

@@ -26,7 +26,7 @@ def test_a_request_finds_the_operation_of_its_path_and_method(operation: Operati
     assert operation_at(operation.method, operation.url(**wanted)) == (operation, wanted)
 
 
-def test_the_name_of_a_switch_may_have_slashes() -> None:
+def test_the_name_of_a_switch_can_have_slashes() -> None:
     """The gateway decodes paths, and types and owners contain slashes; other paths do not allow slashes."""
     found = operation_at("GET", "/v1/switches/owner/1:role/a/b")
     assert found == (switches.READ, {"scope": "owner", "name": "1:role/a/b"})
@@ -34,7 +34,7 @@ def test_the_name_of_a_switch_may_have_slashes() -> None:
         operation_at("GET", "/v1/locks/a/b")
 
 
-def test_a_fixed_path_comes_before_a_pattern() -> None:
+def test_a_fixed_path_takes_precedence_over_a_pattern() -> None:
     """A fixed path that also matches a pattern accepts only its own methods."""
     assert operation_at("POST", "/v1/tasks/batch")[0] is tasks.CREATE_MANY
     with pytest.raises(MethodUnsupported) as refused:
@@ -42,7 +42,7 @@ def test_a_fixed_path_comes_before_a_pattern() -> None:
     assert refused.value.allowed == ("POST", "OPTIONS")
 
 
-def test_a_method_that_a_path_does_not_take_is_told_those_it_does() -> None:
+def test_the_error_for_an_unsupported_method_lists_the_supported_methods() -> None:
     """The error for an unsupported method lists the methods declared for the path, in the usual order."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("POST", "/v1/calendars/uk")
@@ -50,7 +50,7 @@ def test_a_method_that_a_path_does_not_take_is_told_those_it_does() -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/", "/v1//", "/v1/tasks//", "/v1/tasks//pause", "/v1/tasks/a/b", "v1/tasks"])
-def test_a_path_that_nothing_is_declared_for_is_unknown(path: str) -> None:
+def test_an_undeclared_path_is_unknown(path: str) -> None:
     """A path with an additional, missing or empty part is unknown."""
     with pytest.raises(PathNotFound):
         operation_at("GET", path)
@@ -63,7 +63,7 @@ def test_names_and_routes_are_each_declared_once() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
-def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -> None:
+def test_the_declaration_of_every_operation_is_consistent(operation: Operation) -> None:
     """Every error has a status, every header has an error, and every operation on a named resource has a 404."""
     declared = operation.all_errors
     assert len(set(declared)) == len(declared)
@@ -112,7 +112,7 @@ def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
     return found
 
 
-def test_no_name_can_be_a_word_of_a_path() -> None:
+def test_a_name_that_is_a_fixed_word_of_a_path_is_rejected() -> None:
     """A name that could be a fixed word of another path is refused, and ids cannot be such words."""
     contested = set().union(*(_contested(fixed, named) for fixed in OPERATIONS for named in OPERATIONS))
     assert contested == {("schedules", word) for word in RESERVED_NAMES}
@@ -130,7 +130,7 @@ def test_no_name_can_be_a_word_of_a_path() -> None:
         ("PATCH", "/v1/schedules/preview", ("POST", "OPTIONS")),
     ],
 )
-def test_a_word_of_a_path_is_not_taken_for_a_name(method: str, path: str, allowed: tuple[str, ...]) -> None:
+def test_a_fixed_word_of_a_path_is_not_routed_as_a_name(method: str, path: str, allowed: tuple[str, ...]) -> None:
     """An unsupported method of a fixed path is refused and not routed as a name."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at(method, path)

@@ -160,7 +160,7 @@ def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, li
 
 
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_SCHEDULES)
-def test_a_bad_field_is_named_with_its_reason(body: dict[str, Any], field: str, reason: str) -> None:
+def test_an_invalid_field_is_rejected_with_its_name_and_reason(body: dict[str, Any], field: str, reason: str) -> None:
     """A bad field is refused with status 422, and the error has the field's name in the body and the reason."""
     code, status, faults = refusal(schedule_spec, body)
     assert (code, status) == ("fields_invalid", 422)
@@ -168,7 +168,7 @@ def test_a_bad_field_is_named_with_its_reason(body: dict[str, Any], field: str, 
     assert reason in faults[0][1]
 
 
-def test_a_schedule_is_read_whole() -> None:
+def test_every_field_of_a_schedule_is_decoded() -> None:
     """Each field is decoded to the domain, and the timing is stored as it was written."""
     spec = schedule_spec(
         read(
@@ -221,12 +221,12 @@ def test_a_schedule_is_read_whole() -> None:
         ),
     ],
 )
-def test_every_kind_of_timing_is_kept_as_it_was_written(timing: dict[str, Any], written: Written) -> None:
+def test_every_kind_of_timing_is_stored_unchanged(timing: dict[str, Any], written: Written) -> None:
     """A timing of any kind and dialect is stored with the text that the client chose."""
     assert schedule_spec(read(json.dumps({**timing, "task": TASK}))).written == written
 
 
-def test_a_change_has_what_was_given_and_no_more() -> None:
+def test_an_update_of_a_schedule_contains_only_the_given_fields() -> None:
     """Omitted fields are absent from an update, and null removes a bound."""
     update = update_of({"timezone": "Asia/Kolkata", "end_at": None, "calendars": []})
     assert update.fields == {"timezone": zone_named("Asia/Kolkata"), "end_at": None, "calendars": ()}
@@ -274,7 +274,7 @@ def test_a_timing_is_merged_or_replaced_by_another(
         ({"remaining_runs": 0}, "remaining_runs"),
     ],
 )
-def test_a_bad_change_is_refused(body: object, field: str) -> None:
+def test_an_invalid_update_of_a_schedule_is_rejected(body: object, field: str) -> None:
     """An update that is empty, has a new name or two timings, or has faults of a creation is refused."""
     assert refusal(lambda document: schedule_update(document, "nightly").of(SPEC), body)[2][0][0] == field
 
@@ -307,7 +307,7 @@ def test_a_bad_change_is_refused(body: object, field: str) -> None:
         ),
     ],
 )
-def test_a_bad_pause_or_backfill_is_refused(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - any decoder
+def test_an_invalid_pause_or_backfill_is_rejected(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - any decoder
     """A bad pause or backfill is refused, and the error has the field's name in the body."""
     assert refusal(decode, body)[2][0][0] == field
 
@@ -325,12 +325,12 @@ def test_a_bad_pause_or_backfill_is_refused(decode: Any, body: object, field: st
         ({"permanent": {"gap_seconds": 5}, "jitter_seconds": 5}, "jitter_seconds"),
     ],
 )
-def test_a_bad_preview_is_refused(body: object, field: str) -> None:
+def test_an_invalid_preview_is_rejected(body: object, field: str) -> None:
     """A preview has the fields of a schedule's timing, `from` and `count`, and refuses other fields."""
     assert refusal(preview_request, body, NOW)[2][0][0] == field
 
 
-def test_a_preview_explains_what_the_clock_does() -> None:
+def test_a_preview_reports_a_skipped_hour() -> None:
     """The hour that London skips in March is reported as skipped, in local time and UTC."""
     body = {"cron": "30 1 * * *", "timezone": "Europe/London", "from": "2027-03-27T00:00:00Z", "count": 3}
     first, lost, last = (previewed(each) for each in preview_request(read(json.dumps(body)), NOW).occurrences(()))
@@ -345,7 +345,7 @@ def test_a_preview_explains_what_the_clock_does() -> None:
     assert last["scheduled_at"] == "2027-03-29T00:30:00.000Z"
 
 
-def test_a_preview_begins_with_its_first_moment() -> None:
+def test_a_preview_includes_an_occurrence_at_its_start() -> None:
     """An occurrence at `from` is included; without `from`, a rate is counted from now."""
     body = {"cron": "0 9 * * *", "from": "2026-12-01T09:00:00Z", "count": 1}
     (first,) = preview_request(read(json.dumps(body)), NOW).occurrences(())
@@ -354,7 +354,7 @@ def test_a_preview_begins_with_its_first_moment() -> None:
     assert now.nominal == NOW
 
 
-def test_a_preview_of_a_permanent_schedule_has_its_first_run_only() -> None:
+def test_a_preview_of_a_permanent_schedule_has_only_its_first_run() -> None:
     """A preview of a permanent schedule has only its first run, and a note that the second run's time is unknown."""
     (first,) = preview_request(read('{"permanent": {"gap_seconds": 60}, "count": 5}'), NOW).occurrences(())
     assert (first.nominal, "60 s after the end" in first.note) == (NOW, True)
@@ -369,7 +369,7 @@ def test_a_preview_of_a_permanent_schedule_has_its_first_run_only() -> None:
     st.integers(0, 4 * 365 * 24),
     st.integers(1, 60),
 )
-def test_a_preview_is_what_the_domain_says_comes(
+def test_a_preview_has_the_occurrences_of_the_domain(
     cron: str, zone: str, gap: Gap, fold: Fold, hours: int, count: int
 ) -> None:
     """For any timing, a preview over REST has the occurrences that the trigger places."""
@@ -393,7 +393,7 @@ def test_a_preview_is_what_the_domain_says_comes(
         ("type=a&type=b", "type"),
     ],
 )
-def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
+def test_an_invalid_list_query_is_rejected(raw: str, field: str) -> None:
     """A bad list query is refused, and the error names the parameter."""
     with pytest.raises(RequestError) as caught:
         read_query(ScheduleListQuery, raw)
@@ -412,7 +412,7 @@ def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
         ("scheduled_before=2020-01-01T00:00:00Z", "scheduled_before"),
     ],
 )
-def test_a_bad_query_of_occurrences_is_refused(raw: str, field: str) -> None:
+def test_an_invalid_query_of_occurrences_is_rejected(raw: str, field: str) -> None:
     """The error names the parameter, and the order of the two instants is checked."""
     with pytest.raises(RequestError) as caught:
         read_query(OccurrencesQuery, raw).bounds(NOW)
@@ -444,7 +444,7 @@ def test_the_document_describes_every_field_of_a_request() -> None:
             assert field.get("description") or "$ref" in field, name
 
 
-def test_the_document_takes_what_the_code_takes() -> None:
+def test_the_document_and_the_code_accept_the_same_schedules() -> None:
     """The document's examples and a timing of every kind are accepted, but a due time for the task is refused."""
     for example in DOCUMENT["components"]["schemas"]["ScheduleCreate"]["examples"]:
         assert fits("ScheduleCreate", example)
@@ -462,7 +462,7 @@ def test_the_document_takes_what_the_code_takes() -> None:
     )
 
 
-def test_a_schedule_is_answered_as_it_is_documented() -> None:
+def test_a_schedule_response_has_exactly_the_documented_fields() -> None:
     """A response has exactly the fields and types of the document, with and without values."""
     spec = schedule_spec(read(json.dumps({**GOOD, "name": "nightly", "end_at": "2027-01-01T00:00:00Z"})))
     uid = TaskId.of(NOW, 0, 1)
@@ -480,7 +480,7 @@ def test_a_schedule_is_answered_as_it_is_documented() -> None:
     assert (shown["task"]["payload"], shown["backfills"][0]["runs_started"]) == ({"a": 1}, 4)
 
 
-def test_a_payload_that_a_list_does_not_have_is_left_out() -> None:
+def test_a_payload_missing_from_a_list_is_left_out() -> None:
     """A payload that a list leaves out is absent instead of null, which would be a payload."""
     spec = schedule_spec(read(json.dumps(GOOD)))
     outside = Content(ContentPlace.ITEM, "payload.1", None)

@@ -20,7 +20,7 @@ ID = TaskId.of(1_795_228_387_250, 7, 42)
 
 @unhurried
 @given(IDS, st.text(st.characters(exclude_categories=["Cs"])))
-def test_a_token_goes_on_behind_its_id(task_id: TaskId, scope: str) -> None:
+def test_a_token_decodes_to_its_id(task_id: TaskId, scope: str) -> None:
     """A list's token decodes to its id, and contains only characters allowed in a query."""
     token = token_of(task_id, scope)
     assert after_of(token, scope) == task_id
@@ -30,7 +30,7 @@ def test_a_token_goes_on_behind_its_id(task_id: TaskId, scope: str) -> None:
 
 @unhurried
 @given(IDS, st.integers(0, 52), st.characters(categories=["L", "N"]))
-def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -> None:
+def test_an_altered_token_is_rejected(task_id: TaskId, place: int, letter: str) -> None:
     """Changing any character of a token makes the token invalid."""
     token = token_of(task_id, "me")
     altered = token[:place] + letter + token[place + 1 :]
@@ -41,7 +41,7 @@ def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -
 
 @unhurried
 @given(st.text())
-def test_no_text_but_a_token_is_one(text: str) -> None:
+def test_any_text_that_is_not_a_token_is_rejected(text: str) -> None:
     """Any text that is not a token is refused by name, and raises no other error."""
     with pytest.raises(ParametersInvalid) as refusal:
         after_of(text, "me")
@@ -51,7 +51,7 @@ def test_no_text_but_a_token_is_one(text: str) -> None:
 @pytest.mark.parametrize(
     "query", ["order=asc", "state=failed", "type=a", "name=a", "tag=a:b", "due_before=2026-12-01T00:00:00Z"]
 )
-def test_a_token_is_good_for_its_own_list_only(query: str) -> None:
+def test_a_token_is_valid_only_for_its_list(query: str) -> None:
     """A token is refused for another owner, order or filter."""
     mine = read_query(TaskListQuery, "")
     token = token_of(ID, mine.scope("me"))
@@ -61,7 +61,7 @@ def test_a_token_is_good_for_its_own_list_only(query: str) -> None:
             after_of(token, scope)
 
 
-def test_a_token_of_another_make_is_refused() -> None:
+def test_a_token_in_another_encoding_is_rejected() -> None:
     """An id in base64 and a token with padding are refused."""
     for made_up in (base64.urlsafe_b64encode(f"1{ID}".encode()).decode(), token_of(ID, "me") + "=", str(ID)):
         with pytest.raises(ParametersInvalid):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.contract.test_openapi import SCHEMAS, fits
 
 
-def test_the_document_offers_no_due_time_of_a_node() -> None:
+def test_a_node_has_no_due_time_in_the_document() -> None:
     """A node has no due time in the document, because a node is due when its trigger rule is met."""
     properties = SCHEMAS["TopologyNodeInput"]["properties"]
     assert not {"at", "due_at"} & properties.keys()

@@ -216,7 +216,7 @@ def claims(page: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *_OTHER_PAGES], ids=name_of)
-def test_what_a_page_says_to_be_absent_is_in_the_registry(page: Path) -> None:
+def test_every_statement_about_a_missing_feature_is_registered(page: Path) -> None:
     """A sentence about something missing must be registered, with a check or as an explanation."""
     known = [words for where, words in ABSENT if where == name_of(page)]
     known += EXPLAINS.get(name_of(page), ())
@@ -224,12 +224,12 @@ def test_what_a_page_says_to_be_absent_is_in_the_registry(page: Path) -> None:
 
 
 @pytest.mark.parametrize(("page", "words"), ABSENT)
-def test_what_is_said_to_be_absent_is_absent(page: str, words: str) -> None:
+def test_no_page_calls_an_existing_feature_missing(page: str, words: str) -> None:
     """No page calls an existing feature missing."""
     assert ABSENT[page, words](), f"{page} says {words!r}, which is no longer true"
 
 
-def test_the_registry_has_nothing_that_no_page_says() -> None:
+def test_every_registered_statement_is_on_a_page() -> None:
     """An entry whose sentence is on no page must be removed."""
     pages = {name_of(page): [*claims(page)] for page in [*PAGES, *_OTHER_PAGES]}
     entries = [*ABSENT, *((page, words) for page, each in EXPLAINS.items() for words in each)]
@@ -246,7 +246,7 @@ def test_the_registry_has_nothing_that_no_page_says() -> None:
         "A node cannot have a condition.",
     ],
 )
-def test_a_new_sentence_is_noticed(text: str, tmp_path: Path) -> None:
+def test_a_new_statement_about_a_missing_feature_is_found(text: str, tmp_path: Path) -> None:
     """A new sentence is noticed in any wording, even across a line break."""
     page = tmp_path / "page.md"
     page.write_text(f"# Title\n\nFirst. {text} Last.\n", encoding="utf-8")

@@ -70,7 +70,7 @@ def check(arguments: list[str], *, whole: bool) -> None:
 
 
 @pytest.mark.parametrize("page", COMMANDS_OF_PAGES, ids=name_of)
-def test_every_command_of_a_page_is_taken(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_command_on_a_page_is_valid(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Names, options, values and arguments of each command are parsed, but nothing is run."""
     monkeypatch.setenv("DUETIME_URL", "https://api.example.org")
     monkeypatch.chdir(tmp_path)
@@ -91,7 +91,7 @@ def test_every_command_of_a_page_is_taken(page: Path, monkeypatch: pytest.Monkey
     assert refused == []
 
 
-def test_the_pages_show_commands() -> None:
+def test_the_check_finds_commands_on_pages() -> None:
     """The check of commands finds commands, and fails for a wrong command."""
     found = [line for page in COMMANDS_OF_PAGES for line in shown_in(page.read_text(encoding="utf-8"))]
     assert len(found) > 50

@@ -17,14 +17,14 @@ def test_every_field_of_an_event_is_described() -> None:
             assert described["description"].endswith("."), (kind, name)
 
 
-def test_the_file_of_schemas_is_current() -> None:
+def test_the_file_of_event_schemas_is_up_to_date() -> None:
     """`docs/reference/events.json` has each kind's schema; run `python docs/generate.py` if this test fails."""
     text = (REFERENCE / "events.json").read_text(encoding="utf-8")
     assert text == schemas()
     assert set(json.loads(text)) == {kind.value for kind in EventKind}
 
 
-def test_a_kind_with_the_fields_of_another_refers_to_it() -> None:
+def test_an_event_kind_with_the_same_fields_refers_to_the_other() -> None:
     """The page lists the same fields only once, while each schema describes all its fields."""
     kinds = event_kinds()
     assert "those of `duetime.task.ended.v1` except `error_type`" in kinds

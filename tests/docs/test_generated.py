@@ -24,19 +24,19 @@ DEFAULTS = frozenset({"description"})
 
 
 @pytest.mark.parametrize("page", generated_pages(), ids=name_of)
-def test_a_page_says_what_the_code_says(page: Path) -> None:
+def test_generated_sections_equal_the_code(page: Path) -> None:
     """Generating the sections again changes nothing; run `python docs/generate.py` if this test fails."""
     text = page.read_text(encoding="utf-8")
     assert filled(text) == text
 
 
-def test_every_generated_section_stands_on_exactly_one_page() -> None:
+def test_every_generated_section_is_on_exactly_one_page() -> None:
     """Every generated section is on exactly one page."""
     shown = [name for page in generated_pages() for name in generated_in(page.read_text(encoding="utf-8"))]
     assert sorted(shown) == sorted(SECTIONS)
 
 
-def test_a_section_that_differs_is_written_anew() -> None:
+def test_a_changed_section_is_replaced() -> None:
     """The text between the markers is replaced, and the rest of the page stays."""
     page = "before\n<!-- generated: changeable -->\nold\n<!-- end -->\nafter\n"
     new = filled(page)
@@ -46,13 +46,13 @@ def test_a_section_that_differs_is_written_anew() -> None:
     assert "`scheduled`" in new
 
 
-def test_a_marker_of_another_name_is_refused() -> None:
+def test_a_misspelled_marker_is_an_error() -> None:
     """A misspelled marker is an error, so that it does not leave an outdated section."""
     with pytest.raises(SectionUnknown, match="limit"):
         filled("<!-- generated: limit -->\n<!-- end -->")
 
 
-def test_a_new_move_changes_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_state_transition_changes_the_diagram(monkeypatch: pytest.MonkeyPatch) -> None:
     """The picture depends only on the table of state transitions."""
     before = picture()
     monkeypatch.setitem(LEGAL, Move.REPLACE, Rule(frozenset({State.SCHEDULED}), State.BLOCKED, "held"))
@@ -66,7 +66,7 @@ def test_a_cell_cannot_break_its_table() -> None:
     assert table(("a",), [("x|y\nz",)]).splitlines()[2] == "| x\\|y z |"
 
 
-def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
+def test_a_foreign_field_is_listed_with_its_equivalent() -> None:
     """A foreign field is listed with its equivalent and the equivalent's object, or with advice if there is none."""
     names = api.foreign_names()
     assert re.search(r"^\* `retry.max_attempts`: .*Airflow `retries`;", names, re.MULTILINE)
@@ -74,7 +74,7 @@ def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
     assert "raise `Unretriable` in the handler: Temporal " in names
 
 
-def test_a_call_has_its_summary_where_its_path_says_too_little() -> None:
+def test_a_call_has_its_summary_if_its_path_is_unclear() -> None:
     """A path such as `POST /pause` is shown without a summary, and closing a group is shown with its summary."""
     calls = api.calls()
     assert "`POST /pause`, " in calls
@@ -106,7 +106,7 @@ def _bounds(part: object) -> Iterator[float]:
             yield from _bounds(each)
 
 
-def test_a_limit_that_the_page_omits_is_a_bound_in_the_document() -> None:
+def test_a_limit_missing_from_the_page_is_in_the_document() -> None:
     """Each numeric limit is on the page of limits or with its field in the document."""
     known = {*_bounds(document())}
     omitted = {

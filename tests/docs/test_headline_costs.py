@@ -21,7 +21,7 @@ THIN, FULL = (f"${estimate(each).per_million:.2f}" for each in (THIN_TRAFFIC, FU
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_headline_is_what_the_estimator_calculates(page: str) -> None:
+def test_the_headline_costs_equal_the_estimate(page: str) -> None:
     """Both costs, for sparse traffic and for full batches, follow from the default settings."""
     text = (ROOT / page).read_text("utf-8")
     assert THIN in text
@@ -36,7 +36,7 @@ def test_the_headline_is_what_the_estimator_calculates(page: str) -> None:
         ("10 million", Workload(300_000_000, seconds=0.2, together=10, per_request=100)),
     ],
 )
-def test_the_worked_examples_are_what_the_estimator_calculates(example: str, workload: Workload) -> None:
+def test_the_worked_examples_equal_the_estimate(example: str, workload: Workload) -> None:
     """Each row of the table on the cost page has the tasks and the dollars of its workload."""
     page = (ROOT / "docs/how-to/plan-capacity-and-cost.md").read_text("utf-8").replace(" ", "")
     (row,) = re.findall(rf"^\|{re.escape(example.replace(' ', ''))}.*\|([\d]+)\|([\d.]+)\|$", page, re.MULTILINE)
@@ -46,7 +46,7 @@ def test_the_worked_examples_are_what_the_estimator_calculates(example: str, wor
 
 
 @pytest.mark.parametrize("seconds", [30, 5, 2, 1])
-def test_the_price_of_a_sooner_state_is_what_the_estimator_calculates(seconds: int) -> None:
+def test_the_price_of_a_shorter_stream_window_equals_the_estimate(seconds: int) -> None:
     """The page has a line for each stream window, with sparse traffic and with a hundred times as much traffic."""
     page = (ROOT / "docs/decisions/history-and-lists.md").read_text("utf-8")
     workloads = (replace(THIN_TRAFFIC, tasks=tasks, stream_seconds=seconds) for tasks in (1_000_000, 100_000_000))
@@ -54,7 +54,7 @@ def test_the_price_of_a_sooner_state_is_what_the_estimator_calculates(seconds: i
     assert re.search(rf"^\| {seconds}( \(.*\))? \| {re.escape(dollars)} \|$", page, re.MULTILINE), dollars
 
 
-def test_no_other_page_has_a_headline_of_its_own() -> None:
+def test_headline_costs_are_only_on_tested_pages() -> None:
     """The cost of a million tasks is only on pages that are tested, or where designs are compared."""
     told = re.compile(r"\$[0-9.]+ (?:for )?a million (?:small )?tasks|million (?:small )?tasks cost \$")
     found = {

@@ -70,7 +70,7 @@ def test_every_named_make_target_exists(page: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["api.md", "first-designs.md"])
-def test_every_named_route_is_one_of_the_api(name: str) -> None:
+def test_every_named_route_exists_in_the_api(name: str) -> None:
     """The routes on the pages about the API and the designs exist."""
     page = _FENCE.sub("", (REFERENCE / name).read_text(encoding="utf-8"))
     routes = {_PARAMETER.sub("{}", one.route) for one in OPERATIONS}
@@ -85,7 +85,7 @@ def test_problems_are_shown_with_their_titles() -> None:
     assert shown <= {(kind.code.value, kind.title) for kind in KINDS.values()}
 
 
-def test_a_part_that_is_not_there_is_found_missing() -> None:
+def test_a_missing_part_of_a_module_is_reported() -> None:
     """The check reports a module part that does not exist."""
     assert _exists("duetime.domain.tasks.states.LEGAL")
     assert not _exists("duetime.domain.tasks.states.ILLEGAL")

@@ -42,19 +42,19 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageRunn
 
 
 @pytest.mark.parametrize("page", [page for page in RUN if name_of(page) not in SLOW], ids=name_of)
-def test_what_a_page_shows_works(runner: PageRunner, page: Path) -> None:
+def test_commands_snippets_and_bodies_on_a_page_work(runner: PageRunner, page: Path) -> None:
     """Each command ends with 0, each snippet runs, and each body is accepted."""
     runner.run(page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SLOW)
-def test_what_a_slow_page_shows_works(runner: PageRunner, page: str) -> None:
+def test_commands_snippets_and_bodies_on_a_slow_page_work(runner: PageRunner, page: str) -> None:
     """As on other pages, each command ends with 0, each snippet runs, and each body is accepted."""
     runner.run((ROOT / page).read_text(encoding="utf-8"))
 
 
-def test_pages_are_run() -> None:
+def test_the_test_of_pages_finds_the_pages() -> None:
     """The test of pages finds the pages."""
     assert len(RUN) > 10
 
@@ -72,7 +72,7 @@ def test_pages_are_run() -> None:
         ("\n<!-- before: duetime tasks get nothing -->\n", 2),
     ],
 )
-def test_what_does_not_work_is_found(runner: PageRunner, page: str, line: int) -> None:
+def test_an_example_that_does_not_work_fails_the_test(runner: PageRunner, page: str, line: int) -> None:
     """A failing snippet, a refused command or body, invalid JSON or an unmarked program fails the test of a page."""
     with pytest.raises(PageBroken, match=f"line {line}:"):
         runner.run(page)

@@ -28,7 +28,7 @@ def test_every_page_is_in_the_navigation() -> None:
     build.check_navigation()
 
 
-def test_a_page_that_is_not_in_the_navigation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_missing_from_the_navigation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check finds a page that is not in the navigation, and a navigation entry without a page."""
     known = pages()
     monkeypatch.setattr(build, "pages", lambda: known[1:])
@@ -47,7 +47,7 @@ def test_the_index_links_to_every_page() -> None:
     assert sorted(name_of(page) or "" for page in expected - linked) == []
 
 
-def test_the_list_for_programs_is_current() -> None:
+def test_the_list_for_programs_is_up_to_date() -> None:
     """`docs/llms.txt` equals the navigation; run `python docs/generate.py` if this test fails."""
     assert llms.FILE.read_text(encoding="utf-8") == llms.text()
 
@@ -74,12 +74,12 @@ def test_every_page_has_a_title() -> None:
         ),
     ],
 )
-def test_links_of_a_page_lead_to_pages_of_the_site(link: str, expected: str) -> None:
+def test_links_on_the_site_lead_to_pages_of_the_site(link: str, expected: str) -> None:
     """A link that leaves the site becomes text, and fenced blocks are not changed."""
     assert build.staged(link, DOCS / "how-to" / "deploy.md") == expected
 
 
-def test_a_page_of_the_site_links_to_what_is_written_with_it() -> None:
+def test_a_page_of_the_site_links_to_pages_only_on_the_site() -> None:
     """The page of operations exists only on the site, so a comment stands for the link in the checkout."""
     source = DOCS / "reference" / "api.md"
     assert "(operations.md)" not in source.read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def test_a_snippet_compiles(where: str) -> None:
 
 
 @pytest.mark.parametrize("where", SNIPPETS)
-def test_no_value_is_a_tuple_by_its_last_comma(where: str) -> None:
+def test_no_value_is_a_tuple_because_of_a_trailing_comma(where: str) -> None:
     """A line `name = value,` is an argument that was copied out of its call, and would be a tuple."""
     assignments = [node for node in ast.parse(SNIPPETS[where]).body if isinstance(node, ast.Assign)]
     values = [ast.get_source_segment(SNIPPETS[where], node.value) or "" for node in assignments]
@@ -59,12 +59,12 @@ def test_settings_are_accepted_as_they_are_shown(where: str) -> None:
     assert all(isinstance(name, str) for name in (*made.aws_targets, *made.operators, *made.cors_origins))
 
 
-def test_pages_show_settings() -> None:
+def test_the_check_finds_settings_on_pages() -> None:
     """Pages that once had broken settings are among the checked pages."""
     assert len(SETTINGS) >= 4
 
 
-def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_without_explanation_is_not_described_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit without an explanation in the code is not described by its name, which was misleading before."""
     assert "of one task" not in limit_list().replace("Tags of one task.", "")
     monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_NODES": ""} if module is limits else {})
@@ -72,7 +72,7 @@ def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pyt
         limit_list()
 
 
-def test_every_interval_that_the_page_shall_have_is_on_it() -> None:
+def test_every_interval_in_the_list_is_on_the_page() -> None:
     """If a name in the generator's list is not in the code, the test fails instead of leaving the name out."""
     shown = f"{limit_list()}\n{interval_list()}"
     assert [name for name in _NOTICED if f"* `{name}` (" not in shown] == []

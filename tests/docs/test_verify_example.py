@@ -34,7 +34,7 @@ def examples() -> list[dict[str, Any]]:
 CLIENT, LIBRARY = examples()
 
 
-def test_the_example_of_the_client_takes_public_keys() -> None:
+def test_the_example_of_the_client_accepts_public_keys() -> None:
     """Public keys can verify calls but not sign them."""
     headers = dict(Signer(lambda: BOTH, SystemClock()).headers("ann", "id-1", BODY))
     assert CLIENT["respond"](public_key_for("ann", SECRET), headers, BODY)[0] == 200
@@ -42,7 +42,7 @@ def test_the_example_of_the_client_takes_public_keys() -> None:
 
 
 @pytest.mark.parametrize("example", [CLIENT, LIBRARY])
-def test_the_receivers_example_takes_our_calls_and_no_others(example: dict[str, Any]) -> None:
+def test_the_example_of_a_receiver_accepts_only_valid_calls(example: dict[str, Any]) -> None:
     """The example accepts unchanged, recent calls signed with a live secret, and responds to other calls with 401."""
     answer, clock = example["respond"], SystemClock()
     headers = dict(Signer(lambda: BOTH, clock).headers("ann", "id-1", BODY))

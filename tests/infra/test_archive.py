@@ -93,7 +93,7 @@ def mapping_of(synthesis: Synthesis) -> Properties:
     return found
 
 
-def test_there_is_an_archive_where_the_settings_say_how_long_it_is_kept(every: Synthesis) -> None:
+def test_an_archive_exists_only_if_the_settings_have_its_retention(every: Synthesis) -> None:
     """`staging` and `prod` have an archive; elsewhere no part of it is deployed, and the API has no setting for it."""
     has_one = every.environment.name in {"staging", "prod"}
     assert bool(every.environment.archive_days) is has_one
@@ -132,7 +132,7 @@ def test_an_outage_of_a_day_loses_nothing(prod: Synthesis) -> None:
     assert prod.function_named(dimension["Value"]) == "archive"
 
 
-def test_the_function_may_write_the_archive_and_nothing_else(prod: Synthesis) -> None:
+def test_the_archive_function_can_write_only_the_archive(prod: Synthesis) -> None:
     """The function writes objects of the archive and reads the table, but writes neither the table nor payloads."""
     of = policies(prod)["archive"]
     objects = [f"{grants.ARCHIVE}/{each}" for each in ("archive/*", "aws/lambda/*", "unreadable/*")]
@@ -148,7 +148,7 @@ def test_the_function_may_write_the_archive_and_nothing_else(prod: Synthesis) ->
     assert grants.ARCHIVE not in json.dumps(of_others)
 
 
-def test_purges_may_rewrite_tasks_in_the_archive_only(prod: Synthesis) -> None:
+def test_purges_can_rewrite_only_the_tasks_in_the_archive(prod: Synthesis) -> None:
     """The function for bulk operations reaches neither unreadable records nor results of queries."""
     of = {
         action: {each for each in resources if each.startswith(grants.ARCHIVE)}
@@ -161,7 +161,7 @@ def test_purges_may_rewrite_tasks_in_the_archive_only(prod: Synthesis) -> None:
     }
 
 
-def test_objects_get_cheaper_with_their_age_and_are_removed(prod: Synthesis) -> None:
+def test_archived_objects_move_to_colder_storage_and_are_removed(prod: Synthesis) -> None:
     """Objects move to colder storage and are removed at the end of the retention; incomplete uploads are deleted."""
     _, bucket = bucket_of(prod)
     halves, results, tasks, unreadable, given_up = bucket["LifecycleConfiguration"]["Rules"]
@@ -182,7 +182,7 @@ def test_a_short_archive_moves_no_objects(synthesis_of: Callable[[str], Synthesi
     assert not any("Transitions" in rule for rule in bucket["LifecycleConfiguration"]["Rules"])
 
 
-def test_athena_has_every_field_of_a_line(prod: Synthesis) -> None:
+def test_athena_has_every_field_of_an_archive_line(prod: Synthesis) -> None:
     """The columns are the fields of a task in the API and those of an archive line, with the same names."""
     (table,) = prod.properties("AWS::Glue::Table").values()
     columns = [each["Name"] for each in table["TableInput"]["StorageDescriptor"]["Columns"]]
@@ -195,7 +195,7 @@ def test_no_column_is_removed_or_changes_its_type() -> None:
     assert COLUMNS.items() >= FORMAT_1.items()
 
 
-def test_athena_finds_the_days_by_itself(prod: Synthesis) -> None:
+def test_athena_computes_partitions_from_the_days_in_the_keys(prod: Synthesis) -> None:
     """Partitions are computed from the day in the key, so no crawler is needed and a query reads no other days."""
     (table,) = prod.properties("AWS::Glue::Table").values()
     bucket, _ = bucket_of(prod)
@@ -208,7 +208,7 @@ def test_athena_finds_the_days_by_itself(prod: Synthesis) -> None:
     assert template == ["s3://", {"Ref": bucket}, "/archive/day=${day}"]
 
 
-def test_a_query_can_neither_cost_much_nor_write_elsewhere(prod: Synthesis) -> None:
+def test_an_athena_query_is_limited_in_cost_and_output_location(prod: Synthesis) -> None:
     """For every caller, the workgroup stops queries that read too much, and stores encrypted results in the bucket."""
     (workgroup,) = prod.properties("AWS::Athena::WorkGroup").values()
     found = workgroup["WorkGroupConfiguration"]
@@ -218,7 +218,7 @@ def test_a_query_can_neither_cost_much_nor_write_elsewhere(prod: Synthesis) -> N
 
 
 @pytest.mark.parametrize("days", [-1, 3_654])
-def test_an_archive_of_no_possible_length_is_rejected(days: int) -> None:
+def test_an_archive_with_an_invalid_retention_is_rejected(days: int) -> None:
     """An archive, for all types or by type, is kept for up to ten years; other values are rejected."""
     with pytest.raises(UnsafeEnvironment, match="archive"):
         replace(environment_named("dev"), archive_days=days)
@@ -226,7 +226,7 @@ def test_an_archive_of_no_possible_length_is_rejected(days: int) -> None:
         replace(environment_named("dev"), archive_days_by_type={"ping": days})
 
 
-def test_objects_of_types_that_are_kept_shorter_are_removed_by_their_tag(layers: Layers, tmp_path: Path) -> None:
+def test_objects_of_types_with_shorter_retention_are_removed_by_their_tag(layers: Layers, tmp_path: Path) -> None:
     """The archive exists even if most types are not archived, and its rules remove each class after its retention."""
     by_type = {"audit.*": 400, "ping": 7, "report": 0}
     environment = replace(environment_named("dev"), archive_days=30, archive_days_by_type=by_type)
@@ -242,7 +242,7 @@ def test_objects_of_types_that_are_kept_shorter_are_removed_by_their_tag(layers:
     assert (variables["DUETIME_ARCHIVE_DAYS"], json.loads(variables["DUETIME_ARCHIVE_DAYS_BY_TYPE"])) == ("30", by_type)
 
 
-def test_two_environments_of_an_account_share_no_names(synthesis_of: Callable[[str], Synthesis]) -> None:
+def test_archives_of_two_environments_have_different_names(synthesis_of: Callable[[str], Synthesis]) -> None:
     """Databases and workgroups are named after their environments."""
     names = []
     for synthesis in (synthesis_of("staging"), synthesis_of("prod")):

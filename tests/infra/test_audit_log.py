@@ -27,13 +27,13 @@ def group_of(synthesis: Synthesis) -> str:
     return str(value["Ref"]) if value else ""
 
 
-def test_the_group_is_kept_and_outlives_other_logs(prod: Synthesis) -> None:
+def test_the_audit_log_group_is_retained_longer_than_other_logs(prod: Synthesis) -> None:
     """The log group is kept for thirteen months, and even if the stack is deleted."""
     group = prod.of_type("AWS::Logs::LogGroup")[group_of(prod)]
     assert (group["Properties"]["RetentionInDays"], group["DeletionPolicy"]) == (400, "RetainExceptOnCreate")
 
 
-def test_lines_can_only_be_added(prod: Synthesis) -> None:
+def test_audit_log_lines_can_only_be_added(prod: Synthesis) -> None:
     """Only the API function can add lines; other functions have no access to the group."""
     group = group_of(prod)
     granted = {

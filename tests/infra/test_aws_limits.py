@@ -72,7 +72,7 @@ def test_small_settings_need_no_layer(every: Synthesis) -> None:
         assert SETTINGS_MODULE not in variables_of(every, function).values()
 
 
-def test_long_lists_of_secrets_and_targets_are_moved_too(layers: Layers, tmp_path: Path) -> None:
+def test_long_lists_of_secrets_and_targets_are_moved_to_a_layer(layers: Layers, tmp_path: Path) -> None:
     """Every table that users can make long is moved to a layer, where its function finds it."""
     arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:a-secret-with-a-long-name-{:02}-AbCdEf"
     environment = replace(
@@ -99,7 +99,7 @@ def test_long_lists_of_secrets_and_targets_are_moved_too(layers: Layers, tmp_pat
     assert len(variables_of(made, "api")[Variable.AWS_TARGETS].split()) == 40
 
 
-def test_a_module_of_a_layer_is_read_beside_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_read_from_the_layer_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment takes precedence over the layer; a missing module is an error, and all settings are read."""
     (tmp_path / "settings_for_this_test.py").write_text(
         "VARIABLES = {'DUETIME_OPERATORS': 'ann', 'DUETIME_SHARDS': '9'}"
@@ -112,7 +112,7 @@ def test_a_module_of_a_layer_is_read_beside_the_environment(tmp_path: Path, monk
         with_settings_module({Variable.SETTINGS_MODULE: "settings_that_no_layer_has"})
 
 
-def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
+def test_the_error_for_variables_that_are_too_large_names_them() -> None:
     """The error names the function, the size, the limit, and the longest variables."""
     with pytest.raises(LimitExceeded, match=r"'api' would have 5\d{3} bytes.*4096.*DUETIME_CONSOLE_URL \(5000\)"):
         split_variables("api", {Variable.CONSOLE_URL: "x" * 5_000, Variable.OPERATORS: "y" * 5_000})
@@ -151,7 +151,7 @@ def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
     ),
     ids=["resources", "pattern", "policies"],
 )
-def test_what_is_too_large_is_refused_before_a_deploy(
+def test_a_resource_that_is_too_large_is_rejected_before_a_deployment(
     environment: Environment, told: str, layers: Layers, tmp_path: Path
 ) -> None:
     """The error names the resource and the setting to shorten."""

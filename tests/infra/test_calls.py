@@ -43,7 +43,7 @@ def calling(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthes
 
 
 @pytest.mark.parametrize(("action", "pattern"), PATTERNS.items())
-def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, action: str, pattern: str) -> None:
+def test_only_the_worker_can_call_targets_in_the_settings(calling: Synthesis, action: str, pattern: str) -> None:
     """Only the worker may call the pattern in the settings, and only with the service's one action."""
     granted = {
         function
@@ -60,14 +60,14 @@ def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, ac
     assert [each for each in as_list(statement["Resource"]) if isinstance(each, str)] == [pattern]
 
 
-def test_who_accepts_and_who_calls_know_the_patterns(calling: Synthesis) -> None:
+def test_the_api_and_the_worker_know_the_target_patterns(calling: Synthesis) -> None:
     """The API checks targets against the patterns, and the worker checks them again before a call."""
     for function in ("api", "worker"):
         variables = variables_of(calling, function)
         assert variables[Variable.AWS_TARGETS.value].split() == list(TARGETS)
 
 
-def test_nothing_may_be_called_that_no_setting_names(dev: Synthesis) -> None:
+def test_without_patterns_no_service_can_be_called(dev: Synthesis) -> None:
     """Without patterns, the services are not granted, except for duetime's own state machine."""
     actions = {action for one in dev.statements_of("worker") for action in as_list(one["Action"])}
     assert actions.isdisjoint({"sns:Publish", "events:PutEvents"})
@@ -87,7 +87,7 @@ def granted(synthesis: Synthesis, action: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: Synthesis) -> None:
+def test_only_jobs_in_the_settings_can_be_started_and_stopped(calling: Synthesis) -> None:
     """Jobs are limited to the state machines, task definitions, clusters and so on that the settings name."""
     durable = f"arn:aws:lambda:{PLACE}:function:report-*:*/durable-execution/duetime-*/*"
     jobs = f"arn:aws:batch:{PLACE}:job/*"
@@ -126,14 +126,14 @@ def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: 
     assert (listed["Resource"], listed["Condition"]) == (["*"], on_clusters)
 
 
-def test_containers_are_given_the_named_roles_only(calling: Synthesis) -> None:
+def test_only_the_roles_in_the_settings_can_be_passed_to_containers(calling: Synthesis) -> None:
     """Only ECS tasks can be given the named roles."""
     (passed,) = granted(calling, "iam:PassRole")
     assert passed["Resource"] == [ROLE]
     assert passed["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
 
 
-def test_the_ends_of_jobs_are_told_to_the_queue_of_high_priority(calling: Synthesis) -> None:
+def test_ends_of_jobs_are_sent_to_the_queue_of_high_priority(calling: Synthesis) -> None:
     """Only jobs that tasks have started are reported, and the message contains only the job's name."""
     rules = {
         rule["EventPattern"]["detail-type"][0]: rule
@@ -180,7 +180,7 @@ def test_the_ends_of_jobs_are_told_to_the_queue_of_high_priority(calling: Synthe
         ),
     ],
 )
-def test_the_end_of_a_job_without_a_name_tells_where_it_is_asked_for(
+def test_ends_of_jobs_without_a_name_are_sent_with_another_identifier(
     calling: Synthesis, detail_type: str, service: str, named: dict[str, Any], paths: list[str]
 ) -> None:
     """Only jobs that the settings name are reported."""
@@ -197,13 +197,13 @@ def test_the_end_of_a_job_without_a_name_tells_where_it_is_asked_for(
     assert target["InputTransformer"]["InputTemplate"] == f'{{"j":["{service}",{told}]}}'
 
 
-def test_without_jobs_there_are_no_rules(dev: Synthesis) -> None:
+def test_without_jobs_there_are_no_rules_or_grants(dev: Synthesis) -> None:
     """Without jobs in the settings, there are no rules and no grants for jobs."""
     assert not [each for each in dev.properties("AWS::Events::Rule").values() if "aws.ecs" in str(each)]
     assert not granted(dev, "ecs:RunTask")
 
 
-def test_security_rules_find_nothing_in_patterns_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
+def test_security_rules_have_no_findings_in_patterns_of_the_settings(layers: Layers, tmp_path: Path) -> None:
     """The wildcards in the settings are acknowledged one by one."""
     from aws_cdk import Validations
     from cdk_nag import AwsSolutionsChecks
@@ -226,7 +226,7 @@ def test_security_rules_find_nothing_in_patterns_that_the_settings_name(layers: 
         "arn:aws:sqs:eu-west-1:123456789012:re ports",
     ],
 )
-def test_a_pattern_names_its_service_and_its_account(pattern: str) -> None:
+def test_a_target_pattern_without_service_or_account_is_rejected(pattern: str) -> None:
     """A wildcard for the service or the account would open other services or other accounts."""
     with pytest.raises(UnsafeEnvironment, match="is not the ARN, with service and account, of a function"):
         replace(SETTINGS, aws_targets=(pattern,))
@@ -236,6 +236,6 @@ def test_a_pattern_names_its_service_and_its_account(pattern: str) -> None:
     ("name", "told"),
     [("a?b", "a*b"), ("a*?b", "a*b"), ("a?*", "a*"), ("??", "*"), ("a**b?c", "a*b*c"), ("plain", "plain")],
 )
-def test_a_pattern_of_names_is_one_that_eventbridge_takes(name: str, told: str) -> None:
+def test_a_name_pattern_that_eventbridge_does_not_support_is_rejected(name: str, told: str) -> None:
     """A pattern with `?` or two consecutive wildcards is refused, because EventBridge supports neither."""
     assert wildcard_of(name) == told

@@ -28,7 +28,7 @@ def synth(environment: str, output: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_cdk_synthesises_what_setup_has_built(tmp_path: Path) -> None:
+def test_cdk_synth_needs_only_the_files_of_make_setup(tmp_path: Path) -> None:
     """After `make setup`, `cdk synth` needs neither network nor Docker, and writes the named environment's stack."""
     done = synth("local", tmp_path)
     assert done.returncode == 0, done.stderr

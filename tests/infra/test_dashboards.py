@@ -39,13 +39,13 @@ def widgets(body: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
     return "".join(part if isinstance(part, str) else "name" for part in parts)
 
 
-def test_every_metric_is_on_a_panel_or_excused() -> None:
+def test_every_metric_is_on_a_panel_or_listed_with_a_reason() -> None:
     """Every metric that is written, and paid for, is on a panel or listed with a reason."""
     shown = {source.name for source in sources() if not source.namespace}
     assert set(METRICS) - shown == set(NOT_SHOWN)
 
 
-def test_every_panel_shows_what_is_written() -> None:
+def test_every_panel_shows_metrics_that_are_written() -> None:
     """A panel's metrics are written by the panel's function, with the dimensions that the panel uses."""
     for source in sources():
         if not source.namespace:
@@ -56,7 +56,7 @@ def test_every_panel_shows_what_is_written() -> None:
         own("lateness", "p50", "trigger")
 
 
-def test_every_formula_uses_the_metrics_that_it_is_given() -> None:
+def test_every_formula_uses_exactly_its_metrics() -> None:
     """Each name in a formula has a metric, and each metric is used in the formula."""
     lines = [line for section in sections(PROD) for panel in section.panels for line in panel.lines]
     for line in lines:
@@ -64,7 +64,7 @@ def test_every_formula_uses_the_metrics_that_it_is_given() -> None:
             assert set(NAME.findall(line.formula)) == set(line.sources)
 
 
-def test_no_panel_has_two_lines_of_one_name() -> None:
+def test_the_lines_of_a_panel_have_different_names() -> None:
     """The lines of a panel have different names."""
     for section in sections(PROD):
         for panel in section.panels:
@@ -72,12 +72,12 @@ def test_no_panel_has_two_lines_of_one_name() -> None:
             assert len(set(labels)) == len(labels), panel.title
 
 
-def test_the_file_for_grafana_says_what_the_code_says() -> None:
+def test_the_grafana_file_equals_the_code() -> None:
     """The file for Grafana equals the code; run `make docs` if this test fails."""
     assert PATH.read_text(encoding="utf-8") == text()
 
 
-def test_grafana_is_told_of_every_variable_and_no_panel_overlaps() -> None:
+def test_grafana_has_every_variable_and_no_overlapping_panels() -> None:
     """Grafana knows every variable that the panels use, and panels do not overlap."""
     body = dashboard()
     known = {each["name"] for each in body["templating"]["list"]}
@@ -96,7 +96,7 @@ def _overlapping(places: list[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...
                 yield one, other
 
 
-def test_cloudwatch_is_given_the_same_panels(cloud: Synthesis) -> None:
+def test_each_environment_has_one_cloudwatch_dashboard_with_all_panels(cloud: Synthesis) -> None:
     """Each environment has one dashboard, named after it, with all panels in the list."""
     (properties,) = cloud.properties("AWS::CloudWatch::Dashboard").values()
     assert properties["DashboardName"] == f"duetime-{cloud.environment.name}"
@@ -112,7 +112,7 @@ def test_the_embedded_aws_has_no_dashboard(local: Synthesis) -> None:
     assert not local.of_type("AWS::CloudWatch::Dashboard")
 
 
-def test_owners_and_types_that_are_named_are_shown() -> None:
+def test_owners_and_types_in_the_settings_are_on_the_panels() -> None:
     """Named owners and types are on the panels for final failures, lateness and duration."""
     environment = replace(PROD, metric_owners=("acme",), metric_types=("report",))
     named = [
@@ -126,7 +126,7 @@ def test_owners_and_types_that_are_named_are_shown() -> None:
 
 
 @pytest.mark.parametrize("values", [tuple(f"owner-{n}" for n in range(21)), ("a b",), ("",)])
-def test_owners_with_metrics_of_their_own_are_few(values: tuple[str, ...]) -> None:
+def test_too_many_owners_with_separate_metrics_are_rejected(values: tuple[str, ...]) -> None:
     """CloudWatch bills each dimension value, so more named owners than the limit, or an empty name, are refused."""
     with pytest.raises(UnsafeEnvironment, match="metrics of their own"):
         replace(PROD, metric_owners=values)

@@ -93,7 +93,7 @@ def app_and_duetime(layers: Layers, tmp_path_factory: pytest.TempPathFactory) ->
         ({"cron": "0 9 * * *", "task": {"type": "report"}, "owner": "two words"}, "Own4/Daily: 'two words' cannot own"),
     ],
 )
-def test_a_schedule_that_the_api_would_reject_is_an_error_of_the_synthesis(
+def test_an_invalid_schedule_is_an_error_at_synthesis(
     app_and_duetime: tuple[Any, Any], fields: dict[str, Any], reason: str
 ) -> None:
     """The API's models reject a schedule at synthesis, and the error has the construct's path and the field."""
@@ -106,7 +106,7 @@ def test_a_schedule_that_the_api_would_reject_is_an_error_of_the_synthesis(
         Schedule(Stack(app, reason.partition("/")[0]), "Daily", stack=duetime, name="daily", **fields)
 
 
-def test_a_definition_that_the_api_would_reject_is_an_error_of_the_synthesis(app_and_duetime: tuple[Any, Any]) -> None:
+def test_an_invalid_definition_is_an_error_at_synthesis(app_and_duetime: tuple[Any, Any]) -> None:
     """A cycle in a definition is found before the deployment."""
     from aws_cdk import Stack
 
@@ -118,7 +118,7 @@ def test_a_definition_that_the_api_would_reject_is_an_error_of_the_synthesis(app
         TopologyDefinition(Stack(app, "Circle"), "Import", stack=duetime, name="import", nodes=nodes)
 
 
-def test_a_value_that_is_known_at_deployment_only_is_accepted(layers: Layers, tmp_path: Path) -> None:
+def test_a_value_known_only_at_deployment_is_accepted(layers: Layers, tmp_path: Path) -> None:
     """A value that is unknown until the deployment, such as the ARN of a function in the app, is accepted."""
     from aws_cdk import aws_sqs as sqs
 
@@ -133,7 +133,7 @@ def test_a_value_that_is_known_at_deployment_only_is_accepted(layers: Layers, tm
     assert "Fn::GetAtt" in json.dumps(made["Body"])
 
 
-def test_the_defaults_of_an_update_are_the_models() -> None:
+def test_a_field_removed_from_the_app_gets_its_default() -> None:
     """A field that is removed from the app gets its default again."""
     from duetime_cdk.definitions import DEFAULTS
 
@@ -232,7 +232,7 @@ def test_a_schedule_is_created_updated_and_deleted(duetime: Duetime, cloudformat
         duetime.client.schedules.get("daily")
 
 
-def test_a_schedule_that_exists_is_taken_over_on_request_only(duetime: Duetime, cloudformation: CloudFormation) -> None:
+def test_an_existing_schedule_is_taken_over_only_on_request(duetime: Duetime, cloudformation: CloudFormation) -> None:
     """The error of a failed creation says how to take over, and its rollback leaves the other user's schedule."""
     duetime.client.schedules.create("daily", cron="0 1 * * *", task={"type": "report"})
     failed = cloudformation.schedule("Create", cron="0 2 * * *")
@@ -245,7 +245,7 @@ def test_a_schedule_that_exists_is_taken_over_on_request_only(duetime: Duetime, 
     assert duetime.client.schedules.get("daily").cron == "0 2 * * *"
 
 
-def test_a_repeated_creation_is_the_same(duetime: Duetime, cloudformation: CloudFormation) -> None:
+def test_a_repeated_cloudformation_event_has_the_same_result(duetime: Duetime, cloudformation: CloudFormation) -> None:
     """An event that CloudFormation repeats after a lost response has the same result."""
     results = [cloudformation.schedule("Create", cron="0 9 * * *", request="one") for _ in range(2)]
     assert results[0] == results[1]
@@ -262,7 +262,7 @@ def test_a_new_name_is_a_new_resource(duetime: Duetime, cloudformation: CloudFor
     assert [each.name for each in duetime.client.schedules.list()] == ["nightly"]
 
 
-def test_a_schedule_that_was_deleted_by_hand_is_created_again(duetime: Duetime, cloudformation: CloudFormation) -> None:
+def test_a_schedule_deleted_by_hand_is_created_again(duetime: Duetime, cloudformation: CloudFormation) -> None:
     """An update of a schedule that was deleted by hand creates the schedule again."""
     id_ = cloudformation.schedule("Create", cron="0 9 * * *")["PhysicalResourceId"]
     duetime.client.schedules.delete("daily")
@@ -277,7 +277,7 @@ def test_a_rejected_request_fails_the_deployment_with_the_field(cloudformation: 
     assert "task.type" in failed["Reason"]
 
 
-def test_a_definition_is_created_gets_versions_and_is_deleted(duetime: Duetime, cloudformation: CloudFormation) -> None:
+def test_a_definition_is_created_updated_and_deleted(duetime: Duetime, cloudformation: CloudFormation) -> None:
     """An existing definition is taken over only on request."""
 
     def send(kind: str, id_: str = "", adopt: str = "", **node: object) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def test_a_definition_is_created_gets_versions_and_is_deleted(duetime: Duetime, 
         ("iam", "123456789012:user/ada", {"iam": {"userArn": "arn:aws:iam::123456789012:user/ada"}}),
     ],
 )
-def test_requests_act_for_the_owner(
+def test_requests_of_custom_resources_are_made_for_the_owner(
     monkeypatch: pytest.MonkeyPatch, authentication: str, owner: str, identity: dict[str, Any]
 ) -> None:
     """The API reads the owner from the identity that the gateway would pass on."""

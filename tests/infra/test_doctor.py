@@ -430,7 +430,7 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
 ]
 
 
-def test_the_page_says_on_how_many_it_was_tried() -> None:
+def test_the_page_states_the_number_of_tested_broken_deployments() -> None:
     """The how-to page states the number of broken deployments in this module."""
     page = ROOT / "docs" / "how-to" / "diagnose-a-deployment.md"
     assert f"{len(BROKEN)} broken deployments" in page.read_text(encoding="utf-8")
@@ -478,7 +478,7 @@ def test_a_trigger_that_has_not_run_is_a_problem_only_after_some_minutes(account
 
 
 @pytest.mark.slow
-def test_what_may_not_be_asked_is_not_known(account: Account) -> None:
+def test_a_check_without_permission_is_reported_as_not_known(account: Account) -> None:
     """If a check's call is denied, the missing permission is named and the other checks are still run."""
     _set_time(account)
 
@@ -496,7 +496,7 @@ def test_what_may_not_be_asked_is_not_known(account: Account) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("break_it", "check", "seen"), BROKEN, ids=[each[0].__name__ for each in BROKEN])
-def test_a_broken_deployment_is_named(
+def test_the_finding_for_a_broken_deployment_names_the_broken_part(
     account: Account,
     break_it: Callable[[Account, pytest.MonkeyPatch], None],
     check: str,

@@ -69,14 +69,14 @@ def uses_of(synthesis: Synthesis, function: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("type_", ENCRYPTED)
-def test_everything_that_holds_data_has_the_key(own_key: Synthesis, type_: str) -> None:
+def test_every_resource_with_data_is_encrypted_with_the_key(own_key: Synthesis, type_: str) -> None:
     """The stack's tables, queues, buckets, log groups and secrets are encrypted with the key."""
     found = {name: value_at(each, ENCRYPTED[type_]) for name, each in own_key.properties(type_).items()}
     assert found
     assert {name: key for name, key in found.items() if key != KEY} == {}
 
 
-def test_each_function_uses_the_key_through_its_services_only(own_key: Synthesis) -> None:
+def test_each_function_uses_the_key_only_through_its_services(own_key: Synthesis) -> None:
     """The egress only decrypts secrets, the console has no access, and no function may use the key directly."""
     used = {name: set(uses_of(own_key, name)) for name in own_key.functions()}
     assert used["egress"] == {"secretsmanager"}
@@ -86,7 +86,7 @@ def test_each_function_uses_the_key_through_its_services_only(own_key: Synthesis
     assert uses_of(own_key, "egress") == {"secretsmanager": {"kms:Decrypt"}}
 
 
-def test_a_function_has_the_key_for_each_service_that_it_may_use(own_key: Synthesis) -> None:
+def test_a_function_can_use_the_key_for_each_granted_service(own_key: Synthesis) -> None:
     """A grant for a service without the key would only fail in AWS, with an access denied error."""
     for name in own_key.functions():
         actions = {action for each in own_key.statements_of(name) for action in as_list(each["Action"])}
@@ -94,7 +94,7 @@ def test_a_function_has_the_key_for_each_service_that_it_may_use(own_key: Synthe
         assert {service: set(ACTIONS[service]) for service in services} == uses_of(own_key, name), name
 
 
-def test_without_a_key_none_is_named_or_granted(cloud: Synthesis) -> None:
+def test_without_a_key_no_key_is_referenced_or_granted(cloud: Synthesis) -> None:
     """With AWS's own keys, no key is named or granted."""
     assert "kms:" not in json.dumps([cloud.statements_of(name) for name in cloud.functions()])
     for type_, path in ENCRYPTED.items():
@@ -102,7 +102,7 @@ def test_without_a_key_none_is_named_or_granted(cloud: Synthesis) -> None:
 
 
 @pytest.mark.parametrize("arn", ["alias/duetime", "arn:aws:kms:us-east-1:123456789012:alias/duetime", "1234abcd"])
-def test_a_key_is_named_by_its_arn(arn: str) -> None:
+def test_a_key_alias_is_rejected(arn: str) -> None:
     """An alias is refused, because it could later refer to another key that does not decrypt older data."""
     with pytest.raises(UnsafeEnvironment, match="ARN of a key in KMS"):
         replace(PROD, kms_key_arn=arn)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from duetime_cdk.layers.build import Layers
 
 
-def test_unknown_environment_is_refused_by_name() -> None:
+def test_the_error_for_an_unknown_environment_lists_the_valid_names() -> None:
     """A misspelled environment is refused, and the error lists the valid names."""
     with pytest.raises(UnknownEnvironment, match=r"'pord'.*dev, local, prod, staging"):
         environment_named("pord")
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=lambda environment: environment.name)
-def test_settings_are_within_what_aws_allows(environment: Environment) -> None:
+def test_settings_are_within_the_limits_of_aws(environment: Environment) -> None:
     """AWS would accept the concurrency limits and timeouts of every environment."""
     assert all(2 <= environment.concurrency[priority] <= 1000 for priority in Priority)
     assert all(0 < size.timeout_seconds <= 900 for size in environment.sizes.values())
@@ -46,9 +46,7 @@ ACCOUNT = 1_000
 
 
 @pytest.mark.parametrize("name", ["staging", "prod"])
-def test_what_everything_waits_for_has_concurrency_of_its_own(
-    synthesis_of: Callable[[str], Synthesis], name: str
-) -> None:
+def test_central_functions_have_reserved_concurrency(synthesis_of: Callable[[str], Synthesis], name: str) -> None:
     """Even if all workers are busy, the trigger, the API, the egress and topologies have reserved concurrency."""
     synthesis = synthesis_of(name)
     reserved = {
@@ -71,20 +69,20 @@ def test_what_everything_waits_for_has_concurrency_of_its_own(
     assert synthesis.environment.concurrency_needed <= ACCOUNT
 
 
-def test_a_new_account_can_deploy_the_environment_for_trying_out(dev: Synthesis) -> None:
+def test_a_new_account_can_deploy_the_trial_environment(dev: Synthesis) -> None:
     """A new account's limit can be 10, none of it can be reserved, and waiting requests take at most half of it."""
     assert not any("ReservedConcurrentExecutions" in body for body in dev.functions().values())
     assert dev.functions()["api"]["Environment"]["Variables"]["DUETIME_LONG_POLLS"] == "5"
 
 
 @pytest.mark.parametrize(("name", "number"), [("prod", 150), ("dev", 100), ("dev", 0)])
-def test_requests_that_wait_may_not_take_all_of_the_api(name: str, number: int) -> None:
+def test_waiting_requests_must_be_fewer_than_the_executions_of_the_api(name: str, number: int) -> None:
     """A number of waiting requests that equals the API's executions, or zero, is refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match="`long_polls` must be"):
         replace(environment_named(name), long_polls=number)
 
 
-def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
+def test_the_deployment_page_states_the_concurrency_of_each_environment() -> None:
     """The table on the page has the sums of concurrent executions in the settings."""
     page = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")]
@@ -93,7 +91,7 @@ def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
     assert rows["total needed"] == [str(each.concurrency_needed) for each in found]
 
 
-def test_what_is_redacted_is_given_to_the_api_and_the_archive(layers: Layers, tmp_path: Path) -> None:
+def test_only_the_api_and_the_archive_get_the_redaction_setting(layers: Layers, tmp_path: Path) -> None:
     """Only the API and the archive, whose output people read, get the setting for redaction."""
     environment = replace(environment_named("dev"), redact={"pay.*": ("card", "/customer/*")}, archive_days=30)
     functions = Synthesis(environment, layers, tmp_path).functions()
@@ -102,7 +100,7 @@ def test_what_is_redacted_is_given_to_the_api_and_the_archive(layers: Layers, tm
     assert {name: each for name, each in given.items() if each is not None} == {"api": text, "archive": text}
 
 
-def test_the_retention_by_type_is_given_to_the_functions_that_apply_it(layers: Layers, tmp_path: Path) -> None:
+def test_functions_that_apply_the_retention_by_type_get_the_setting(layers: Layers, tmp_path: Path) -> None:
     """Functions that apply retention by type get the setting; in S3 the longest applies, on queues the shortest."""
     by_type = {"audit.*": 400, "ping": 2}
     environment = replace(environment_named("dev"), retention_days_by_type=by_type, intake_owner="a")
@@ -125,7 +123,7 @@ def test_the_retention_by_type_is_given_to_the_functions_that_apply_it(layers: L
     assert intake["MessageRetentionPeriod"] == 2 * DAY // SECOND
 
 
-def test_quotas_are_given_to_the_functions_that_apply_them(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
+def test_functions_that_apply_quotas_get_them_as_json(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
     """Quotas are passed as JSON without unset values; without the setting, no variable is set."""
     quotas = Quotas(creates_per_second=20, concurrent_attempts=50)
     functions = Synthesis(replace(environment_named("dev"), quotas=quotas), layers, tmp_path).functions()
@@ -145,7 +143,7 @@ def test_quotas_are_given_to_the_functions_that_apply_them(dev: Synthesis, layer
         {"quotas": Quotas(open_tasks=5), "broadcast_batch_seconds": 30},
     ],
 )
-def test_quotas_that_cannot_be_kept_are_refused(settings: dict[str, Any]) -> None:
+def test_quotas_that_cannot_be_enforced_are_rejected(settings: dict[str, Any]) -> None:
     """An invalid limit is refused, and so is a limit on open tasks, whose number is not known in time."""
     with pytest.raises(UnsafeEnvironment, match="`quotas`"):
         replace(environment_named("dev"), **settings)
@@ -161,13 +159,13 @@ def test_quotas_that_cannot_be_kept_are_refused(settings: dict[str, Any]) -> Non
         ({"event_bus": "default", "broadcast_batch_seconds": 0}, 0),
     ],
 )
-def test_changes_are_gathered_for_less_time_where_they_are_waited_for(settings: dict[str, Any], seconds: int) -> None:
+def test_the_stream_window_is_shorter_if_changes_are_awaited(settings: dict[str, Any], seconds: int) -> None:
     """The stream window is 30 s, or 5 s if something shows, forwards or counts changes, unless a setting is given."""
     assert replace(environment_named("prod"), **settings).stream_seconds == seconds
 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])
-def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: Path, name: str) -> None:
+def test_a_deployment_reports_the_account_limit_that_it_requires(layers: Layers, tmp_path: Path, name: str) -> None:
     """Before a deployment can fail, a message names the required limit, where to look it up, and what to do."""
     environment = environment_named(name)
     stack = add_stack(new_app(tmp_path), environment, layers)
@@ -185,7 +183,7 @@ def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: P
         ({"report": ("a b",)}, "say who may pull 'report'"),
     ],
 )
-def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple[str, ...]], reason: str) -> None:
+def test_invalid_pulled_types_and_pullers_are_rejected(pulled: dict[str, tuple[str, ...]], reason: str) -> None:
     """An invalid type, a type without pullers, and a puller that no caller can be are refused by name."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         Environment(name="dev", pulled_types=pulled)
@@ -211,20 +209,20 @@ def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple
         ({"target_owners": {"arn:aws:sqs:*:billing": ("a b",)}}, "`target_owners` needs the owners of 'arn"),
     ],
 )
-def test_reservations_that_protect_nothing_are_refused(settings: dict[str, Any], reason: str) -> None:
+def test_reservations_without_effect_are_rejected(settings: dict[str, Any], reason: str) -> None:
     """A pattern that matches no type or ARN, a missing owner, or a text instead of a tuple of owners is refused."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("dev"), **settings)
 
 
-def test_a_lease_that_cannot_be_renewed_in_time_is_refused() -> None:
+def test_a_lease_that_cannot_be_renewed_in_time_is_rejected() -> None:
     """A worker's process must end before its lease does, so a lease must be long enough for heartbeats."""
     assert replace(environment_named("dev"), lease_seconds=15).lease_seconds == 15
     with pytest.raises(UnsafeEnvironment, match="a lease of 14 s"):
         replace(environment_named("dev"), lease_seconds=14)
 
 
-def test_a_priority_with_pollers_of_its_own_has_no_limit_of_concurrency(layers: Layers, tmp_path: Path) -> None:
+def test_a_priority_with_provisioned_pollers_has_no_concurrency_limit(layers: Layers, tmp_path: Path) -> None:
     """AWS refuses both settings in one mapping; a deployment's account limit counts ten invocations per poller."""
     environment = replace(environment_named("staging"), provisioned_pollers={Priority.HIGH: Pollers(20, 200)})
     synthesis = Synthesis(environment, layers, tmp_path)
@@ -242,13 +240,13 @@ def test_a_priority_with_pollers_of_its_own_has_no_limit_of_concurrency(layers: 
 
 
 @pytest.mark.parametrize(("minimum", "maximum"), [(1, 10), (201, 400), (20, 10), (2, 2_001)])
-def test_pollers_that_lambda_would_refuse_are_refused(minimum: int, maximum: int) -> None:
+def test_invalid_numbers_of_pollers_are_rejected(minimum: int, maximum: int) -> None:
     """At least 2 and at most 200 pollers are always ready, and the maximum is 2,000."""
     with pytest.raises(UnsafeEnvironment, match=f"pollers of high tasks.*not {minimum} to {maximum}"):
         replace(environment_named("dev"), provisioned_pollers={Priority.HIGH: Pollers(minimum, maximum)})
 
 
-def test_a_priority_may_have_larger_batches_after_a_wait(layers: Layers, tmp_path: Path) -> None:
+def test_a_priority_can_have_larger_batches_with_a_window(layers: Layers, tmp_path: Path) -> None:
     """Larger batches apply to one priority, and other priorities keep batches of ten without a wait."""
     environment = replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size=100, seconds=5)})
     synthesis = Synthesis(environment, layers, tmp_path)
@@ -261,21 +259,21 @@ def test_a_priority_may_have_larger_batches_after_a_wait(layers: Layers, tmp_pat
 
 
 @pytest.mark.parametrize(("size", "seconds"), [(0, 1), (101, 1), (100, 0), (100, 301)])
-def test_worker_batches_that_lambda_or_a_worker_could_not_take_are_refused(size: int, seconds: int) -> None:
+def test_invalid_worker_batches_are_rejected(size: int, seconds: int) -> None:
     """More than ten messages need a batching window, and each task of a batch needs a thread."""
     with pytest.raises(UnsafeEnvironment, match=f"workers of low tasks.*not {size} after {seconds}"):
         replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size, seconds)})
 
 
 @pytest.mark.parametrize("shards", [0, 65_537])
-def test_a_number_of_shards_that_no_id_can_name_is_refused(shards: int) -> None:
+def test_too_many_shards_are_rejected(shards: int) -> None:
     """The number of shards is limited because a task id has sixteen bits for its shard."""
     with pytest.raises(UnsafeEnvironment, match=f"`shards` must be 1 to .*, not {shards}"):
         replace(environment_named("dev"), shards=shards)
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a\tb", "a#b"])
-def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
+def test_an_operator_identity_with_a_space_is_rejected(name: str) -> None:
     """Functions get identities separated by spaces, so an identity with a space would become two identities."""
     with pytest.raises(UnsafeEnvironment, match="operator"):
         replace(environment_named("dev"), operators=("123456789012:role/Ops", name))
@@ -283,7 +281,7 @@ def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
     assert environment_named("local").operators == ("*",)
 
 
-def test_teams_are_owners_and_identities() -> None:
+def test_teams_require_valid_owners_and_members() -> None:
     """A name that cannot own tasks, a text instead of members, or a claim without tokens is refused by its setting."""
     dev = environment_named("dev")
     assert replace(dev, teams={"billing": ("123456789012:role/Billing",)}).teams
@@ -319,7 +317,7 @@ def _documented(following: list[str]) -> bool:
     return first.startswith('    """')
 
 
-def test_stack_says_where_its_parts_are(every: Synthesis) -> None:
+def test_the_outputs_of_the_stack_have_the_expected_names(every: Synthesis) -> None:
     """The outputs have the names that a client and the local stack expect."""
     assert {
         "ApiUrl",
@@ -337,7 +335,7 @@ def test_stack_says_where_its_parts_are(every: Synthesis) -> None:
     } <= set(every.template["Outputs"])
 
 
-def test_stacks_of_two_environments_do_not_meet(every: Synthesis) -> None:
+def test_stacks_of_two_environments_have_different_fixed_names(every: Synthesis) -> None:
     """Fixed names begin with the stack's name, so that two stacks fit into an account."""
     named = {
         value

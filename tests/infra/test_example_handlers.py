@@ -66,7 +66,7 @@ def attempt(number: int, told: list[tuple[int | None, str]] | None = None) -> Co
     )
 
 
-def test_echo_gives_the_payload_back(registered: dict[str, Handler]) -> None:
+def test_echo_returns_the_payload(registered: dict[str, Handler]) -> None:
     """The result has the payload and the number of the attempt."""
     answer = registered["echo"](attempt(2), {"any": ["json", None]})
     assert answer == {"payload": {"any": ["json", None]}, "task_id": "01TASK", "attempt": 2, "fence": 8}
@@ -78,7 +78,7 @@ def test_refusal_is_final(registered: dict[str, Handler]) -> None:
         registered["echo.refuse"](attempt(1), "no")
 
 
-def test_job_fails_as_often_as_it_is_told_and_then_succeeds(registered: dict[str, Handler]) -> None:
+def test_job_fails_the_requested_number_of_times_and_then_succeeds(registered: dict[str, Handler]) -> None:
     """With two requested failures, the first two attempts raise a retriable error, and the third returns a result."""
     run = registered["ci.job"]
     job = {"job": "unit", "fail_times": 2}
@@ -103,7 +103,7 @@ def test_every_attempt_of_a_job_reports_itself(
     assert all(report["ended_at_ms"] - report["started_at_ms"] >= 20 for report in taken)
 
 
-def test_long_job_tells_its_progress_to_the_end(registered: dict[str, Handler]) -> None:
+def test_long_job_reports_its_progress_until_completion(registered: dict[str, Handler]) -> None:
     """A long job reports its progress, up to a hundred percent."""
     told: list[tuple[int | None, str]] = []
     registered["ci.job"](attempt(1, told), {"job": "long", "work_ms": 1000})
@@ -112,7 +112,7 @@ def test_long_job_tells_its_progress_to_the_end(registered: dict[str, Handler]) 
     assert percents[-1] == 100
 
 
-def test_report_goes_to_the_web_only(registered: dict[str, Handler]) -> None:
+def test_report_accepts_only_web_addresses(registered: dict[str, Handler]) -> None:
     """Only web addresses are accepted, so a payload cannot make the worker read one of its files."""
     with pytest.raises(ValueError, match="not a web address"):
         registered["ci.job"](attempt(1), {"job": "sly", "report_url": "file:///etc/passwd"})

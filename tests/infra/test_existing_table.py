@@ -28,7 +28,7 @@ def synthesis(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synth
     return Synthesis(environment, layers, tmp_path_factory.mktemp("existing"))
 
 
-def test_a_stack_with_an_existing_table_makes_none(synthesis: Synthesis) -> None:
+def test_a_stack_with_an_existing_table_creates_no_table(synthesis: Synthesis) -> None:
     """The stack creates no table and no bucket for contents; the archive still has its own bucket."""
     assert not synthesis.of_type("AWS::DynamoDB::Table")
     assert not [id_ for id_ in synthesis.of_type("AWS::S3::Bucket") if id_.startswith("Content")]
@@ -41,7 +41,7 @@ def test_every_function_uses_the_existing_table_in_the_new_epoch(synthesis: Synt
     assert {each[Variable.EPOCH] for each in variables if Variable.TABLE in each} == {"2"}
 
 
-def test_the_streams_readers_and_the_grants_name_the_existing_table(synthesis: Synthesis) -> None:
+def test_stream_readers_and_grants_refer_to_the_existing_table(synthesis: Synthesis) -> None:
     """Every DynamoDB grant is for the existing table, its indexes or its stream."""
     mappings = synthesis.properties("AWS::Lambda::EventSourceMapping").values()
     assert [each["EventSourceArn"] for each in mappings].count(STREAM) == 2
@@ -53,7 +53,7 @@ def test_the_streams_readers_and_the_grants_name_the_existing_table(synthesis: S
                 assert all(TABLE in json.dumps(resource) for resource in resources)
 
 
-def test_alarms_and_dashboards_look_at_the_existing_table(synthesis: Synthesis) -> None:
+def test_alarms_and_dashboards_use_the_existing_table(synthesis: Synthesis) -> None:
     """An alarm or a dashboard has the existing table's name as a dimension."""
     alarms = json.dumps(synthesis.properties("AWS::CloudWatch::Alarm"))
     assert TABLE in alarms + json.dumps(synthesis.properties("AWS::CloudWatch::Dashboard"))
@@ -70,7 +70,7 @@ def test_alarms_and_dashboards_look_at_the_existing_table(synthesis: Synthesis) 
         ({"epoch": 1000}, "`epoch` must be 0 to 999"),
     ],
 )
-def test_settings_of_an_existing_table_that_do_not_fit_are_refused(settings: dict[str, Any], reason: str) -> None:
+def test_settings_that_do_not_fit_an_existing_table_are_rejected(settings: dict[str, Any], reason: str) -> None:
     """The error names the setting that does not fit the existing table."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("prod"), **settings)

@@ -266,7 +266,7 @@ def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
     return synthesis.functions()[function]
 
 
-def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
+def test_the_stack_has_a_function_for_each_name(every: Synthesis) -> None:
     """The stack has a function for each name; an intake, an archive and a console depend on the settings."""
     assert {name.value for name in FunctionName} == set(USED)
     environment = every.environment
@@ -328,7 +328,7 @@ def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tm
 
 
 @pytest.mark.parametrize("function", USED)
-def test_a_function_is_told_what_it_uses_and_no_more(every: Synthesis, function: str) -> None:
+def test_a_function_gets_exactly_the_variables_that_it_reads(every: Synthesis, function: str) -> None:
     """A function's environment has exactly the variables that the function reads."""
     declared = deployed(every, function)["Environment"]["Variables"]
     packaged = function == "worker" and every.environment.handlers_packages
@@ -359,7 +359,7 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
         assert layer["CompatibleArchitectures"] == ["arm64"]
 
 
-def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
+def test_only_the_worker_contains_the_users_handlers(every: Synthesis) -> None:
     """Every function has duetime's layers, the worker has the handlers, and functions for new tasks have the types.
 
     A package's function has the package, and the worker knows the types of the package's handlers.
@@ -381,12 +381,12 @@ def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
 
 
 @pytest.mark.parametrize("function", ["trigger", "worker", "deadletter", "api"])
-def test_retries_through_a_queue_are_no_runaway_loop(every: Synthesis, function: str) -> None:
+def test_lambda_loop_detection_does_not_stop_retries_through_a_queue(every: Synthesis, function: str) -> None:
     """Lambda's loop detection, after sixteen invocations, stops neither functions with their own queue nor the API."""
     assert every.functions()[function]["RecursiveLoop"] == "Allow"
 
 
-def test_functions_log_json_at_their_level(every: Synthesis) -> None:
+def test_functions_log_json_at_the_configured_level(every: Synthesis) -> None:
     """Lambda has the same log level as the function, because its own level would otherwise apply."""
     for function in every.functions().values():
         assert function["LoggingConfig"]["LogFormat"] == "JSON"
@@ -402,7 +402,7 @@ def test_a_failed_tick_is_not_repeated(every: Synthesis) -> None:
 
 
 @pytest.mark.parametrize("function", USED)
-def test_a_function_is_uploaded_with_the_handler_it_names(
+def test_the_uploaded_code_of_a_function_contains_its_handler(
     synthesis_of: Callable[[str], Synthesis], function: str
 ) -> None:
     """The uploaded code contains duetime's file with the handler function that the template names."""
@@ -415,7 +415,9 @@ def test_a_function_is_uploaded_with_the_handler_it_names(
 
 
 @pytest.mark.parametrize("function", USED)
-def test_a_function_is_uploaded_without_the_others(synthesis_of: Callable[[str], Synthesis], function: str) -> None:
+def test_the_uploaded_code_of_a_function_contains_only_its_folder(
+    synthesis_of: Callable[[str], Synthesis], function: str
+) -> None:
     """A function's uploaded code contains only its own folder, without bytecode from this machine."""
     code = code_of(synthesis_of("prod" if function == "archive" else "local"), function)
     assert [path.name for path in code.iterdir()] == [function]

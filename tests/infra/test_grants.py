@@ -33,12 +33,12 @@ def actions_of(synthesis: Synthesis, function: str) -> set[str]:
     return {action for statement in synthesis.statements_of(function) for action in as_list(statement["Action"])}
 
 
-def test_the_kept_policies_are_the_synthesised_ones(tmp_path: Path) -> None:
+def test_the_stored_policies_equal_the_synthesized_policies(tmp_path: Path) -> None:
     """The tests use the deployed policies; `python -m tests.grants` writes the file again."""
     assert json.loads(grants.KEPT.read_text()) == synthesised(tmp_path)
 
 
-def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Synthesis) -> None:
+def test_no_environment_grants_more_than_the_tested_environment(every: Synthesis) -> None:
     """Without an intake, archive, pulled types or monitor, no function has grants for them."""
     kept = {
         (name, action, each) for name, of in grants.granted().items() for action, all_ in of.items() for each in all_
@@ -58,7 +58,7 @@ def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Syn
     assert {use for use in left if use[0] not in lacking and use[2] not in pulled and use[1] not in buses} == set()
 
 
-def test_queues_are_polled_with_what_lambda_needs(every: Synthesis) -> None:
+def test_each_queue_function_has_the_grants_that_lambda_requires(every: Synthesis) -> None:
     """Each mapping's function may receive, delete and count the messages of its queue."""
     for name, arn in polled(every):
         assert name in grants.POLLED
@@ -78,7 +78,7 @@ def test_a_grant_that_nothing_uses_is_found() -> None:
     assert grants.unused(everything - {one}) == [one]
 
 
-def test_the_state_machine_may_run_a_distributed_map(every: Synthesis) -> None:
+def test_the_state_machine_can_run_a_distributed_map(every: Synthesis) -> None:
     """The machine may start, follow and stop its own executions, as in the Developer Guide's example policy."""
     (machine,) = every.of_type("AWS::StepFunctions::StateMachine").values()
     statements = every.statements()[referred(machine["Properties"]["RoleArn"])]
@@ -87,7 +87,7 @@ def test_the_state_machine_may_run_a_distributed_map(every: Synthesis) -> None:
     assert "lambda:InvokeFunction" in granted
 
 
-def test_the_api_takes_from_the_queues_of_pulled_types_only(synthesis_of: Callable[[str], Synthesis]) -> None:
+def test_the_api_receives_only_from_queues_of_pulled_types(synthesis_of: Callable[[str], Synthesis]) -> None:
     """Pull workers have no access to the queues of worker functions."""
     local = synthesis_of("local")
     named = {
@@ -113,7 +113,7 @@ def test_no_grant_has_a_wildcard_action(every: Synthesis) -> None:
         assert not [action for action in as_list(statement["Action"]) if "*" in action]
 
 
-def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
+def test_only_grants_without_resource_support_have_a_wildcard_resource(every: Synthesis) -> None:
     """Every grant names its resource, except those for X-Ray and log delivery, which have no resources."""
     for granted in every.statements().values():
         for statement in granted:
@@ -121,7 +121,7 @@ def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
                 assert {action.split(":")[0] for action in as_list(statement["Action"])} <= {"xray", "logs"}
 
 
-def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(every: Synthesis) -> None:
+def test_only_the_worker_and_the_api_can_invoke_the_egress(every: Synthesis) -> None:
     """The API and worker may invoke the egress, the trigger may invoke itself, and all may start bulk operations.
 
     Handlers in the worker call the API directly; handlers in packages call it through the attempts function.
@@ -143,7 +143,7 @@ def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(ever
         assert named == may.get(caller, set())
 
 
-def test_the_signing_secret_is_read_by_the_egress_and_the_api_alone(every: Synthesis) -> None:
+def test_only_the_egress_and_the_api_can_read_the_signing_secret(every: Synthesis) -> None:
     """AWS generates one secret of 64 letters and digits, which are base64 of the 48 bytes that receivers decode."""
     ((id_, secret),) = every.properties("AWS::SecretsManager::Secret").items()
     generated = secret["GenerateSecretString"]
@@ -188,7 +188,7 @@ def test_no_role_has_a_managed_policy(every: Synthesis) -> None:
         assert "ManagedPolicyArns" not in role
 
 
-def test_grants_of_the_users_handlers_are_the_workers_alone(layers: Layers, tmp_path: Path) -> None:
+def test_grants_of_the_users_handlers_are_added_only_to_the_worker(layers: Layers, tmp_path: Path) -> None:
     """A statement in the handlers' `grants.json` is added only to the worker's role."""
     statement = {"Effect": "Allow", "Action": "ses:SendEmail", "Resource": "arn:aws:ses:eu-west-1:1:identity/x"}
     (tmp_path / "grants.json").write_text(json.dumps([statement]))

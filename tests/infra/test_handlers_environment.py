@@ -48,7 +48,7 @@ def arn(text: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)
     )
 
 
-def test_the_worker_alone_has_the_environment_of_handlers(full: Synthesis) -> None:
+def test_only_the_worker_has_the_environment_of_handlers(full: Synthesis) -> None:
     """Only the worker has the variables, memory, network and layer in the handlers' settings."""
     functions = full.functions()
     worker = functions.pop("worker")
@@ -67,7 +67,7 @@ def test_the_worker_alone_has_the_environment_of_handlers(full: Synthesis) -> No
         assert LAYER not in other["Layers"]
 
 
-def test_the_worker_may_read_exactly_the_named_secrets(full: Synthesis) -> None:
+def test_the_worker_can_read_exactly_the_secrets_in_the_settings(full: Synthesis) -> None:
     """The worker may only read a secret by name, whose ARN has a random suffix, a secret by ARN, and a parameter."""
     granted = {
         action: sorted(arn(each) for each in as_list(statement["Resource"]))
@@ -81,7 +81,7 @@ def test_the_worker_may_read_exactly_the_named_secrets(full: Synthesis) -> None:
     }
 
 
-def test_the_worker_may_use_network_interfaces_and_has_the_managed_policies(full: Synthesis) -> None:
+def test_the_worker_can_use_network_interfaces_and_has_the_managed_policies(full: Synthesis) -> None:
     """Lambda needs network interfaces in a VPC, and the user's managed policies are attached to no other role."""
     (network,) = [one for one in full.statements_of("worker") if "ec2:CreateNetworkInterface" in as_list(one["Action"])]
     assert set(network["Action"]) == set(NETWORK_INTERFACES)
@@ -92,7 +92,7 @@ def test_the_worker_may_use_network_interfaces_and_has_the_managed_policies(full
     }
 
 
-def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_path: Path) -> None:
+def test_the_synthesis_names_the_missing_endpoints_of_a_vpc(layers: Layers, tmp_path: Path) -> None:
     """The synthesis names a VPC's missing endpoints, without which no task would run and no message would say why."""
     environment = replace(environment_named("dev"), handlers_environment=FULL)
     stack = add_stack(new_app(tmp_path), environment, layers)
@@ -102,7 +102,7 @@ def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_
     assert "endpoints for sqs, lambda, states, secretsmanager, ssm" in text
 
 
-def test_nothing_is_set_without_the_setting(dev: Synthesis) -> None:
+def test_without_handler_settings_the_worker_is_unchanged(dev: Synthesis) -> None:
     """Without settings for the handlers' environment, the worker is unchanged."""
     worker = dev.functions()["worker"]
     assert "VpcConfig" not in worker
@@ -132,13 +132,13 @@ def test_nothing_is_set_without_the_setting(dev: Synthesis) -> None:
         ({"policies": ("ReadOnlyAccess",)}, "'ReadOnlyAccess' is not the ARN of a managed policy"),
     ],
 )
-def test_what_aws_would_refuse_is_refused_before_the_deploy(own: dict[str, Any], reason: str) -> None:
+def test_invalid_handler_settings_are_rejected_before_the_deployment(own: dict[str, Any], reason: str) -> None:
     """Each error names the environment and the mistake."""
     with pytest.raises(UnsafeEnvironment, match=f"environment 'dev': .*{reason}"):
         replace(environment_named("dev"), handlers_environment=HandlersEnvironment(**own))
 
 
-def test_a_value_of_the_users_app_may_be_unknown_until_the_deploy(layers: Layers, tmp_path: Path) -> None:
+def test_a_handler_variable_can_be_unknown_until_the_deployment(layers: Layers, tmp_path: Path) -> None:
     """The name of a bucket in the user's app can be a variable of the handlers."""
     from aws_cdk import Stack
     from aws_cdk import aws_s3 as s3

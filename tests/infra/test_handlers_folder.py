@@ -25,7 +25,7 @@ def add_package(folder: Path, name: str) -> Path:
     return package
 
 
-def test_production_has_no_handlers_until_they_are_named() -> None:
+def test_prod_has_no_handlers_until_the_settings_name_a_folder() -> None:
     """The settings of `prod` must name a folder, so that examples are not deployed; the error names the setting."""
     assert not infra.environments.ENVIRONMENTS["prod"].handlers_folder
     with pytest.raises(HandlersNotFound, match="'prod' names no handlers: set `handlers_folder`"):
@@ -41,7 +41,7 @@ def test_the_only_package_of_the_folder_is_found(tmp_path: Path) -> None:
     assert found.grants == [{"Effect": "Allow"}]
 
 
-def test_of_two_packages_one_must_be_named(tmp_path: Path) -> None:
+def test_one_of_two_handler_packages_must_be_selected(tmp_path: Path) -> None:
     """The error lists the packages, and a name selects one."""
     for name in ("one", "two"):
         add_package(tmp_path / "handlers", name)
@@ -52,7 +52,7 @@ def test_of_two_packages_one_must_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("package", "reason"), [("", "holds no package"), ("absent", "no package of handlers")])
-def test_a_folder_without_the_package_is_refused(tmp_path: Path, package: str, reason: str) -> None:
+def test_a_missing_or_empty_handlers_folder_is_rejected(tmp_path: Path, package: str, reason: str) -> None:
     """The error names the path, whether the folder is missing, empty or misspelled."""
     settings = replace(DEV, handlers_folder="handlers", handlers_package=package)
     with pytest.raises(HandlersNotFound, match=reason) as refused:
@@ -60,14 +60,14 @@ def test_a_folder_without_the_package_is_refused(tmp_path: Path, package: str, r
     assert str(tmp_path / "handlers") in str(refused.value)
 
 
-def test_a_preset_is_named_and_changed() -> None:
+def test_settings_replace_fields_of_a_preset() -> None:
     """Given settings replace fields of the preset, and the other fields are unchanged."""
     changed = with_settings("prod", {"alarm_email": "ops@example.org"})
     assert changed == replace(PROD, alarm_email="ops@example.org")
     assert with_settings(DEV, {}) == DEV
 
 
-def test_unknown_names_are_refused_with_what_was_meant() -> None:
+def test_unknown_names_are_rejected_with_a_suggestion() -> None:
     """An unknown preset or setting is an error with a suggestion, before anything is built."""
     with pytest.raises(UnknownEnvironment, match="'pord'"):
         with_settings("pord", {})
@@ -75,7 +75,7 @@ def test_unknown_names_are_refused_with_what_was_meant() -> None:
         with_settings("prod", {"alarm_mail": "ops@example.org"})
 
 
-def test_the_assembly_names_the_handlers(dev: Synthesis) -> None:
+def test_the_assembly_contains_the_path_of_the_handlers(dev: Synthesis) -> None:
     """The local stack reads the handlers' folder from the assembly; the template does not depend on this folder."""
     entries = json.loads((dev.folder / "duetime-dev.metadata.json").read_text(encoding="utf-8"))["/duetime-dev"]
     assert {"type": METADATA, "data": str(ROOT / "examples/handlers/example_handlers")} in entries

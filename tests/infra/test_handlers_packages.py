@@ -77,7 +77,7 @@ def test_a_package_has_neither_table_nor_queues(local: Synthesis) -> None:
     assert not {Variable.TABLE, Variable.BUCKET, Variable.QUEUE_HIGH, Variable.API_FUNCTION} & variables.keys()
 
 
-def test_packages_can_do_what_their_settings_say_only(resources: dict[str, dict[str, Any]]) -> None:
+def test_packages_have_only_the_permissions_in_their_settings(resources: dict[str, dict[str, Any]]) -> None:
     """A package has neither the secret nor the network of the other package."""
     network = {action for action in granted(resources["handlers billing"]) if action.startswith("ec2:")}
     assert granted(resources["handlers billing"]) - network == {
@@ -117,7 +117,7 @@ def test_the_attributes_have_the_function_of_each_package(layers: Layers, tmp_pa
     assert list(stack.packages) == ["billing", "mail"]
 
 
-def test_all_handlers_may_be_in_packages() -> None:
+def test_all_handlers_can_be_in_packages() -> None:
     """If all handlers are in packages, the worker, which can read the complete table, runs no user code."""
     found = handlers_of(replace(DEV, handlers_packages=(BILLING,)))
     assert found.package == NO_HANDLERS

@@ -38,14 +38,14 @@ def routes_of(synthesis: Synthesis) -> dict[str, str]:
     return {route["RouteKey"]: route["AuthorizationType"] for route in routes}
 
 
-def test_cloud_api_wants_signed_requests(cloud: Synthesis) -> None:
+def test_cloud_api_requires_signed_requests(cloud: Synthesis) -> None:
     """Without an identity provider, every request except public ones must be signed for IAM."""
     routes = routes_of(cloud)
     assert routes.pop(MAIN) == "AWS_IAM"
     assert set(routes.values()) == {"NONE"}
 
 
-def test_what_is_public_needs_no_credentials(every: Synthesis) -> None:
+def test_public_operations_need_no_credentials(every: Synthesis) -> None:
     """Only public operations have separate routes without an authorizer, with HEAD for operations that read."""
     methods = {"GET": ("GET", "HEAD"), "POST": ("POST",)}
     public = {f"{method} {one.path}" for one in OPERATIONS if one.is_public for method in methods[one.method]}
@@ -61,13 +61,13 @@ def test_local_api_is_open(every: Synthesis) -> None:
     assert (routes_of(every)[MAIN] == "NONE") == (every.environment.name == "local")
 
 
-def test_no_origin_is_allowed_unless_it_is_listed(cloud: Synthesis) -> None:
+def test_only_listed_origins_are_allowed(cloud: Synthesis) -> None:
     """An environment without listed origins has no CORS configuration."""
     (api,) = of_http_api(cloud, "Api")
     assert "CorsConfiguration" not in api
 
 
-def test_listed_origins_may_call_from_a_browser(layers: Layers, tmp_path: Path) -> None:
+def test_listed_origins_can_call_from_a_browser(layers: Layers, tmp_path: Path) -> None:
     """Preflight requests from listed origins are accepted without credentials, and scripts may read API headers."""
     synthesis = Synthesis(replace(environment_named("prod"), cors_origins=ORIGINS), layers, tmp_path)
     (api,) = of_http_api(synthesis, "Api")
@@ -93,12 +93,12 @@ def upload_rules(synthesis: Synthesis) -> list[dict[str, Any]]:
     return [rule for each in buckets for rule in each.get("CorsConfiguration", {}).get("CorsRules", [])]
 
 
-def test_without_a_console_no_page_may_upload_payloads(cloud: Synthesis) -> None:
+def test_without_a_console_the_bucket_allows_no_other_origin(cloud: Synthesis) -> None:
     """Without a console, no bucket allows another origin."""
     assert upload_rules(cloud) == []
 
 
-def test_the_console_may_upload_payloads(layers: Layers, tmp_path: Path) -> None:
+def test_the_console_can_upload_payloads(layers: Layers, tmp_path: Path) -> None:
     """The bucket allows the console's origin to upload and read payloads, and the console's policy names the bucket."""
     synthesis = Synthesis(replace(environment_named("dev"), console=True, api_keys=True), layers, tmp_path)
     apis = synthesis.properties("AWS::ApiGatewayV2::Api")
@@ -112,14 +112,14 @@ def test_the_console_may_upload_payloads(layers: Layers, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "origin", ["*", "https://*", "http://example.org", "https://example.org/", "example.org", "", "null", "https://a b"]
 )
-def test_an_origin_that_is_none_is_refused(origin: str) -> None:
+def test_an_invalid_origin_is_rejected(origin: str) -> None:
     """An origin is a scheme, a host and possibly a port; without TLS, only this machine is accepted."""
     with pytest.raises(UnsafeEnvironment, match="origin"):
         replace(environment_named("prod"), cors_origins=(origin,))
     replace(environment_named("dev"), cors_origins=("http://localhost:5173", "https://example.org"))
 
 
-def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path: Path) -> None:
+def test_api_with_an_identity_provider_requires_its_tokens(layers: Layers, tmp_path: Path) -> None:
     """With an issuer and an audience, every route needs a token, and the function knows this."""
     environment = replace(
         environment_named("prod"),
@@ -134,7 +134,7 @@ def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path
     assert synthesis.functions()["api"]["Environment"]["Variables"][Variable.AUTHENTICATION.value] == "jwt"
 
 
-def test_api_keys_have_a_route_with_an_authorizer_of_its_own(layers: Layers, tmp_path: Path) -> None:
+def test_api_keys_have_a_separate_route_with_an_authorizer(layers: Layers, tmp_path: Path) -> None:
     """API keys have a separate route with an authorizer, which caches results only if the settings allow it."""
     environment = replace(environment_named("prod"), api_keys=True)
     for seconds in (0, 60):
@@ -150,7 +150,7 @@ def test_api_keys_have_a_route_with_an_authorizer_of_its_own(layers: Layers, tmp
         assert synthesis.functions()["api"]["Environment"]["Variables"][Variable.API_KEYS.value] == "on"
 
 
-def test_the_authorizer_reaches_nothing_but_keys(layers: Layers, tmp_path: Path) -> None:
+def test_the_authorizer_can_access_only_keys(layers: Layers, tmp_path: Path) -> None:
     """The authorizer's role may read and change only the items of keys in the table."""
     synthesis = Synthesis(replace(environment_named("prod"), api_keys=True), layers, tmp_path)
     (statement,) = [
@@ -160,7 +160,7 @@ def test_the_authorizer_reaches_nothing_but_keys(layers: Layers, tmp_path: Path)
     assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["ak#*"]}}
 
 
-def test_no_revoked_key_is_accepted_for_long() -> None:
+def test_an_authorizer_cache_above_five_minutes_is_rejected() -> None:
     """An authorizer cache of more than five minutes is refused."""
     with pytest.raises(UnsafeEnvironment, match="key_cache_seconds"):
         replace(environment_named("dev"), key_cache_seconds=301)
@@ -168,13 +168,13 @@ def test_no_revoked_key_is_accepted_for_long() -> None:
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
-def test_no_cloud_environment_can_be_open(name: str) -> None:
+def test_a_cloud_environment_without_authentication_is_rejected(name: str) -> None:
     """A cloud environment without authentication is refused before synthesis."""
     with pytest.raises(UnsafeEnvironment, match=name):
         replace(environment_named(name), authentication=Authentication.NONE)
 
 
-def test_tokens_need_issuer_and_audience() -> None:
+def test_token_authorization_requires_issuer_and_audience() -> None:
     """An authorizer for tokens without an issuer is refused, and so is an unused issuer."""
     with pytest.raises(UnsafeEnvironment):
         replace(environment_named("dev"), authentication=Authentication.JWT, jwt_issuer="https://id.example.org")
@@ -209,7 +209,7 @@ def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
     assert every.function_named(target["IntegrationUri"]) == "api"
 
 
-def test_a_console_that_could_not_call_the_api_is_refused() -> None:
+def test_a_console_that_cannot_call_the_api_is_rejected() -> None:
     """A deployment with signed requests, which a browser cannot make, has a console only if it accepts API keys."""
     with pytest.raises(UnsafeEnvironment, match="console"):
         replace(environment_named("dev"), console=True)
@@ -223,7 +223,7 @@ def test_a_console_that_could_not_call_the_api_is_refused() -> None:
     ).console
 
 
-def test_people_sign_in_to_a_console_with_tokens_only() -> None:
+def test_console_sign_in_requires_token_authorization() -> None:
     """A client id without a console or without `jwt` is refused, and so is an invalid origin."""
     tokens = replace(
         environment_named("dev"),
@@ -249,14 +249,14 @@ def test_people_sign_in_to_a_console_with_tokens_only() -> None:
         (Authentication.NONE, "$context.identity.sourceIp"),
     ],
 )
-def test_the_access_log_says_who_called(authentication: Authentication, caller: str) -> None:
+def test_the_access_log_names_the_caller(authentication: Authentication, caller: str) -> None:
     """The access log names the caller for every authorizer; with tokens, it has the subject instead of an ARN."""
     text = access_log_format(authentication)
     assert json.loads(text.replace("$context.error.messageString", '"-"'))["caller"] == caller
 
 
 @pytest.mark.parametrize("authentication", Authentication)
-def test_the_access_log_has_nothing_that_a_caller_writes(authentication: Authentication) -> None:
+def test_the_access_log_contains_no_text_from_the_caller(authentication: Authentication) -> None:
     """The gateway escapes only the error's message, so a path with quotation marks could forge fields of the line."""
     used = set(re.findall(r"\$context\.([\w.]+)", access_log_format(authentication)))
     assert used <= {
@@ -266,7 +266,7 @@ def test_the_access_log_has_nothing_that_a_caller_writes(authentication: Authent
     }
 
 
-def test_services_write_to_log_groups_that_need_no_policy_of_their_own(every: Synthesis) -> None:
+def test_services_write_to_log_groups_without_separate_policies(every: Synthesis) -> None:
     """The resource policy of CloudWatch Logs has 5,120 characters for all groups outside of `/aws/vendedlogs/`."""
     groups = every.properties("AWS::Logs::LogGroup")
     (stage,) = (one for one in every.properties("AWS::ApiGatewayV2::Stage").values() if "AccessLogSettings" in one)

@@ -49,7 +49,7 @@ def spaced(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str], Synthesis]) -> None:
+def test_the_idle_bill_counts_the_resources_of_a_deployment(synthesis_of: Callable[[str], Synthesis]) -> None:
     """The page has the numbers in `prod`'s template: polled queues, schedules, alarms, their metrics, and secrets."""
     template = synthesis_of("prod")
     mappings = template.properties("AWS::Lambda::EventSourceMapping").values()
@@ -70,14 +70,14 @@ def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str]
     assert len(template.of_type("AWS::SecretsManager::Secret")) == 1
 
 
-def test_what_watches_an_idle_deployment_is_the_sum_of_its_rows() -> None:
+def test_the_cost_of_monitoring_is_the_sum_of_its_rows() -> None:
     """The row for monitoring is the sum of alarms, metrics, logs and the secret, listed below the page's total."""
     bill = rows()
     watched = [float(bill[part].rpartition("= ")[2]) for part in _WATCHED]
     assert round(sum(watched), 2) == round(watched_month(), 2)
 
 
-def test_the_plan_of_costs_takes_the_idle_bill_from_its_table() -> None:
+def test_the_cost_estimate_uses_the_idle_total_of_the_page() -> None:
     """The idle total is the sum of the rows, is used by `cost estimate`, and is the base of the examples."""
     bill = rows()
     total = re.findall(r"\*\*([\d.]+)\*\*", bill["total, without Lambda's duration"])[0]
@@ -88,7 +88,9 @@ def test_the_plan_of_costs_takes_the_idle_bill_from_its_table() -> None:
 
 
 @pytest.mark.parametrize("name", CLOUD)
-def test_an_estimate_assumes_what_is_deployed_by_default(synthesis_of: Callable[[str], Synthesis], name: str) -> None:
+def test_an_estimate_assumes_the_default_settings_of_a_deployment(
+    synthesis_of: Callable[[str], Synthesis], name: str
+) -> None:
     """Stream window, summary, traces, precision and memory are those in the template of each cloud environment."""
     template, assumed = synthesis_of(name), Workload(1)
     (stream,) = (
@@ -111,7 +113,7 @@ def test_an_estimate_assumes_what_is_deployed_by_default(synthesis_of: Callable[
     assert {function: functions[function]["MemorySize"] for function in sizes} == sizes
 
 
-def test_tracing_is_a_setting_for_all_functions_and_the_machine(layers: Layers, tmp_path: Path) -> None:
+def test_the_tracing_setting_applies_to_all_functions_and_the_state_machine(layers: Layers, tmp_path: Path) -> None:
     """With `xray`, each function and the topologies' state machine are traced."""
     traced = Synthesis(replace(environment_named("dev"), xray=True), layers, tmp_path)
     assert {each["TracingConfig"]["Mode"] for each in traced.functions().values()} == {"Active"}

@@ -43,14 +43,14 @@ def mapping(synthesis: Synthesis) -> dict[str, Any]:
     return found
 
 
-def test_there_is_no_intake_unless_its_owner_is_named(dev: Synthesis) -> None:
+def test_an_intake_exists_only_if_the_settings_name_its_owner(dev: Synthesis) -> None:
     """Anyone who can put events on the bus could create tasks, so an update of duetime must not add an intake."""
     assert "intake" not in dev.functions()
     assert not dev.of_type("AWS::Events::Rule")
     assert [name for name, environment in ENVIRONMENTS.items() if environment.intake_owner] == ["local"]
 
 
-def test_events_are_taken_in_large_batches(taking: Synthesis) -> None:
+def test_intake_events_are_received_in_large_batches(taking: Synthesis) -> None:
     """Batches have more than ten events, are gathered for a moment, and have a separate result for each event."""
     found = mapping(taking)
     assert found["BatchSize"] == 100
@@ -59,7 +59,7 @@ def test_events_are_taken_in_large_batches(taking: Synthesis) -> None:
     assert found["ScalingConfig"] == {"MaximumConcurrency": 20}
 
 
-def test_poison_has_a_queue_of_its_own(taking: Synthesis) -> None:
+def test_poison_messages_have_a_separate_queue(taking: Synthesis) -> None:
     """Poison messages go to a separate queue, where they are kept for two weeks for people to look at."""
     queues = taking.properties("AWS::SQS::Queue")
     rejects, queue = (
@@ -79,13 +79,13 @@ def test_an_event_does_not_outlive_the_record_of_its_task(taking: Synthesis, loc
         assert queue["MessageRetentionPeriod"] == days * DAY
 
 
-def test_a_message_is_hidden_while_its_batch_is_gathered_and_worked_on(taking: Synthesis) -> None:
+def test_a_message_is_hidden_while_its_batch_is_collected_and_processed(taking: Synthesis) -> None:
     """With a shorter visibility timeout, messages would regularly be delivered twice."""
     queue = taking.properties("AWS::SQS::Queue")[referred(mapping(taking)["EventSourceArn"])]
     assert queue["VisibilityTimeout"] == taking.functions()["intake"]["Timeout"] + 1
 
 
-def test_the_rule_takes_what_says_to_be_a_task_and_is_not_from_a_task(taking: Synthesis) -> None:
+def test_the_rule_matches_task_events_that_are_not_from_duetime(taking: Synthesis) -> None:
     """Events go from the named bus to the queue, and undeliverable events go to the rejects."""
     (rule,) = taking.properties("AWS::Events::Rule").values()
     assert rule["EventPattern"] == {"detail-type": ["duetime task"], "source": [{"anything-but": ["duetime"]}]}
@@ -95,12 +95,12 @@ def test_the_rule_takes_what_says_to_be_a_task_and_is_not_from_a_task(taking: Sy
     assert referred(target["DeadLetterConfig"]["Arn"]) == referred(variables(taking)[Variable.INTAKE_REJECTS.value])
 
 
-def test_the_owner_is_the_settings(taking: Synthesis) -> None:
+def test_the_owner_of_intake_tasks_is_read_from_the_settings(taking: Synthesis) -> None:
     """The function reads the owner from the settings, and an event cannot name another owner."""
     assert variables(taking)[Variable.INTAKE_OWNER.value] == SETTINGS.intake_owner
 
 
-def test_it_puts_aside_into_the_one_queue(taking: Synthesis) -> None:
+def test_the_intake_can_write_rejects_to_only_one_queue(taking: Synthesis) -> None:
     """The intake may write only to the rejects queue and, like the API, to the queues of due tasks."""
     resources = {
         referred(resource)
@@ -112,7 +112,7 @@ def test_it_puts_aside_into_the_one_queue(taking: Synthesis) -> None:
     assert referred(mapping(taking)["EventSourceArn"]) not in resources
 
 
-def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
+def test_a_rejected_event_causes_an_alarm(taking: Synthesis) -> None:
     """A single refused event causes an alarm within a minute, because the event's sender believes that it is a task."""
     rejects = referred(variables(taking)[Variable.INTAKE_REJECTS.value])
     (alarm,) = [
@@ -124,7 +124,7 @@ def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
     assert alarm["AlarmActions"]
 
 
-def test_security_rules_find_nothing_in_an_intake(layers: Layers, tmp_path: Path) -> None:
+def test_security_rules_have_no_findings_in_an_intake(layers: Layers, tmp_path: Path) -> None:
     """The security rules have no findings beyond the acknowledged ones."""
     from aws_cdk import Validations
     from cdk_nag import AwsSolutionsChecks
@@ -155,7 +155,7 @@ def ruled(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis
     return Synthesis(replace(SETTINGS, **SOURCES), layers, tmp_path_factory.mktemp("ruled"))
 
 
-def test_each_source_of_the_settings_invokes_the_intake(ruled: Synthesis, taking: Synthesis) -> None:
+def test_each_source_in_the_settings_invokes_the_intake(ruled: Synthesis, taking: Synthesis) -> None:
     """Each source invokes the intake: bus rules with the exact patterns, queues, streams, and lines of log groups."""
     rules = ruled.properties("AWS::Events::Rule").values()
     assert PATTERN in [each["EventPattern"] for each in rules]
@@ -178,7 +178,7 @@ def test_each_source_of_the_settings_invokes_the_intake(ruled: Synthesis, taking
     assert not taking.of_type("AWS::Logs::SubscriptionFilter")
 
 
-def test_what_a_source_cannot_deliver_lies_with_the_rejects(ruled: Synthesis) -> None:
+def test_undeliverable_events_of_a_source_go_to_the_rejects(ruled: Synthesis) -> None:
     """Stream records that are too old, and log lines after three attempts, go to the rejects."""
     rejects = referred(variables(ruled)[Variable.INTAKE_REJECTS.value])
     (stream,) = [
@@ -204,7 +204,7 @@ def test_what_a_source_cannot_deliver_lies_with_the_rejects(ruled: Synthesis) ->
         ("intake_log_groups", ("a b",), "'a b' in `intake_log_groups`"),
     ],
 )
-def test_a_source_that_cannot_be_is_refused(setting: str, value: tuple[Any, ...], reason: str) -> None:
+def test_an_invalid_intake_source_is_rejected(setting: str, value: tuple[Any, ...], reason: str) -> None:
     """An impossible source, or a source without an intake, is refused before the deployment."""
     changed: dict[str, Any] = {setting: value}
     unowned: dict[str, Any] = {setting: SOURCES[setting], "intake_owner": ""}
@@ -215,7 +215,7 @@ def test_a_source_that_cannot_be_is_refused(setting: str, value: tuple[Any, ...]
 
 
 @pytest.mark.parametrize("owner", ["two words", "a#b", "a" * 129, "ä"])
-def test_an_owner_that_nobody_could_be_is_refused(owner: str) -> None:
+def test_an_invalid_intake_owner_is_rejected(owner: str) -> None:
     """An identity that the API would also refuse as an owner is refused."""
     with pytest.raises(UnsafeEnvironment, match="cannot own tasks"):
         replace(SETTINGS, intake_owner=owner)

@@ -62,7 +62,7 @@ def header(compiled: Path) -> tuple[int, int]:
     return int.from_bytes(content[:2], "little"), int.from_bytes(content[4:8], "little")
 
 
-def test_layers_alone_are_all_that_a_function_needs(built: Layers) -> None:
+def test_the_layers_contain_everything_that_a_function_needs(built: Layers) -> None:
     """With only the three layers on its path, Python imports all modules and creates every client that duetime uses."""
     folders = [str(layer.folder / "python") for layer in (built.dependencies, built.duetime, built.handlers)]
     environ = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(folders)}
@@ -73,7 +73,7 @@ def test_layers_alone_are_all_that_a_function_needs(built: Layers) -> None:
     assert "ci.job" in answer["types"]
 
 
-def test_a_layer_is_announced_before_it_is_built_and_not_when_it_is_kept(package: Path) -> None:
+def test_a_message_is_printed_only_before_a_layer_is_built(package: Path) -> None:
     """A project's first `cdk synth` takes minutes and says why; the second finds all layers and prints nothing."""
     said: list[str] = []
     for _ in range(2):
@@ -93,7 +93,7 @@ def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
             assert header(compiled) == (ours, UNCHECKED_HASH)
 
 
-def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
+def test_layers_contain_only_the_service_models_that_duetime_uses(built: Layers) -> None:
     """Service models that duetime does not use are left out, so the layer stays far below Lambda's limit."""
     data = built.dependencies.folder / "python" / "botocore" / "data"
     assert {path.name for path in data.iterdir() if path.is_dir()} == AWS_SERVICES
@@ -101,7 +101,7 @@ def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
     assert size < 40_000_000
 
 
-def test_each_service_that_is_called_is_named() -> None:
+def test_the_layer_has_the_models_of_all_services_of_the_adapters() -> None:
     """The layer has exactly the models of the services for which adapters create clients."""
     services = set(get_session().get_available_services())
     called: set[str] = set()
@@ -114,14 +114,14 @@ def test_each_service_that_is_called_is_named() -> None:
     assert called | {"sts", "ssm"} == AWS_SERVICES
 
 
-def test_tests_and_caches_stay_outside(built: Layers) -> None:
+def test_the_layer_contains_no_tests_and_caches(built: Layers) -> None:
     """The layer of duetime contains only modules of three packages, bytecode, and the document's examples."""
     root = built.duetime.folder / "python"
     assert sorted(path.name for path in root.iterdir()) == ["duetime", "duetime_client", "duetime_common"]
     assert {path.suffix for path in root.rglob("*") if path.is_file()} <= {".py", ".pyc", ".typed", ".json"}
 
 
-def test_a_second_build_finds_the_first(package: Path) -> None:
+def test_an_unchanged_layer_is_not_built_again(package: Path) -> None:
     """A layer whose inputs did not change is not built again."""
     target = Target.of_this_machine()
     first = build.handlers_layer(target, package)
@@ -131,7 +131,7 @@ def test_a_second_build_finds_the_first(package: Path) -> None:
     assert marker.exists()
 
 
-def test_a_changed_source_is_another_layer(package: Path) -> None:
+def test_a_changed_source_results_in_another_layer(package: Path) -> None:
     """Changing one line of a source results in another layer, so that no deployment has a stale layer."""
     target = Target.of_this_machine()
     first = build.handlers_layer(target, package)
@@ -142,7 +142,7 @@ def test_a_changed_source_is_another_layer(package: Path) -> None:
 
 
 @pytest.mark.slow
-def test_another_target_is_another_layer(package: Path) -> None:
+def test_the_cloud_layer_is_separate_from_the_local_layer(package: Path) -> None:
     """The cloud's layer is separate, with bytecode of the cloud's Python that names files by their paths in Lambda."""
     here = build.handlers_layer(Target.of_this_machine(), package)
     cloud = build.handlers_layer(CLOUD, package)
@@ -162,7 +162,7 @@ def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
     assert not [path for path in build.OUTPUT.rglob("handlers-*") if path.is_dir()]
 
 
-def test_a_syntax_error_names_its_line_in_the_users_own_file(package: Path) -> None:
+def test_a_syntax_error_is_reported_with_the_line_in_the_users_file(package: Path) -> None:
     """The error names the user's own file, even if it is not imported yet, and nothing is built."""
     (package / "later.py").write_text("def broken(:\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers/later\.py\", line 1(.|\n)*SyntaxError") as error:
@@ -170,21 +170,21 @@ def test_a_syntax_error_names_its_line_in_the_users_own_file(package: Path) -> N
     assert str(build.OUTPUT) not in str(error.value)
 
 
-def test_requirements_that_cannot_be_installed_are_told_in_uvs_words(package: Path) -> None:
+def test_the_error_for_an_invalid_requirement_is_the_message_of_uv(package: Path) -> None:
     """An invalid requirement is refused without a network, with uv's own message."""
     (package.parent / "requirements.txt").write_text("not a requirement!\n")
     with pytest.raises(RequirementsUninstallable, match=r"nothing is deployed:\n(.|\n)*not a requirement"):
         build.handlers_layer(Target.of_this_machine(), package)
 
 
-def test_a_python_that_is_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_python_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If neither an interpreter of the target's version nor Node.js is found, the error says what to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(bytecode.BytecodeUnwritable, match=r"python3\.14.*npm ci"):
         bytecode.write_bytecode(tmp_path, "3.14")
 
 
-def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> None:
+def test_the_layer_contains_the_requirements_of_the_handlers(package: Path) -> None:
     """The layer has the pinned packages from the `requirements.txt` beside the package."""
     (package.parent / "requirements.txt").write_text("# one of ours, so that nothing new is fetched\njmespath\n")
     layer = build.handlers_layer(Target.of_this_machine(), package)
@@ -203,7 +203,7 @@ def types_in(layer: Layer | None) -> str:
 
 
 @pytest.mark.slow
-def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
+def test_the_types_of_the_handlers_are_written_to_a_module(package: Path) -> None:
     """The types are found by importing the package; the module that lists them imports nothing, in any Python."""
     (package / "__init__.py").write_text("from own_handlers import jobs\n")
     registered = "handler('b', timeout_seconds=30)(print)\nhandler('a')(print)\n"
@@ -228,6 +228,6 @@ def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> Non
     assert not list(build.OUTPUT.rglob("types-*"))
 
 
-def test_the_example_handlers_are_known(built: Layers) -> None:
+def test_the_local_stack_lists_the_types_of_the_example_handlers(built: Layers) -> None:
     """The local stack is deployed with the list of the example handlers' types."""
     assert "'ci.job'" in types_in(built.types)

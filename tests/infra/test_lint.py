@@ -30,7 +30,7 @@ def findings(template: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     "environment", ["prod", *(pytest.param(name, marks=pytest.mark.slow) for name in ("local", "dev", "staging"))]
 )
-def test_cloudformation_rules_find_nothing(synthesis_of: Callable[[str], Synthesis], environment: str) -> None:
+def test_cloudformation_rules_have_no_findings(synthesis_of: Callable[[str], Synthesis], environment: str) -> None:
     """CloudFormation would accept the template of each environment; the template of `prod` has the most resources."""
     assert findings(synthesis_of(environment).template) == []
 

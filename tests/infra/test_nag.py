@@ -58,7 +58,7 @@ def checked(folder: Path) -> App:
         ),
     ],
 )
-def test_security_rules_find_nothing(environment: Environment, layers: Layers, tmp_path: Path) -> None:
+def test_security_rules_have_no_findings(environment: Environment, layers: Layers, tmp_path: Path) -> None:
     """AWS Solutions and Serverless have no findings except those acknowledged beside the resource with a reason."""
     app = checked(tmp_path)
     add_stack(app, environment, layers)

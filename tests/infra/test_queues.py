@@ -73,7 +73,7 @@ def test_dead_letters_are_kept_longer(every: Synthesis) -> None:
     assert queues[dead_letters]["MessageRetentionPeriod"] == 14 * DAY
 
 
-def test_messages_stay_hidden_while_a_function_may_work_on_them(every: Synthesis) -> None:
+def test_the_visibility_timeout_is_at_least_the_timeout_of_the_function(every: Synthesis) -> None:
     """A queue's visibility timeout is at least its function's timeout, because AWS refuses less."""
     queues, functions = every.properties("AWS::SQS::Queue"), every.functions()
     read = [(function, id_) for function in functions for id_ in mappings(every, function)]
@@ -83,7 +83,7 @@ def test_messages_stay_hidden_while_a_function_may_work_on_them(every: Synthesis
         assert queues[id_]["VisibilityTimeout"] >= functions[function]["Timeout"]
 
 
-def test_queues_are_encrypted_and_reached_over_tls_only(every: Synthesis) -> None:
+def test_queues_are_encrypted_and_require_tls(every: Synthesis) -> None:
     """Every queue encrypts its messages and refuses unencrypted connections."""
     queues = every.properties("AWS::SQS::Queue")
     assert all(queue["SqsManagedSseEnabled"] for queue in queues.values())
@@ -96,7 +96,7 @@ def test_queues_are_encrypted_and_reached_over_tls_only(every: Synthesis) -> Non
     assert refusing == set(queues)
 
 
-def test_worker_takes_full_batches_at_once_and_answers_for_each_message(every: Synthesis) -> None:
+def test_the_worker_receives_full_batches_with_partial_batch_responses(every: Synthesis) -> None:
     """Each priority has its own mapping and limit, with ten messages, no window, and partial batch responses."""
     of_worker = mappings(every, "worker")
     for priority, id_ in work_queues(every).items():
@@ -107,7 +107,7 @@ def test_worker_takes_full_batches_at_once_and_answers_for_each_message(every: S
         assert mapping["ScalingConfig"] == {"MaximumConcurrency": every.environment.concurrency[priority]}
 
 
-def test_dead_letters_are_answered_for_one_by_one(every: Synthesis) -> None:
+def test_dead_letters_have_partial_batch_responses(every: Synthesis) -> None:
     """A dead letter that cannot be processed does not return its complete batch to the queue."""
     (mapping,) = mappings(every, "deadletter").values()
     assert (mapping["BatchSize"], mapping["FunctionResponseTypes"]) == (10, ["ReportBatchItemFailures"])

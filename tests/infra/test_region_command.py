@@ -148,7 +148,7 @@ def test_a_forced_takeover_raises_the_epoch_and_opens_the_region(deployed: Deplo
     assert "1 tasks were running: they run again" in result.output
 
 
-def test_a_planned_takeover_stops_the_first_region_and_fails_while_nothing_is_replicated(deployed: Deployed) -> None:
+def test_a_planned_takeover_closes_the_first_region_and_waits_for_replication(deployed: Deployed) -> None:
     """The second Region must not start without the first Region's writes, and the error names `--force`."""
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--yes")
     assert result.exit_code == 1
@@ -170,7 +170,7 @@ def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
         assert (json.loads(result.stdout)["epoch"], json.loads(result.output)["tasks"]["open"]) == (4, 1)
 
 
-def test_regions_that_disagree_are_named(deployed: Deployed) -> None:
+def test_the_status_names_regions_that_disagree(deployed: Deployed) -> None:
     """After a forced takeover, the first Region may not have the new record yet, and the status says so."""
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 1, 1, is_open=True))
     result = deployed.duetime("status", "--stack", "duetime-prod")
@@ -178,7 +178,7 @@ def test_regions_that_disagree_are_named(deployed: Deployed) -> None:
     assert f"{FIRST} is not updated yet: it considers {FIRST} active (epoch 0)" in result.output
 
 
-def test_without_a_terminal_nothing_is_done_unless_confirmed(deployed: Deployed) -> None:
+def test_without_a_terminal_a_forced_takeover_requires_confirmation(deployed: Deployed) -> None:
     """Without a terminal, the command explains a forced takeover and how to confirm it, and does nothing."""
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force")
     assert result.exit_code == 3
@@ -186,7 +186,7 @@ def test_without_a_terminal_nothing_is_done_unless_confirmed(deployed: Deployed)
     assert deployed.regions(OTHER).read() is None
 
 
-def test_another_region_and_a_deployment_in_one_are_refused(deployed: Deployed) -> None:
+def test_a_takeover_by_another_region_or_in_a_single_region_is_rejected(deployed: Deployed) -> None:
     """The error names the Regions, or the command that adds a Region."""
     for region in ("us-east-1", FIRST):
         boto3.client("cloudformation", region_name=region).create_stack(
@@ -213,7 +213,7 @@ def test_adding_a_region_replicates_the_table_and_prints_the_settings(deployed: 
     assert described["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
-def test_adding_the_region_of_the_deployment_is_refused(deployed: Deployed) -> None:
+def test_adding_the_region_of_the_deployment_is_rejected(deployed: Deployed) -> None:
     """Adding the deployment's own Region is refused, because a bucket is not replicated to itself."""
     result = deployed.duetime("add", "--stack", "duetime-prod", "--region", FIRST)
     assert result.exit_code == 1
@@ -268,7 +268,7 @@ def test_the_archive_is_replicated_in_both_directions(deployed: Deployed) -> Non
 
 
 @pytest.mark.parametrize(("has", "lacks"), [(FIRST, OTHER), (OTHER, FIRST)])
-def test_an_archive_in_one_region_only_is_named(deployed: Deployed, has: str, lacks: str) -> None:
+def test_the_status_names_a_region_without_an_archive(deployed: Deployed, has: str, lacks: str) -> None:
     """Each Region archives the records that it removes; the status names the Region without an archive, and the fix."""
     both = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
     assert both["archives"] == [FIRST, OTHER]
@@ -277,14 +277,14 @@ def test_an_archive_in_one_region_only_is_named(deployed: Deployed, has: str, la
         StackName="duetime-prod", TemplateBody=json.dumps(_template(deployed.table, f"{FIRST} {OTHER}", **outputs))
     )
     shown = deployed.duetime("status", "--stack", "duetime-prod").output
-    assert f"only {has} has an archive: tasks that {lacks} removes by TTL are in none" in shown
+    assert f"only {has} has an archive: tasks that {lacks} removes by TTL are in no archive" in shown
     assert f"deploy {lacks} with the `archive_days` of {has}" in shown
     assert "the archive is not replicated" not in shown
     one = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
     assert (one["archives"], one["archive_replicated"]) == ([has], None)
 
 
-def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
+def test_a_bucket_without_versions_is_rejected(deployed: Deployed) -> None:
     """S3 cannot replicate the bucket, so the error names it, and no rule is created in the other direction either."""
     client = boto3.client("s3", region_name=OTHER)
     suspended: VersioningConfigurationTypeDef = {"Status": "Suspended"}
@@ -328,7 +328,7 @@ def test_the_doctor_compares_the_regions(deployed: Deployed) -> None:
     stacks.update_stack(StackName="duetime-prod", TemplateBody=json.dumps(changed))
     differing, archives = _of_regions(client)
     assert (differing.severity, "deploy both" in differing.advice) == (Severity.PROBLEM, True)
-    assert archives.seen == f"only {FIRST} has an archive: tasks that {OTHER} removes by TTL are in none"
+    assert archives.seen == f"only {FIRST} has an archive: tasks that {OTHER} removes by TTL are in no archive"
     assert archives.advice.startswith(f"deploy {OTHER} with the `archive_days` of {FIRST}, then duetime region")
     stacks.delete_stack(StackName="duetime-prod")
     (missing,) = _of_regions(client)

@@ -32,7 +32,7 @@ def test_every_function_knows_the_regions(synthesis: Synthesis) -> None:
     assert {each[Variable.REGIONS] for each in variables if Variable.TABLE in each} == {" ".join(REGIONS)}
 
 
-def test_the_functions_may_read_the_record_of_the_active_region(synthesis: Synthesis) -> None:
+def test_all_functions_can_read_the_record_of_the_active_region(synthesis: Synthesis) -> None:
     """All functions can read the record, although the broadcaster reads no other items and the authorizer only keys."""
     for name in ("Broadcast", "Authorizer"):
         statements = [
@@ -70,13 +70,13 @@ def test_contents_and_the_archive_can_be_replicated(synthesis: Synthesis, constr
 @pytest.mark.parametrize(
     "regions", [("eu-west-1",), ("eu-west-1", "eu-west-1"), "eu-west-1", ("Ireland", "eu-central-1"), ("a", "b", "c")]
 )
-def test_regions_that_are_not_two_are_refused(regions: Any) -> None:  # noqa: ANN401 - any value that a user can write
+def test_a_setting_without_exactly_two_regions_is_rejected(regions: Any) -> None:  # noqa: ANN401 - any value that a user can write
     """The error names the setting and shows the expected form."""
     with pytest.raises(UnsafeEnvironment, match="`regions` needs two different Regions"):
         replace(environment_named("prod"), regions=regions)
 
 
-def test_a_stack_in_another_region_is_refused() -> None:
+def test_a_stack_in_another_region_is_rejected() -> None:
     """A stack in a third Region, or in the second one without the replica, is refused; one Region can be anywhere."""
     environment = replace(environment_named("prod"), regions=REGIONS)
     environment.check_region(REGIONS[0])

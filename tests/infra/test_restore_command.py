@@ -57,7 +57,7 @@ def restored(table: str, tmp_path: Path, *more: str) -> Result:
     return duetime("restore", *given, *more)
 
 
-def test_a_restore_is_done_step_by_step_and_prints_what_to_deploy(table: str, tmp_path: Path) -> None:
+def test_a_restore_prints_the_settings_to_deploy(table: str, tmp_path: Path) -> None:
     """The new table's record has a fence of epoch 1, all tasks are stopped, and the report names the task."""
     result = restored(table, tmp_path, "--yes")
     assert result.exit_code == 0, result.output
@@ -76,7 +76,7 @@ def test_a_restore_is_done_step_by_step_and_prints_what_to_deploy(table: str, tm
     assert "the table was restored" in str(switches.verdict(found))
 
 
-def test_a_second_run_decides_about_the_paused_tasks(table: str, tmp_path: Path) -> None:
+def test_a_second_run_continues_with_the_paused_tasks(table: str, tmp_path: Path) -> None:
     """A second run finds the restored table with its epoch, and does not repeat the takeover."""
     assert restored(table, tmp_path, "--yes").exit_code == 0
     again = restored(table, tmp_path, "--yes", "--after", "rerun")
@@ -86,7 +86,7 @@ def test_a_second_run_decides_about_the_paused_tasks(table: str, tmp_path: Path)
     assert (found.fence, found.state) == (FENCES_PER_EPOCH + 1, State.WAITING)
 
 
-def test_the_epoch_rises_with_every_restore(table: str, tmp_path: Path) -> None:
+def test_the_epoch_increases_with_every_restore(table: str, tmp_path: Path) -> None:
     """The restored table contains the new epoch."""
     assert restored(table, tmp_path, "--yes").exit_code == 0
     client = boto3.client("dynamodb")
@@ -104,7 +104,7 @@ def test_the_epoch_is_above_that_of_the_last_takeover_by_another_region(table: s
     assert "epoch=4," in result.output
 
 
-def test_a_table_that_was_restored_by_hand_is_taken_over_without_a_comparison(table: str, tmp_path: Path) -> None:
+def test_a_table_restored_by_hand_requires_the_epoch_as_an_option(table: str, tmp_path: Path) -> None:
     """The replaced table is lost, so the epoch must be given as an option."""
     given = ("restore", "--table", table, "--bucket", "contents", "--report", str(tmp_path / "report"), "--yes")
     refused = duetime(*given)
@@ -129,13 +129,13 @@ def test_a_table_that_was_restored_by_hand_is_taken_over_without_a_comparison(ta
     ],
 )
 @pytest.mark.usefixtures("table")
-def test_a_restore_that_is_not_described_is_refused(arguments: tuple[str, ...], reason: str) -> None:
+def test_an_incomplete_restore_command_is_rejected(arguments: tuple[str, ...], reason: str) -> None:
     """An incomplete restore command is refused without effect, and the error names the option."""
     result = duetime("restore", *arguments)
     assert (result.exit_code, reason in result.output) == (1, True), result.output
 
 
-def test_a_restore_is_confirmed(table: str, tmp_path: Path) -> None:
+def test_a_restore_requires_confirmation(table: str, tmp_path: Path) -> None:
     """Without a terminal, a restore needs `--yes`; otherwise nothing is done."""
     result = restored(table, tmp_path)
     assert result.exit_code == 3
@@ -164,7 +164,7 @@ def _stack(policy: str) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_uninstall_says_what_stays_and_deletes_nothing_without_yes() -> None:
+def test_uninstall_lists_retained_resources_and_deletes_nothing_without_yes() -> None:
     """The command prints the settings with which a new stack uses the existing table."""
     _stack("RetainExceptOnCreate")
     client = boto3.client("dynamodb")

@@ -26,7 +26,7 @@ CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/0a1b2c3d-0000-1111
 PROD = replace(environment_named("prod"), handlers_folder="examples/handlers")
 
 
-def test_the_attributes_are_the_parts_of_the_stack(layers: Layers, tmp_path: Path) -> None:
+def test_every_attribute_of_the_stack_exists(layers: Layers, tmp_path: Path) -> None:
     """With everything that settings can add, each attribute exists, and one line of the user's app grants access."""
     from aws_cdk import Stack
     from aws_cdk import aws_lambda as lambda_
@@ -70,7 +70,7 @@ def test_every_attribute_is_documented() -> None:
     assert [name for name, text in told.items() if not text] == []
 
 
-def test_a_permissions_boundary_holds_for_every_role(layers: Layers, tmp_path: Path) -> None:
+def test_a_permissions_boundary_applies_to_every_role(layers: Layers, tmp_path: Path) -> None:
     """The boundary also applies to the CDK's own functions, so an account that requires it accepts the stack."""
     from aws_cdk import aws_iam as iam
 
@@ -83,7 +83,7 @@ def test_a_permissions_boundary_holds_for_every_role(layers: Layers, tmp_path: P
     assert {role["Properties"].get("PermissionsBoundary") for role in roles} == {BOUNDARY}
 
 
-def test_tags_are_those_of_the_app_and_ours(layers: Layers, tmp_path: Path) -> None:
+def test_resources_have_the_tags_of_the_app_and_of_duetime(layers: Layers, tmp_path: Path) -> None:
     """Billed resources have the app's tags, such as a cost center, beside the tags of project and environment."""
     from aws_cdk import Tags
 
@@ -98,7 +98,7 @@ def test_tags_are_those_of_the_app_and_ours(layers: Layers, tmp_path: Path) -> N
             assert {"cost-center", "project", "environment"} <= {tag["Key"] for tag in tags}
 
 
-def test_the_api_has_its_own_domain(layers: Layers, tmp_path: Path) -> None:
+def test_the_api_can_have_a_custom_domain(layers: Layers, tmp_path: Path) -> None:
     """The outputs have the domain's address for clients and the DNS alias's target; console links use the domain."""
     environment = replace(
         environment_named("dev"),
@@ -131,13 +131,13 @@ def test_the_api_has_its_own_domain(layers: Layers, tmp_path: Path) -> None:
         ({"domain_name": "x.org", "certificate_arn": "arn"}, "'arn' is not the ARN of a certificate"),
     ],
 )
-def test_a_domain_that_aws_would_refuse_is_refused(settings: dict[str, str], reason: str) -> None:
+def test_an_invalid_domain_is_rejected_before_the_deployment(settings: dict[str, str], reason: str) -> None:
     """A domain that AWS would refuse is refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("dev"), **settings)  # type: ignore[arg-type]  # each as its field is
 
 
-def test_the_constructs_of_the_page_can_be_synthesised(layers: Layers, tmp_path: Path) -> None:
+def test_the_constructs_on_the_page_can_be_synthesised(layers: Layers, tmp_path: Path) -> None:
     """The page's stacks, one that creates tasks and one with a schedule and a graph, can be synthesized."""
     page = (ROOT / "docs" / "how-to" / "use-the-stack-in-a-cdk-app.md").read_text()
     found: dict[str, Any] = {}
@@ -156,7 +156,7 @@ def test_the_constructs_of_the_page_can_be_synthesised(layers: Layers, tmp_path:
     assert {"AWS::S3::Bucket", "Custom::DuetimeSchedule", "Custom::DuetimeDefinition"} <= set(types)
 
 
-def test_no_attribute_hides_one_of_the_cdk() -> None:
+def test_no_attribute_hides_an_attribute_of_the_cdk() -> None:
     """No attribute of the stack has the name of a CDK attribute, which would otherwise be hidden."""
     from aws_cdk import Stack
 

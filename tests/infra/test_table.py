@@ -28,14 +28,14 @@ def key_schema(partition: str, sort: str) -> list[Properties]:
     return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
-def test_keys_are_the_schemas(every: Synthesis) -> None:
+def test_the_keys_of_the_table_are_the_keys_of_the_schema(every: Synthesis) -> None:
     """The table's keys are strings with the names that the stores write."""
     table = the_table(every)
     assert table["KeySchema"] == key_schema(schema.PARTITION_KEY, schema.SORT_KEY)
     assert {attribute["AttributeType"] for attribute in table["AttributeDefinitions"]} == {"S"}
 
 
-def test_indexes_are_the_schemas(every: Synthesis) -> None:
+def test_the_indexes_of_the_table_are_the_indexes_of_the_schema(every: Synthesis) -> None:
     """Every index of the schema exists with its keys, and projects only keys."""
     indexes = the_table(every)["GlobalSecondaryIndexes"]
     assert {index["IndexName"] for index in indexes} == {index.name for index in schema.INDEXES}
@@ -60,7 +60,7 @@ def test_table_is_encrypted_recoverable_and_streamed(every: Synthesis) -> None:
     assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
-def test_data_outlives_the_stack_where_it_matters(every: Synthesis) -> None:
+def test_data_of_a_protected_stack_is_kept_after_its_deletion(every: Synthesis) -> None:
     """If a protected stack is deleted, its resources with data are kept; a trial stack's resources are deleted.
 
     If a stack's first deployment fails, its resources are deleted as well, because they would block the next
@@ -74,7 +74,7 @@ def test_data_outlives_the_stack_where_it_matters(every: Synthesis) -> None:
             assert resource["UpdateReplacePolicy"] == ("Retain" if protected else "Delete")
 
 
-def test_a_stack_for_trying_out_can_be_deleted_with_objects_in_its_bucket(cloud: Synthesis) -> None:
+def test_a_trial_stack_can_be_deleted_with_objects_in_its_bucket(cloud: Synthesis) -> None:
     """CloudFormation does not delete a bucket with objects, so a bucket is emptied before unless it is to be kept."""
     empties = cloud.of_type("Custom::S3AutoDeleteObjects")
     assert len(empties) == (0 if cloud.environment.protected else 1)
@@ -99,7 +99,7 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 
-def test_everything_that_is_kept_is_asked_about_before_it_is_lost(every: Synthesis) -> None:
+def test_deploy_knows_each_resource_type_with_a_retention_policy(every: Synthesis) -> None:
     """`duetime deploy` knows each type of resource with a retention policy."""
     resources = every.template["Resources"].values()
     kept = {body["Type"] for body in resources if body.get("DeletionPolicy", "Delete") != "Delete"}

@@ -48,7 +48,7 @@ def test_an_outage_of_hours_loses_nothing(every: Synthesis) -> None:
     assert referred(dimension["Value"]) == lost
 
 
-def test_a_batch_fits_into_an_invocation(every: Synthesis) -> None:
+def test_a_stream_batch_fits_into_an_invocation(every: Synthesis) -> None:
     """Lambda sends up to six megabytes, which is enough for two images per change, each a kilobyte or two in base64."""
     found = mapping(every)
     assert found["BatchSize"] * 6_000 <= 6_000_000
@@ -56,7 +56,7 @@ def test_a_batch_fits_into_an_invocation(every: Synthesis) -> None:
     assert 1 <= found["ParallelizationFactor"] <= 10
 
 
-def test_the_function_may_read_the_stream_and_place_no_task(every: Synthesis) -> None:
+def test_the_stream_function_can_read_the_stream_but_not_send_tasks(every: Synthesis) -> None:
     """The function may read the stream, and may not send to any work queue."""
     of = policies(every)["broadcast"]
     assert all(of[action] == [grants.STREAM] for action in grants.STREAMING)

@@ -35,7 +35,7 @@ def alarm_named(synthesis: Synthesis, name: str) -> Properties:
     return alarm
 
 
-def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
+def test_the_trigger_runs_every_minute_on_the_minute(every: Synthesis) -> None:
     """The schedule invokes the trigger each minute, without a flexible time window."""
     schedules = every.properties("AWS::Scheduler::Schedule").values()
     (schedule,) = (each for each in schedules if every.function_named(each["Target"]["Arn"]) == "trigger")
@@ -44,7 +44,7 @@ def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
     assert schedule["State"] == "ENABLED"
 
 
-def test_ticks_that_complete_no_pass_are_reported(every: Synthesis) -> None:
+def test_a_missing_pass_of_the_trigger_causes_an_alarm(every: Synthesis) -> None:
     """A missing pass causes an alarm, even if the trigger does not report the time since the last pass."""
     alarm = alarm_named(every, "TicksIncomplete")
     variables = every.functions()["trigger"]["Environment"]["Variables"]
@@ -56,7 +56,7 @@ def test_ticks_that_complete_no_pass_are_reported(every: Synthesis) -> None:
     assert [each for each in made if each["TreatMissingData"] == "breaching"] == [alarm]
 
 
-def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
+def test_unprocessed_dead_letters_cause_an_alarm(every: Synthesis) -> None:
     """A dead letter that its function does not process causes an alarm."""
     alarm = alarm_named(every, "DeadLettersWaiting")
     (dimension,) = alarm["Dimensions"]
@@ -64,7 +64,7 @@ def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
 
 
-def test_handlers_that_cannot_be_imported_are_an_alarm(every: Synthesis) -> None:
+def test_handlers_that_cannot_be_imported_cause_an_alarm(every: Synthesis) -> None:
     """A single task that waits for broken handlers causes an alarm, by the metric that the worker writes."""
     alarm = alarm_named(every, "HandlersUnavailable")
     variables = every.functions()["worker"]["Environment"]["Variables"]
@@ -96,7 +96,7 @@ def windows_of(synthesis: Synthesis) -> dict[str, tuple[float, set[int]]]:
     return found
 
 
-def test_a_service_level_alarms_at_two_rates(cloud: Synthesis) -> None:
+def test_each_service_level_has_alarms_for_two_rates(cloud: Synthesis) -> None:
     """Each of the two service levels has an alarm for a fast rate over an hour and for a slow rate over six hours."""
     assert windows_of(cloud) == {
         "AcceptedBurnRateFast": (98.56, {3600}),
@@ -106,13 +106,13 @@ def test_a_service_level_alarms_at_two_rates(cloud: Synthesis) -> None:
     }
 
 
-def test_what_starts_on_time_is_one_metric_of_its_alarm(cloud: Synthesis) -> None:
+def test_the_alarm_uses_the_percentile_rank_of_the_lateness(cloud: Synthesis) -> None:
     """The alarm uses the percentile rank of the lateness in percent, with up to a second as on time."""
     alarm = alarm_named(cloud, "OnTimeBurnRateFast")
     assert (alarm["MetricName"], alarm["ExtendedStatistic"]) == ("lateness", "PR(:1000)")
 
 
-def test_pulled_tasks_count_as_on_time_where_there_are_any(layers: Layers, tmp_path: Path) -> None:
+def test_the_alarm_includes_pulled_tasks_if_there_are_pulled_types(layers: Layers, tmp_path: Path) -> None:
     """With pulled types, the API's counts are added to the worker's counts."""
     environment = replace(environment_named("dev"), pulled_types={"pulled": ("*",)})
     metrics = alarm_named(Synthesis(environment, layers, tmp_path), "OnTimeBurnRateFast")["Metrics"]
@@ -120,7 +120,7 @@ def test_pulled_tasks_count_as_on_time_where_there_are_any(layers: Layers, tmp_p
     assert stats == ["PR(:1000)", "PR(:1000)", "SampleCount", "SampleCount"]
 
 
-def test_a_canary_is_rolled_back_by_short_windows(layers: Layers, tmp_path: Path) -> None:
+def test_alarms_on_short_windows_roll_back_a_canary(layers: Layers, tmp_path: Path) -> None:
     """With a canary, fast rates and failures of the trigger have alarms on short windows, which notify nobody."""
     made = Synthesis(replace(environment_named("dev"), canary=Canary()), layers, tmp_path)
     short = {name: window for name, window in windows_of(made).items() if name.endswith("5m")}
@@ -130,19 +130,19 @@ def test_a_canary_is_rolled_back_by_short_windows(layers: Layers, tmp_path: Path
     assert (failing["Namespace"], failing["MetricName"], failing["DatapointsToAlarm"]) == ("AWS/Lambda", "Errors", 3)
 
 
-def test_no_alarm_watches_more_metrics_than_cloudwatch_takes() -> None:
+def test_an_alarm_with_too_many_metrics_raises_an_error() -> None:
     """An alarm with too many metrics raises an error when it is defined."""
     sources = {f"m{n}": function_metric("worker", "Throttles", "Sum") for n in range(11)}
     with pytest.raises(ValueError, match="TooMuch would watch 11 metrics"):
         AlarmSpec("TooMuch", Expression("much", "m0", sources), "much")
 
 
-def test_the_embedded_aws_is_given_no_alarm_that_it_does_not_know(local: Synthesis) -> None:
+def test_the_embedded_aws_gets_no_unsupported_alarms(local: Synthesis) -> None:
     """The embedded AWS gets no alarms with metric math, which it does not support."""
     assert not any("Metrics" in alarm for alarm in local.properties("AWS::CloudWatch::Alarm").values())
 
 
-def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
+def test_every_alarm_links_to_its_section_of_the_runbook(every: Synthesis) -> None:
     """An alarm's email leads to the runbook, which has exactly one section for each alarm."""
     page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
@@ -156,9 +156,7 @@ def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
     assert runbook_sections(told) <= found
 
 
-def test_an_alarm_leads_to_the_page_of_the_console_that_shows_it(
-    layers: Layers, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_an_alarm_links_to_its_page_in_the_console(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> None:
     """With a console, each alarm's description and the function that reports on tasks have the page's address."""
     tokens = replace(
         environment_named("dev"),
@@ -196,7 +194,7 @@ def test_the_runbook_has_no_section_without_an_alarm() -> None:
     assert found == runbook_sections(alarms(replace(environment_named("prod"), intake_owner="events", canary=Canary())))
 
 
-def test_no_alarm_mixes_the_stacks_of_an_account(every: Synthesis) -> None:
+def test_alarms_read_only_the_metrics_of_their_stack(every: Synthesis) -> None:
     """The functions of each stack write to a separate namespace, and the stack's alarms read only this namespace."""
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     namespace = variables[Variable.METRICS_NAMESPACE.value]
@@ -207,7 +205,7 @@ def test_no_alarm_mixes_the_stacks_of_an_account(every: Synthesis) -> None:
     assert found == {namespace, "AWS/Lambda", "AWS/SQS"}
 
 
-def test_alarms_may_publish_to_the_topic(every: Synthesis) -> None:
+def test_alarms_can_publish_to_the_topic(every: Synthesis) -> None:
     """The topic's policy replaces the default policy and lets CloudWatch publish for this account's alarms."""
     (topic,) = every.of_type("AWS::SNS::Topic")
     (policy,) = every.properties("AWS::SNS::TopicPolicy").values()
@@ -223,7 +221,7 @@ def test_alarms_may_publish_to_the_topic(every: Synthesis) -> None:
     ]
 
 
-def test_alarms_are_mailed_where_the_settings_name_someone(layers: Layers, tmp_path: Path) -> None:
+def test_alarms_are_mailed_to_the_address_in_the_settings(layers: Layers, tmp_path: Path) -> None:
     """An email address in the settings is subscribed to the topic; without an address there is no subscription."""
     environment = replace(environment_named("dev"), alarm_email="ops@example.org")
     synthesis = Synthesis(environment, layers, tmp_path)

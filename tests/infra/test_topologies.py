@@ -99,14 +99,14 @@ def test_step_functions_accepts_the_definition_of_every_environment(
         ({"TimeoutSeconds": "soon"}, "SCHEMA_VALIDATION_FAILED"),
     ],
 )
-def test_the_validator_refuses_what_step_functions_refuses(broken: dict[str, Any], rule: str, tmp_path: Path) -> None:
+def test_the_validator_finds_a_mistake_in_a_definition(broken: dict[str, Any], rule: str, tmp_path: Path) -> None:
     """The same check finds a mistake in a definition, which shows that the check runs."""
     done = validated([json.dumps({**definition(FUNCTION), **broken})], tmp_path)
     assert done.returncode == 1
     assert rule in done.stdout + done.stderr
 
 
-def test_no_two_states_have_one_name() -> None:
+def test_every_state_name_is_unique() -> None:
     """A state's name is unique in the complete machine, including its maps."""
     names = names_of(definition(FUNCTION))
     assert len(set(names)) == len(names)
@@ -118,14 +118,14 @@ def names_of(machine: dict[str, Any]) -> list[str]:
     return [*machine["States"], *(name for each in inner for name in names_of(each))]
 
 
-def test_an_execution_may_take_as_long_as_the_longest_topology(every: Synthesis) -> None:
+def test_an_execution_can_run_as_long_as_the_longest_topology(every: Synthesis) -> None:
     """The definition has a comment and a timeout, because the CDK adds neither to a machine that is given as text."""
     deployed = json.loads(deployed_text(every))
     assert deployed["TimeoutSeconds"] >= MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
     assert deployed["Comment"]
 
 
-def test_no_map_waits_for_more_than_it_may() -> None:
+def test_maps_stay_within_their_concurrency_limits() -> None:
     """An inline map has at most 40 iterations at once, and additional nodes are in separate executions.
 
     All executions together start at most half of an account's concurrent invocations, because workers need the others.
@@ -145,7 +145,7 @@ def test_the_largest_graph_fits_into_the_history() -> None:
     assert WAITS_AT_ONCE * EVENTS_OF_A_NODE < HISTORY / 10
 
 
-def test_every_wait_has_a_heartbeat_and_a_limit() -> None:
+def test_every_wait_has_a_heartbeat_and_a_timeout() -> None:
     """If a token is lost, the wait for its node is repeated after the heartbeat."""
     nodes = definition("arn")["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
     assert nodes["HeartbeatSeconds"] < nodes["TimeoutSeconds"]
@@ -160,12 +160,12 @@ def test_the_machine_is_logged(every: Synthesis) -> None:
     assert machine["LoggingConfiguration"]["Level"] == "ALL"
 
 
-def test_the_deployed_machine_is_the_one_that_is_tested(every: Synthesis) -> None:
+def test_the_deployed_state_machine_is_the_tested_one(every: Synthesis) -> None:
     """The template has the definition with the ARN of the function's alias."""
     invoked = FUNCTION if every.environment.name == "local" else f"{FUNCTION}:{LIVE}"
     assert json.loads(deployed_text(every)) == definition(invoked)
 
 
-def test_the_simulated_state_machine_is_the_one_that_is_deployed() -> None:
+def test_the_simulated_state_machine_equals_the_deployed_one() -> None:
     """Simulations use a copy that needs no CDK; `python -m tests.simulation.topology_definition` writes it."""
     assert json.loads(DEFINITION.read_text(encoding="utf-8")) == definition("function")

@@ -67,7 +67,7 @@ def named(template: dict[str, Any]) -> set[str]:
     return found
 
 
-def test_no_stack_has_a_name_of_another(templates: dict[str, dict[str, Any]]) -> None:
+def test_two_stacks_have_no_resource_name_in_common(templates: dict[str, dict[str, Any]]) -> None:
     """APIs, workgroups, databases, dashboards and queues have different names, even if stacks differ only in case."""
     names = [named(template) for template in templates.values()]
     assert all(len(each) >= 7 for each in names)
@@ -75,7 +75,7 @@ def test_no_stack_has_a_name_of_another(templates: dict[str, dict[str, Any]]) ->
         assert all(not one & other for other in names[number + 1 :])
 
 
-def test_no_resource_has_a_name_that_this_test_does_not_know(templates: dict[str, dict[str, Any]]) -> None:
+def test_every_property_with_a_literal_name_is_known(templates: dict[str, dict[str, Any]]) -> None:
     """A literal name in a property that this test does not know would be shared by all stacks."""
     for body in templates["billing"]["Resources"].values():
         if body["Type"] not in {*NAMES, *REFERRED}:
@@ -84,7 +84,7 @@ def test_no_resource_has_a_name_that_this_test_does_not_know(templates: dict[str
     assert not any("Export" in each for each in templates["billing"]["Outputs"].values())
 
 
-def test_no_alarm_and_no_panel_looks_at_the_metrics_of_another(templates: dict[str, dict[str, Any]]) -> None:
+def test_alarms_and_panels_use_only_metrics_of_their_stack(templates: dict[str, dict[str, Any]]) -> None:
     """Functions write to a namespace of the stack, and AWS's own metrics are found by the names of its resources."""
     spaces = []
     for name, template in templates.items():

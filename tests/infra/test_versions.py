@@ -50,12 +50,12 @@ def test_no_alias_changes_before_all_versions_are_published(canary: Synthesis) -
     assert {alias["Properties"]["Name"] for alias in aliases.values()} == {LIVE}
 
 
-def test_earlier_versions_stay(canary: Synthesis) -> None:
+def test_earlier_versions_are_kept(canary: Synthesis) -> None:
     """Earlier versions are kept, so that a running attempt ends on the version that started it."""
     assert {each["DeletionPolicy"] for each in canary.of_type("AWS::Lambda::Version").values()} == {"Retain"}
 
 
-def test_everything_invokes_the_aliases(canary: Synthesis) -> None:
+def test_all_invocations_use_the_aliases(canary: Synthesis) -> None:
     """Mappings, permissions, integrations, schedules, grants and variables name an alias, not the latest code."""
     for type_ in INVOKING:
         for id_, each in canary.properties(type_).items():
@@ -92,7 +92,7 @@ def test_the_local_stack_replaces_code_in_place(local: Synthesis) -> None:
     ),
     ids=["lease", "email", "shards"],
 )
-def test_a_changed_setting_publishes_versions_of_the_functions_that_have_it(
+def test_a_changed_setting_publishes_versions_only_of_its_functions(
     layers: Layers, tmp_path: Path, change: dict[str, Any], publishes: set[str]
 ) -> None:
     """A version is named after its code, layers and variables, so functions without a change get no new version."""
@@ -114,7 +114,7 @@ MOST_ALARMS = 10
 """The most alarms of a deployment group (Source: AWS CodeDeploy API Reference, "AlarmConfiguration")."""
 
 
-def test_each_function_has_a_deployment_that_an_alarm_stops(canary: Synthesis) -> None:
+def test_an_alarm_stops_the_deployment_of_each_function(canary: Synthesis) -> None:
     """Every deployment group watches the stack's alarms, and groups of handlers also watch failures."""
     groups = canary.properties("AWS::CodeDeploy::DeploymentGroup")
     for id_, group in groups.items():
@@ -130,7 +130,7 @@ def test_each_function_has_a_deployment_that_an_alarm_stops(canary: Synthesis) -
     assert deployed == set(groups)
 
 
-def test_a_package_may_have_a_canary_of_its_own(canary: Synthesis) -> None:
+def test_a_package_can_have_a_separate_canary(canary: Synthesis) -> None:
     """A package's canary has a separate share and time, and all other functions have those of the environment."""
     configs = canary.properties("AWS::CodeDeploy::DeploymentConfig")
     shares = {id_: (each["TrafficRoutingConfig"]["TimeBasedCanary"].values()) for id_, each in configs.items()}
@@ -145,7 +145,7 @@ def test_a_package_may_have_a_canary_of_its_own(canary: Synthesis) -> None:
     assert "billing" in used[0]
 
 
-def test_the_alarm_on_failures_looks_at_the_version_that_is_deployed(canary: Synthesis) -> None:
+def test_the_failure_alarm_uses_metrics_of_the_new_version(canary: Synthesis) -> None:
     """The alarm's metrics are those of the function's new version, so failures of an earlier version do not count."""
     alarms = {
         id_: each for id_, each in canary.properties("AWS::CloudWatch::Alarm").items() if "HandlersFailing" in id_
@@ -170,7 +170,7 @@ def test_without_a_canary_nothing_is_added(dev: Synthesis) -> None:
 
 
 @pytest.mark.parametrize("numbers", [{"share": 0}, {"share": 100}, {"minutes": 4}, {"minutes": 2881}, {"failures": 0}])
-def test_a_canary_outside_of_what_can_be_is_rejected(numbers: dict[str, int]) -> None:
+def test_a_canary_with_values_out_of_range_is_rejected(numbers: dict[str, int]) -> None:
     """The error names the number, for an environment and for a package."""
     (name,) = numbers
     with pytest.raises(UnsafeEnvironment, match=rf"environment 'dev': `{name}` of `canary`"):

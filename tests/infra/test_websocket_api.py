@@ -28,7 +28,7 @@ def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
     assert {every.function_named(part) for part in named} == {"watch"}
 
 
-def test_connections_are_kept_to_a_rate(every: Synthesis) -> None:
+def test_the_websocket_stage_throttles_connections(every: Synthesis) -> None:
     """The stage has the HTTP API's throttle, and its own name in the URL that functions get."""
     from duetime_cdk.websocket_api import STAGE
 
@@ -41,7 +41,7 @@ def test_connections_are_kept_to_a_rate(every: Synthesis) -> None:
         assert json.dumps(url).count(f"/{STAGE}") == 1
 
 
-def test_only_those_who_send_may_write_to_connections(every: Synthesis) -> None:
+def test_only_functions_that_send_messages_can_write_to_connections(every: Synthesis) -> None:
     """The API issues tickets, but cannot write to the connections that are opened with them."""
     action = "execute-api:ManageConnections"
     may = {name for name in every.functions() if action in json.dumps(every.statements_of(name))}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_whatever_makes_the_template_makes_another_assembly() -> None:
+def test_a_change_of_any_input_of_the_template_requires_another_assembly() -> None:
     """Constructs, functions, layers and pins are inputs of the assembly; the user's handlers are reloaded instead."""
     paths = {path.relative_to(ROOT).as_posix() for path in template_inputs()}
 
@@ -35,7 +35,7 @@ def test_whatever_makes_the_template_makes_another_assembly() -> None:
     assert not [path for path in paths if "__pycache__" in path]
 
 
-def test_a_changed_file_has_another_fingerprint_than_a_moved_one() -> None:
+def test_the_fingerprint_depends_on_contents_and_names_of_files() -> None:
     """The fingerprint depends on the contents and names of files, but not on their order."""
     one, two = ROOT / "cdk.json", ROOT / "pyproject.toml"
 
@@ -43,7 +43,7 @@ def test_a_changed_file_has_another_fingerprint_than_a_moved_one() -> None:
     assert len({fingerprint(iter(paths)) for paths in ([one, two], [one], [two])}) == 3
 
 
-def test_the_assets_of_an_assembly_are_files_and_packed_folders(tmp_path: Path) -> None:
+def test_assets_of_an_assembly_are_files_and_archived_folders(tmp_path: Path) -> None:
     """A folder is uploaded as an archive of its files, which is created once."""
     folder = tmp_path / "asset.1"
     (folder / "python").mkdir(parents=True)
@@ -88,7 +88,7 @@ def test_each_api_has_a_fixed_address() -> None:
     assert fixed["Table"] == {"Type": "AWS::DynamoDB::Table"}
 
 
-def test_a_layer_is_found_by_its_place_in_the_stack() -> None:
+def test_a_layer_is_found_by_its_logical_id_without_hash() -> None:
     """Logical ids end with a hash, which is ignored; a stack without the layer has none."""
     path = {"aws:cdk:path": f"{STACK}/Layers/{HANDLERS}/Resource"}
     template = {"Resources": {"Other": {}, "LayersHandlers1234": {"Metadata": path}}}

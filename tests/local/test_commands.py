@@ -24,7 +24,7 @@ def deployment() -> Iterator[Deployment]:
         yield started
 
 
-def test_the_demo_uses_the_stack_that_the_variable_names(
+def test_the_demo_uses_the_stack_of_the_ready_file_variable(
     deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`DUETIME_READY_FILE` names a stack's file that was set with `--ready-file`, and no other stack is started."""
@@ -38,7 +38,7 @@ def test_the_demo_uses_the_stack_that_the_variable_names(
     assert len(deployment.received) == 1
 
 
-def test_the_demo_needs_the_examples_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_requires_the_examples_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a project without the examples, the demo reports this before it starts a stack."""
     (tmp_path / "cdk.json").write_text("{}")
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ from duetime_local.cloud_assembly import LAST_LINES, ToolFailed, run_tool
 from tests.waiting import until
 
 
-def test_a_tool_that_fails_is_told_by_its_last_lines() -> None:
+def test_the_last_lines_of_a_failed_tool_are_shown() -> None:
     """Only the end of a failed tool's long output is shown, which contains the reason."""
     program = f"for line in range({LAST_LINES + 5}): print('line', line)\nraise SystemExit('no such luck')"
 
@@ -22,7 +22,7 @@ def test_a_tool_that_fails_is_told_by_its_last_lines() -> None:
     assert "line 0\n" not in str(failed.value)
 
 
-def test_a_tools_lines_are_told_while_it_runs() -> None:
+def test_output_lines_of_a_tool_are_reported_while_it_runs() -> None:
     """Every line of a tool's output that is not empty is passed on, in order."""
     lines: list[str] = []
 
@@ -34,7 +34,7 @@ def test_a_tools_lines_are_told_while_it_runs() -> None:
 CHILD = "import subprocess, sys; child = subprocess.Popen(['sleep', '600']); print(child.pid, flush=True); child.wait()"
 
 
-def test_an_interrupted_tool_leaves_no_children() -> None:
+def test_an_interrupted_tool_leaves_no_child_processes() -> None:
     """If the user interrupts a tool at the terminal, the processes that the tool has started end with it."""
     pids: list[int] = []
 

@@ -103,7 +103,7 @@ def consumer(engine: Emulator, queue_url: str, source: str) -> None:
     )
 
 
-def test_of_concurrent_conditional_writes_exactly_one_wins(engine: Emulator) -> None:
+def test_exactly_one_of_concurrent_conditional_writes_wins(engine: Emulator) -> None:
     """A condition is checked and its write is applied as one step, while other writers are active."""
     dynamodb = engine.client("dynamodb")
     name, barrier = table(dynamodb), Barrier(THREADS)
@@ -123,7 +123,7 @@ def test_of_concurrent_conditional_writes_exactly_one_wins(engine: Emulator) -> 
             assert sum(threads.map(put, [round_] * THREADS)) == 1
 
 
-def test_a_refused_condition_hands_out_the_old_item_on_request(engine: Emulator) -> None:
+def test_a_failed_condition_returns_the_old_item_on_request(engine: Emulator) -> None:
     """`ReturnValuesOnConditionCheckFailure` makes a read after a refusal unnecessary."""
     dynamodb = engine.client("dynamodb")
     name = table(dynamodb)
@@ -141,7 +141,7 @@ def test_a_refused_condition_hands_out_the_old_item_on_request(engine: Emulator)
     assert {**refused.value.response}["Item"] == item
 
 
-def test_a_write_tells_the_units_it_cost(engine: Emulator) -> None:
+def test_a_write_returns_its_consumed_units(engine: Emulator) -> None:
     """A kilobyte costs one write unit, and one more byte costs another unit, as the meter assumes."""
     dynamodb = engine.client("dynamodb")
     name = table(dynamodb)
@@ -156,7 +156,7 @@ def test_a_write_tells_the_units_it_cost(engine: Emulator) -> None:
     assert (units(1024), units(1025)) == (1, 2)
 
 
-def test_a_delayed_message_comes_after_its_delay_and_not_before(engine: Emulator) -> None:
+def test_a_delayed_message_is_received_only_after_its_delay(engine: Emulator) -> None:
     """`DelaySeconds` delays a message for the given time."""
     sqs = engine.client("sqs")
     url = queue(sqs)
@@ -168,7 +168,7 @@ def test_a_delayed_message_comes_after_its_delay_and_not_before(engine: Emulator
     assert time.time() - sent >= 1.0
 
 
-def test_a_changed_visibility_brings_a_message_back_at_its_new_time(engine: Emulator) -> None:
+def test_a_changed_visibility_timeout_redelivers_a_message(engine: Emulator) -> None:
     """A message becomes visible at once if its visibility timeout is set to zero."""
     sqs = engine.client("sqs")
     url = queue(sqs, visibility=600)
@@ -191,7 +191,7 @@ def handler(event, context):
 """
 
 
-def test_a_breakpoint_says_that_there_is_no_debugger(engine: Emulator) -> None:
+def test_a_breakpoint_reports_that_there_is_no_debugger(engine: Emulator) -> None:
     """A debugger would wait for standard input, which is not a terminal, until the function times out."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
     functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(STOPPING)}, **FUNCTION)
@@ -214,7 +214,7 @@ def handler(event, context):
 
 
 @pytest.mark.slow
-def test_only_the_failed_messages_of_a_batch_come_back(engine: Emulator) -> None:
+def test_only_the_failed_messages_of_a_batch_are_redelivered(engine: Emulator) -> None:
     """A partial batch response deletes the successful messages and keeps the failed messages for a retry."""
     sqs = engine.client("sqs")
     work, seen = queue(sqs, VISIBILITY), queue(sqs, visibility=600)
@@ -242,7 +242,7 @@ def handler(event, context):
 """
 
 
-def test_the_messages_of_a_function_that_dies_come_back_at_their_visibility(engine: Emulator) -> None:
+def test_messages_of_a_crashed_function_are_redelivered(engine: Emulator) -> None:
     """A worker process that ends itself in the middle of a batch loses no message."""
     sqs = engine.client("sqs")
     work, seen = queue(sqs, VISIBILITY), queue(sqs, visibility=600)
@@ -264,7 +264,7 @@ def handler(event, context):
 """
 
 
-def test_a_function_sees_nothing_of_the_environment_of_whoever_started_the_emulator(
+def test_a_function_does_not_inherit_the_environment_of_the_emulators_user(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Functions inherit the server's environment, so the server is started with a clean environment."""
@@ -305,7 +305,7 @@ TEMPLATE = {
 }
 
 
-def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine: Emulator) -> None:
+def test_settings_lost_by_the_emulators_cloudformation_are_set_after_the_deployment(engine: Emulator) -> None:
     """TTL and recovery are missing after a deployment, which is why the step exists, and are set by the step."""
     cloudformation, dynamodb = engine.client("cloudformation"), engine.client("dynamodb")
     stack = f"probe-{uuid4()}"
@@ -324,7 +324,7 @@ def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine:
     assert settings() == ("ENABLED", "ENABLED")
 
 
-def test_listed_origins_are_answered_as_by_the_gateway(engine: Emulator) -> None:
+def test_listed_origins_get_cors_headers_as_in_api_gateway(engine: Emulator) -> None:
     """The embedded CloudFormation loses an HTTP API's CORS settings; after the deployment, a preflight gets them."""
     origin, cloudformation = "http://localhost:5173", engine.client("cloudformation")
     properties = {"Name": "probe", "ProtocolType": "HTTP", "CorsConfiguration": {"AllowOrigins": [origin]}}
@@ -346,7 +346,7 @@ def test_listed_origins_are_answered_as_by_the_gateway(engine: Emulator) -> None
     assert preflight("https://example.org").status_code == 403
 
 
-def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator) -> None:
+def test_maps_of_the_local_state_machine_have_a_concurrency_limit(engine: Emulator) -> None:
     """After the deployment, the maps of duetime's definition have a limit and are otherwise unchanged."""
     # The import starts a Node.js process, which should not happen in each process that collects this test.
     from duetime_cdk.topology_state_machine import definition  # noqa: PLC0415 - see above
@@ -374,7 +374,7 @@ def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator
         assert {**after, "MaxConcurrency": 0} == {**before, "MaxConcurrency": 0}
 
 
-def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> None:
+def test_an_http_api_applies_the_throttle_of_its_stage(engine: Emulator) -> None:
     """Beyond its burst a stage responds with 429, as API Gateway does; the emulator alone accepts every request."""
     gateway: Any = cast("Any", engine).client("apigatewayv2")
     api = gateway.create_api(Name=f"probe-{uuid4()}", ProtocolType="HTTP")["ApiId"]
@@ -400,14 +400,14 @@ def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch)
         assert urllib.request.proxy_bypass(urlsplit(running.endpoint_url).netloc)
 
 
-def test_a_taken_port_names_the_option_that_chooses_another() -> None:
+def test_the_error_for_a_used_port_names_the_port_option() -> None:
     """If the port is taken, the error names the option that chooses another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(EmulatorFailed, match="--port"):
         emulator.running(taken.getsockname()[1]).__enter__()
 
 
 @pytest.mark.slow
-def test_what_a_data_folder_holds_is_there_after_a_restart_on_another_port(tmp_path: Path) -> None:
+def test_a_data_folder_keeps_tables_and_messages_after_a_restart(tmp_path: Path) -> None:
     """With a data folder, tables and messages are kept after a graceful stop."""
     with emulator.running(port=0, data_dir=tmp_path) as first:
         dynamodb, sqs = first.client("dynamodb"), first.client("sqs")

@@ -61,7 +61,7 @@ def streamed_table(engine: Emulator, name: str) -> str:
     return table["TableDescription"]["LatestStreamArn"]
 
 
-def test_a_queue_is_served_while_a_function_works_on_a_stream(engine: Emulator, tmp_path: Path) -> None:
+def test_a_queue_is_processed_while_a_stream_function_runs(engine: Emulator, tmp_path: Path) -> None:
     """A message is received while the stream's function still runs; the emulator alone would make the message wait."""
     dynamodb, sqs, functions = engine.client("dynamodb"), engine.client("sqs"), engine.client("lambda")
     table, url = f"probe-{uuid4()}", sqs.create_queue(QueueName=f"probe-{uuid4()}")["QueueUrl"]
@@ -82,7 +82,7 @@ def test_a_queue_is_served_while_a_function_works_on_a_stream(engine: Emulator, 
         (tmp_path / "release").touch()
 
 
-def test_insertions_are_told_to_the_stream_and_overwrite_nothing(engine: Emulator) -> None:
+def test_batch_insertions_reach_the_stream_and_overwrite_nothing(engine: Emulator) -> None:
     """A batch makes a conditional write for each of its statements, and each is charged for its size."""
     dynamodb, table = engine.client("dynamodb"), f"probe-{uuid4()}"
     stream = streamed_table(engine, table)
@@ -103,7 +103,7 @@ def test_insertions_are_told_to_the_stream_and_overwrite_nothing(engine: Emulato
     assert [record["dynamodb"]["Keys"]["p"]["S"] for record in records] == ["there", "new"]
 
 
-def test_each_invocation_has_its_own_log_and_all_of_it(engine: Emulator, tmp_path: Path) -> None:
+def test_each_invocation_has_a_complete_separate_log(engine: Emulator, tmp_path: Path) -> None:
     """The log of each invocation is complete, for parallel processes that print nothing, one line or many lines."""
     functions = engine.client("lambda")
     name = function(engine, _LOGGING, tmp_path)

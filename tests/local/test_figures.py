@@ -12,7 +12,7 @@ def execution(task_id: str, start: int, end: int, *, succeeded: bool = True, att
     return Execution(task_id, attempt, attempt, start, end, succeeded)
 
 
-def test_a_task_that_ran_once_on_time_is_counted_as_nothing_but_succeeded() -> None:
+def test_a_task_that_ran_once_on_time_counts_only_as_succeeded() -> None:
     """For a clean run, no task is counted as retried, lost, doubled or early."""
     figures = count({"a": 1000}, [execution("a", 1003, 1010)], {"a": "succeeded"}, began_ms=0)
 
@@ -45,14 +45,14 @@ def test_a_success_that_the_api_does_not_know_is_lost() -> None:
     assert figures.lost == 1
 
 
-def test_a_task_that_gave_up_is_failed_and_not_lost() -> None:
+def test_a_failed_task_does_not_count_as_lost() -> None:
     """A task that failed has an outcome and does not count as lost."""
     figures = count({"a": 1000}, [execution("a", 1000, 1001, succeeded=False)], {"a": "failed"}, began_ms=0)
 
     assert (figures.failed, figures.lost) == (1, 0)
 
 
-def test_a_retry_after_a_failure_is_retried_and_not_doubled() -> None:
+def test_a_retry_after_a_failure_does_not_count_as_doubled() -> None:
     """Attempts that run one after the other are counted as retries."""
     ran = [execution("a", 1000, 1010, succeeded=False), execution("a", 1500, 1510, attempt=2)]
 
@@ -78,7 +78,7 @@ def test_an_execution_after_a_success_is_doubled() -> None:
     assert count({"a": 1000}, ran, {"a": "succeeded"}, began_ms=0).doubled == 1
 
 
-def test_a_report_that_was_sent_again_is_one_execution() -> None:
+def test_a_repeated_report_counts_as_one_execution() -> None:
     """A repeated report of an execution does not count as a second execution."""
     figures = count({"a": 1000}, [execution("a", 1000, 1010)] * 2, {"a": "succeeded"}, began_ms=0)
 
@@ -103,7 +103,7 @@ def test_percentiles_are_values_that_were_measured() -> None:
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1))
-def test_percentiles_are_ordered_members(values: list[int]) -> None:
+def test_percentiles_are_ordered_measured_values(values: list[int]) -> None:
     """For any values, p50 <= p99 <= max, and each of these values occurred."""
     measured = lateness(values)
 

@@ -53,7 +53,7 @@ def function_logs() -> FunctionLogs:
     return FunctionLogs(lambda _process: SLOWLY)
 
 
-def test_each_log_is_whole_however_the_reading_thread_is_scheduled() -> None:
+def test_each_log_is_complete_however_the_reading_thread_is_scheduled() -> None:
     """Lines that are written hundreds of times are collected at once, and an empty log is empty."""
     logs = function_logs()
     with started(logs) as (process, log):
@@ -64,7 +64,7 @@ def test_each_log_is_whole_however_the_reading_thread_is_scheduled() -> None:
             assert logs.collect(process).splitlines() == lines
 
 
-def test_a_line_that_has_only_begun_belongs_to_the_next_log() -> None:
+def test_an_incomplete_line_belongs_to_the_next_log() -> None:
     """An incomplete line is not split, and the last line of a process needs no newline."""
     logs = function_logs()
     with started(logs) as (process, log):
@@ -77,7 +77,7 @@ def test_a_line_that_has_only_begun_belongs_to_the_next_log() -> None:
     assert process._drain_stderr() == "three"
 
 
-def test_the_log_of_a_process_that_has_ended_is_collected_as_before() -> None:
+def test_the_log_of_an_ended_process_can_be_collected() -> None:
     """The last lines of a process, which contain the reason for its end, can be collected after its end."""
     logs = function_logs()
     with started(logs) as (process, _):

@@ -12,7 +12,7 @@ API, STAGE = "api", "$default"
 ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
 
 
-def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
+def test_a_token_bucket_allows_a_burst_and_then_its_rate() -> None:
     """With a burst of five and a rate of two, five of ten requests pass at once, and two more after a second."""
     bucket = Bucket()
     assert sum(bucket.admits(2, 5, now=100.0) for _ in range(10)) == 5
@@ -30,12 +30,12 @@ def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
         (None, None),
     ],
 )
-def test_a_stage_tells_its_throttle(settings: object, throttle: object) -> None:
+def test_the_throttle_of_a_stage_is_read(settings: object, throttle: object) -> None:
     """A throttle that CloudFormation or the API has set is read; without a throttle, the result is `None`."""
     assert throttle_of({"defaultRouteSettings": settings}) == throttle
 
 
-def test_whoever_comes_beyond_the_throttle_is_refused_and_not_executed() -> None:
+def test_requests_above_the_throttle_are_rejected_and_not_executed() -> None:
     """Each stage is throttled separately, and refused requests are not executed."""
     executed: list[str] = []
 
@@ -77,7 +77,7 @@ async def _settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_a_burst_is_executed_few_at_a_time_in_its_order() -> None:
+def test_a_burst_is_executed_in_order_with_limited_concurrency() -> None:
     """Of eighty simultaneous requests three are executed at a time, and responses come in the requests' order."""
 
     async def burst() -> tuple[Upstream, list[object]]:
@@ -96,7 +96,7 @@ def test_a_burst_is_executed_few_at_a_time_in_its_order() -> None:
     assert answers == [(200, {}, f"{number:02}".encode()) for number in range(80)]
 
 
-def test_whoever_finds_too_many_waiting_is_answered_at_once() -> None:
+def test_requests_beyond_the_waiting_limit_get_503_at_once() -> None:
     """If one request is executed and two are waiting, the next three get 503, and the first three are served."""
 
     async def burst() -> list[object]:
@@ -113,7 +113,7 @@ def test_whoever_finds_too_many_waiting_is_answered_at_once() -> None:
     assert asyncio.run(burst()) == [*served, BUSY, BUSY, BUSY]
 
 
-def test_whoever_has_waited_for_too_long_is_answered_and_takes_no_turn() -> None:
+def test_a_request_that_waited_too_long_gets_503_and_is_not_executed() -> None:
     """A request that has waited too long gets 503 and is never executed, and the next request is executed."""
 
     async def burst() -> tuple[list[str], list[object]]:
@@ -133,7 +133,7 @@ def test_whoever_has_waited_for_too_long_is_answered_and_takes_no_turn() -> None
     assert answers == [(200, {}, b"first"), BUSY, (200, {}, b"third")]
 
 
-def test_few_processes_start_at_once() -> None:
+def test_the_concurrency_increases_with_each_completed_request() -> None:
     """At first one request is executed at a time, and each completed request allows one more, up to three."""
 
     async def burst() -> list[int]:
@@ -153,7 +153,7 @@ def test_few_processes_start_at_once() -> None:
     assert asyncio.run(burst()) == [1, 2, 3, 3, 3, 3]
 
 
-def test_a_request_that_fails_gives_its_turn_back() -> None:
+def test_a_failed_request_does_not_block_the_next_request() -> None:
     """An error of the emulator is raised again, and the next request is executed."""
 
     async def burst() -> object:

@@ -32,7 +32,7 @@ def counted(*executions: Execution, succeeded: bool = True) -> GraphFigures:
     return count(DIAMOND, TASKS, executions, 600, succeeded=succeeded)
 
 
-def test_the_example_is_a_topology_that_can_be_run() -> None:
+def test_the_example_is_a_valid_topology() -> None:
     """The example file is a valid request, and its longest chain is shorter than the sum of all durations."""
     body = read_topology(example(MONTAGE))
     workflow = Workflow.read()
@@ -40,7 +40,7 @@ def test_the_example_is_a_topology_that_can_be_run() -> None:
     assert 5 < workflow.shortest_seconds < 6 < sum(workflow.seconds.values())
 
 
-def test_the_demo_runs_the_very_graph() -> None:
+def test_the_demo_runs_the_graph_of_the_file() -> None:
     """Dependencies and durations are those of the file, and some nodes are HTTP calls."""
     workflow = Workflow.read()
     body = workflow.body(Receiver(80))
@@ -55,7 +55,7 @@ def test_the_demo_runs_the_very_graph() -> None:
     assert max(node["expected_seconds"] for node in over_http) <= 1
 
 
-def test_a_graph_that_ran_in_order_keeps_its_promise() -> None:
+def test_a_graph_that_ran_in_order_passes_the_check() -> None:
     """In a correct run each node runs once and after its parents; a repeated report does not count as another run."""
     figures = counted(*RAN, RAN[0])
     assert figures.promises_kept
@@ -74,7 +74,7 @@ def test_a_graph_that_ran_in_order_keeps_its_promise() -> None:
     ],
     ids=["one is missing", "one ran twice", "one failed", "one was too early", "the first never ran"],
 )
-def test_what_a_graph_did_wrong_is_counted(
+def test_missing_repeated_failed_and_early_nodes_are_counted(
     change: Callable[[list[Execution]], list[Execution]], ran: int, before_parents: int
 ) -> None:
     """A missing, repeated, failed or early node breaks the promise."""
@@ -82,7 +82,7 @@ def test_what_a_graph_did_wrong_is_counted(
     assert (figures.ran, figures.before_parents, figures.promises_kept) == (ran, before_parents, False)
 
 
-def test_the_word_of_the_api_counts_too() -> None:
+def test_a_topology_without_an_outcome_in_the_api_has_not_succeeded() -> None:
     """A topology without an outcome has not succeeded, whatever its nodes did."""
     assert not counted(*RAN, succeeded=False).promises_kept
     assert not counted().promises_kept

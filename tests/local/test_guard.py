@@ -59,7 +59,7 @@ def is_open(port: int) -> bool:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_ending_the_starter_ends_the_emulator_and_wipes_its_folder(number: signal.Signals) -> None:
+def test_ending_the_starting_process_ends_the_emulator_and_deletes_its_folder(number: signal.Signals) -> None:
     """However the starting process ends, the emulator's processes, port and folder are gone."""
     with starter() as (process, port, folder):
         assert is_open(port)
@@ -75,7 +75,7 @@ def test_ending_the_starter_ends_the_emulator_and_wipes_its_folder(number: signa
 
 @pytest.mark.slow
 @pytest.mark.engine
-def test_leaving_the_context_waits_until_everything_is_gone() -> None:
+def test_leaving_the_context_waits_until_the_emulator_has_ended() -> None:
     """After the context has ended, the port can be used again at once, without waiting."""
     with emulator.running(port=0) as first:
         pass
@@ -87,7 +87,7 @@ def test_leaving_the_context_waits_until_everything_is_gone() -> None:
 
 
 @pytest.mark.engine
-def test_an_emulator_does_not_share_its_port() -> None:
+def test_a_second_emulator_on_the_same_port_is_rejected() -> None:
     """A second emulator on the same port is refused, and the first emulator is not affected."""
     with emulator.running(port=0) as first:
         with pytest.raises(emulator.EmulatorFailed, match=str(first.port)), emulator.running(first.port):
@@ -95,7 +95,7 @@ def test_an_emulator_does_not_share_its_port() -> None:
         assert is_open(first.port)
 
 
-def test_an_emulator_that_ends_while_it_starts_is_told_with_its_last_lines(
+def test_the_error_for_a_failed_emulator_start_has_its_last_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error contains the server's last output, and no part of the server is left."""

@@ -88,7 +88,7 @@ def test_a_saved_package_is_published_once(loop: Loop) -> None:
     assert loop.messages == ["reloaded", "started"]
 
 
-def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -> None:
+def test_files_saved_during_the_start_are_published_at_once(loop: Loop) -> None:
     """Files are compared with the files from before the stack was built, not from when the stack is up."""
     before = signature(loop.folder)
     loop.save("x = 22")
@@ -139,7 +139,7 @@ class FakeStack:
         self.layers[FunctionName] = Layers
 
 
-def test_functions_whose_layers_are_the_same_go_on(tmp_path: Path) -> None:
+def test_functions_with_unchanged_layers_continue(tmp_path: Path) -> None:
     """Saving a handler ends no process of the API unless the task types have changed."""
 
     def layers(handlers: str, types: str) -> dict[str, Layer]:
@@ -188,7 +188,7 @@ def test_a_package_that_cannot_be_imported_is_reported_and_not_published(loop: L
 @pytest.mark.parametrize(
     "error", [RequirementsUninstallable("no such package"), FileNotFoundError("a temporary file of the editor")]
 )
-def test_what_cannot_be_built_is_reported_and_the_next_save_is_published(loop: Loop, error: Exception) -> None:
+def test_a_failed_build_is_reported_and_the_next_save_is_published(loop: Loop, error: Exception) -> None:
     """If a build fails for any reason, the reason is reported and watching continues."""
     loop.errors.append(error)
     loop.save("x = 22")

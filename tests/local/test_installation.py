@@ -11,7 +11,7 @@ from duetime_local.emulator import EmulatorFailed, installation
 from infra import ROOT
 
 
-def test_a_checkout_has_its_own() -> None:
+def test_a_checkout_uses_its_installed_embedded_aws() -> None:
     """In a checkout, `make setup` installs the embedded AWS and the command installs nothing."""
     assert installation.interpreter() == ROOT / ".venv-emulator" / "bin" / "python"
     assert not installation.is_missing()
@@ -26,7 +26,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_project_installs_it_once(project: Path) -> None:
+def test_a_project_installs_the_embedded_aws_once(project: Path) -> None:
     """The pinned packages are installed once, into a folder of the project, and replace an earlier version."""
     former = project / ".duetime" / "emulator-0123456789ab"
     former.mkdir(parents=True)
@@ -48,7 +48,7 @@ def test_a_project_installs_it_once(project: Path) -> None:
     assert filled[-1] == str(installation.REQUIREMENTS)
 
 
-def test_an_installation_that_fails_is_told_and_leaves_nothing(project: Path) -> None:
+def test_a_failed_installation_is_reported_and_removed(project: Path) -> None:
     """A failed installation is reported and removed, and the next start tries again."""
 
     def fail(_command: list[str]) -> None:

@@ -19,7 +19,7 @@ def test_three_hundred_real_jobs_are_spread_over_the_whole_time() -> None:
     assert {offset * 10 // SPREAD_MS for offset in offsets} == set(range(10))
 
 
-def test_about_a_third_goes_over_http_and_a_few_fail_at_first() -> None:
+def test_a_third_of_the_jobs_use_http_and_some_are_retried() -> None:
     """Handler and HTTP tasks exist, and some of each kind are retried."""
     tasks = plan(300, SPREAD_MS)
     over_http = [task for task in tasks if task.over_http]

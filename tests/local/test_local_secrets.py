@@ -18,7 +18,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_secrets_are_those_of_the_file_and_of_the_shell(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_secrets_are_read_from_the_file_and_the_shell(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable of the shell takes precedence over the file, and other shell variables are not passed on."""
     (project / FILE).write_text('{"stripe": "file", "shop/mail-key": "m"}')
     monkeypatch.setenv("DUETIME_SECRET_STRIPE", "shell")
@@ -27,13 +27,13 @@ def test_secrets_are_those_of_the_file_and_of_the_shell(project: Path, monkeypat
 
 
 @pytest.mark.usefixtures("project")
-def test_a_project_needs_no_file_of_secrets() -> None:
+def test_a_project_needs_no_secrets_file() -> None:
     """A project without a secrets file has no secrets, and this is not an error."""
     assert local_secrets.local_secrets() == {}
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}'])
-def test_another_file_is_refused_by_its_name(project: Path, text: str) -> None:
+def test_an_invalid_secrets_file_is_rejected_with_its_name(project: Path, text: str) -> None:
     """Broken JSON and values that are not texts are errors that name the file."""
     (project / FILE).write_text(text)
     with pytest.raises(LocalSecretsInvalid, match=FILE):

@@ -31,7 +31,7 @@ class Reader:
         yield LogLine(since_ms, {"task_id": self._wanted.task_id or "ANY", "attempt": 1, "message": "here"})
 
 
-def test_the_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """The running stack is found by its ready file; without a task, the lines of all tasks are shown."""
     asked: list[str] = []
 
@@ -47,7 +47,7 @@ def test_the_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatc
     assert asked == [ADDRESS, ADDRESS]
 
 
-def test_without_a_stack_there_are_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_running_stack_the_message_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a running stack, the message says how to start a stack."""
     monkeypatch.setattr(ready_file, "find", lambda _file: None)
     shown = CliRunner().invoke(commands.app, ["logs"])
@@ -76,14 +76,14 @@ class OldestLogs:
     [[], range(5), range(20), [0] * 3 + [1] * 9 + [2] * 4, [0, 0, 1, 2, 2, 2, 2, 2, 2, 2, 3, 3]],
     ids=["none", "fewer", "several pages", "many at once", "a page that ends within a moment"],
 )
-def test_all_lines_are_read_although_the_embedded_aws_ends_an_answer_early(times: Sequence[int]) -> None:
+def test_all_log_lines_are_read_despite_incomplete_responses(times: Sequence[int]) -> None:
     """Each line is read once and the oldest first, even after ten thousand lines of other tasks."""
     reader = LogReader(PagedLogs(OldestLogs(times, most=10), most=10), "g", LogFilter())
     assert [line.fields["task_id"] for line in reader.read(0)] == [str(number) for number in range(len(times))]
 
 
 @pytest.mark.slow
-def test_lines_behind_ten_thousand_others_are_found(engine: Emulator) -> None:
+def test_log_lines_after_ten_thousand_others_are_found(engine: Emulator) -> None:
     """Lines that the embedded AWS leaves out of a response are requested again."""
     logs, group = engine.client("logs"), uuid4().hex
     logs.create_log_group(logGroupName=group)

@@ -26,13 +26,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_here_it_is_the_checkout() -> None:
+def test_in_the_checkout_the_settings_name_the_example_handlers() -> None:
     """In the checkout, the settings name the example handlers, for which the demo creates tasks."""
     assert is_checkout()
     assert handlers_package() == ROOT / "examples" / "handlers" / "example_handlers"
 
 
-def test_elsewhere_it_is_the_project_of_the_folder(project: Path) -> None:
+def test_in_a_project_the_template_depends_on_its_app_and_settings(project: Path) -> None:
     """A project's template depends on its app, its settings and duetime's packages, but not on its handlers."""
     assert not is_checkout()
     inputs = set(template_inputs())
@@ -43,7 +43,7 @@ def test_elsewhere_it_is_the_project_of_the_folder(project: Path) -> None:
     assert ROOT / "infra/environments.py" not in inputs
 
 
-def test_its_handlers_are_those_of_its_stack(project: Path) -> None:
+def test_the_handlers_of_a_project_are_named_by_its_assembly(project: Path) -> None:
     """The assembly names the handlers; if the assembly or its stack is missing, the error says so."""
     with pytest.raises(HandlersNotFound, match="no stack 'duetime-local'"):
         handlers_package()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_running_stack_is_found_by_its_file_and_gone_with_it(tmp_path: Path) -> None:
+def test_the_ready_file_exists_exactly_while_the_stack_runs(tmp_path: Path) -> None:
     """The complete file exists exactly as long as the stack is up."""
     path = tmp_path / "folder" / "ready.json"
     ready = Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid())
@@ -30,7 +30,7 @@ def test_a_running_stack_is_found_by_its_file_and_gone_with_it(tmp_path: Path) -
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_file_whose_process_is_gone_announces_nothing(tmp_path: Path) -> None:
+def test_a_ready_file_of_a_dead_process_is_ignored(tmp_path: Path) -> None:
     """A stack that was killed is not found, although its file still exists."""
     path = tmp_path / "ready.json"
     ended = subprocess.Popen([sys.executable, "-c", ""])
@@ -40,7 +40,7 @@ def test_a_file_whose_process_is_gone_announces_nothing(tmp_path: Path) -> None:
     assert find(path) is None
 
 
-def test_a_place_that_a_living_stack_uses_is_refused(tmp_path: Path) -> None:
+def test_a_second_stack_does_not_replace_the_ready_file(tmp_path: Path) -> None:
     """A second stack does not replace a running stack's file, but may replace the file of a stack that has ended."""
     path = tmp_path / "ready.json"
     reject_if_taken(path)
@@ -50,7 +50,7 @@ def test_a_place_that_a_living_stack_uses_is_refused(tmp_path: Path) -> None:
     reject_if_taken(path)
 
 
-def test_the_file_of_a_later_stack_is_left_alone(tmp_path: Path) -> None:
+def test_the_ready_file_of_a_later_stack_is_not_removed(tmp_path: Path) -> None:
     """A stack that ends removes only its own ready file."""
     path = tmp_path / "ready.json"
     later = Ready("http://127.0.0.1:2/api", "http://127.0.0.1:2", os.getpid())

@@ -28,7 +28,7 @@ def call(receiver: Receiver, attempt: int, fail_times: int) -> httpx.Response:
     )
 
 
-def test_a_call_is_recorded_with_its_own_start_and_end(receiver: Receiver) -> None:
+def test_a_call_is_recorded_with_its_start_and_end(receiver: Receiver) -> None:
     """The receiver times an execution by its own clock, including the work."""
     assert call(receiver, attempt=1, fail_times=0).json() == {"job": "build"}
 
@@ -37,7 +37,7 @@ def test_a_call_is_recorded_with_its_own_start_and_end(receiver: Receiver) -> No
     assert execution.ended_at_ms - execution.started_at_ms >= 19
 
 
-def test_an_attempt_that_is_to_fail_answers_503_and_the_next_one_200(receiver: Receiver) -> None:
+def test_a_planned_failure_returns_503_and_the_next_attempt_200(receiver: Receiver) -> None:
     """Only the planned number of attempts fail."""
     statuses = [call(receiver, attempt, fail_times=1).status_code for attempt in (1, 2)]
 
@@ -45,7 +45,7 @@ def test_an_attempt_that_is_to_fail_answers_503_and_the_next_one_200(receiver: R
     assert [execution.succeeded for execution in receiver.executions] == [False, True]
 
 
-def test_a_handlers_report_is_recorded_as_it_was_sent(receiver: Receiver) -> None:
+def test_a_handlers_report_is_recorded_unchanged(receiver: Receiver) -> None:
     """The times that a Python handler reports are recorded unchanged."""
     report = {
         "task_id": "task-2",

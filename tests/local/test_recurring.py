@@ -21,7 +21,7 @@ def execution(task_id: str, start: int, *, succeeded: bool = True) -> Execution:
 
 
 @pytest.mark.parametrize("planned", PLAN, ids=lambda planned: planned.name)
-def test_a_planned_schedule_means_seconds_that_its_period_parts_evenly(planned: PlannedSchedule) -> None:
+def test_the_times_of_a_planned_schedule_have_no_gap(planned: PlannedSchedule) -> None:
     """A planned schedule's times include its start and its end, and have no gap."""
     times = planned.times_ms(START, START + 29_000)
     assert START <= times[0] < START + planned.every_seconds * 1000
@@ -31,7 +31,7 @@ def test_a_planned_schedule_means_seconds_that_its_period_parts_evenly(planned: 
         assert times[0] % (planned.every_seconds * 1000) == 0
 
 
-def test_a_schedule_that_ran_at_each_time_once_keeps_its_promise() -> None:
+def test_a_schedule_that_ran_once_at_each_time_passes_the_check() -> None:
     """No time is missed, doubled or unknown, and lateness is measured from the scheduled time."""
     tasks = [("t1", "a", START), ("t2", "a", START + 2000)]
     figures = count({"a": [START, START + 2000]}, tasks, [execution("t1", START + 3), execution("t2", START + 2001)])
@@ -39,7 +39,7 @@ def test_a_schedule_that_ran_at_each_time_once_keeps_its_promise() -> None:
     assert figures.lateness_ms.max == 3
 
 
-def test_what_a_schedule_did_wrong_is_counted() -> None:
+def test_missed_doubled_and_unknown_runs_of_a_schedule_are_counted() -> None:
     """A time without a run, two tasks at one time, and a task at an unscheduled time are counted."""
     times = {"a": [START, START + 2000], "b": [START]}
     tasks = [("t1", "a", START), ("t2", "a", START), ("t3", "a", START + 1000), ("t4", "b", START)]
@@ -48,7 +48,7 @@ def test_what_a_schedule_did_wrong_is_counted() -> None:
     assert (figures.missed, figures.doubled, figures.strange, figures.promises_kept) == (2, 1, 1, False)
 
 
-def test_what_came_before_a_schedule_was_made_is_not_expected() -> None:
+def test_times_before_a_schedule_was_created_are_not_expected() -> None:
     """If a slow API creates a schedule after its first time, only the times after the creation are expected."""
     made_ms = START + 9_000
 

@@ -33,7 +33,7 @@ def archive(name: str) -> bytes:
     return content.getvalue()
 
 
-def test_a_version_of_a_layer_is_unpacked_once_for_all_processes(tmp_path: Path) -> None:
+def test_a_layer_version_is_unpacked_once_for_all_processes(tmp_path: Path) -> None:
     """Two processes import from the same folders, in the order of the layers, and keep their configuration."""
     asked: list[str] = []
     started: list[dict[str, Any]] = []

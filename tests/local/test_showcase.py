@@ -15,7 +15,7 @@ def _refuse(_context: Context, payload: object) -> NoReturn:
     raise Unretriable(f"refuses {payload!r}")
 
 
-def test_the_showcase_has_something_for_each_page(duetime: Duetime) -> None:
+def test_the_showcase_has_content_for_each_page(duetime: Duetime) -> None:
     """The demo leaves failed, locked and future tasks and colliding schedules, which a second demo does not change."""
     for name in ("echo", "sleep", "ci.job"):
         duetime.register(name, lambda _context, payload: payload)

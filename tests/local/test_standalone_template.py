@@ -95,7 +95,7 @@ def charge(context, payload):
 
 
 @pytest.mark.slow
-def test_handlers_have_their_environment_and_definitions_are_created(
+def test_handlers_have_their_environment_and_cloudformation_creates_definitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Handlers have a variable, a local secret and a parameter, and CloudFormation creates a schedule and a graph."""

@@ -34,7 +34,7 @@ class Looks:
             raise self._error
 
 
-def test_whoever_starts_it_is_not_kept_waiting_by_a_function_that_runs() -> None:
+def test_starting_a_read_does_not_wait_for_a_running_function() -> None:
     """While a read waits for a function, each call returns at once and starts no second read."""
     looks = Looks(0)
     poller = StreamPoller(looks.look, looks.pauses.append)
@@ -46,7 +46,7 @@ def test_whoever_starts_it_is_not_kept_waiting_by_a_function_that_runs() -> None
     assert looks.count == 1
 
 
-def test_streams_are_looked_at_again_after_a_pause() -> None:
+def test_streams_are_read_again_after_a_pause() -> None:
     """Streams are read again after a pause, without another call."""
     looks = Looks(3)
     StreamPoller(looks.look, looks.pauses.append).start()
@@ -55,7 +55,7 @@ def test_streams_are_looked_at_again_after_a_pause() -> None:
     assert looks.pauses == [PAUSE_SECONDS] * 3
 
 
-def test_a_look_that_fails_is_logged_and_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_read_is_logged_and_polling_continues(caplog: pytest.LogCaptureFixture) -> None:
     """A failed read is logged and polling continues, because a bad mapping must not end all deliveries."""
     looks = Looks(2, RuntimeError("no such stream"))
     with caplog.at_level(logging.ERROR):

@@ -8,7 +8,7 @@ from typing import Any
 from duetime_local.emulator.table_speed import copied, speed_up
 
 
-def test_a_copy_shares_nothing_that_can_change() -> None:
+def test_a_copy_of_an_item_shares_no_mutable_values() -> None:
     """A change of a copy at any depth does not change the item; bytes are copied, too."""
     item = {"a": {"S": "x"}, "l": {"L": [{"M": {"n": {"N": "1"}}}]}, "b": bytearray(b"b"), "s": {1, 2}, "f": False}
     copy = copied(item)
@@ -21,7 +21,7 @@ def test_a_copy_shares_nothing_that_can_change() -> None:
     }  # fmt: skip
 
 
-def test_an_expression_is_split_once() -> None:
+def test_the_tokens_of_an_expression_are_cached_and_copied() -> None:
     """Each caller gets a separate list with the same tokens."""
     texts: list[str] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from duetime_local.terminal import commands_to_try
 
 
-def test_the_commands_to_try_are_for_a_type_that_has_a_handler() -> None:
+def test_the_suggested_commands_use_a_type_with_a_handler() -> None:
     """The suggested commands use the example handler, because the payloads of a project's own handlers are unknown."""
     first, sent, listed = commands_to_try("http://x", ("ci.job", "echo"))
     assert first == "duetime tasks create echo --payload '\"hello\"' --in 3s --wait"
@@ -16,6 +16,6 @@ def test_the_commands_to_try_are_for_a_type_that_has_a_handler() -> None:
     assert sent.endswith("""-d '{"type": "greet", "delay_seconds": 3}'""")
 
 
-def test_without_a_handler_tasks_are_listed_only() -> None:
+def test_without_a_handler_only_the_list_command_is_suggested() -> None:
     """Without a handler, only the command that lists tasks is suggested, because no task could run."""
     assert list(commands_to_try("http://x", ())) == ["curl -s http://x/v1/tasks"]

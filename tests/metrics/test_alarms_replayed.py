@@ -131,7 +131,7 @@ def series_of(
     return series
 
 
-def test_every_alarm_has_a_cause_here() -> None:
+def test_every_alarm_has_a_cause_in_this_module() -> None:
     """Every alarm has a cause in this module."""
     assert CAUSES.keys() == ALARMS.keys()
 
@@ -146,7 +146,7 @@ def test_an_alarm_is_silent_on_a_healthy_day(name: str, day: Mapping[str, Callab
 
 @pytest.mark.parametrize("name", ALARMS)
 @pytest.mark.parametrize("day", [QUIET, BUSY], ids=["quiet", "busy"])
-def test_an_alarm_goes_off_on_its_cause_and_ends_with_it(
+def test_an_alarm_starts_and_ends_with_its_cause(
     name: str, day: Mapping[str, Callable[[int], Sequence[float]]]
 ) -> None:
     """An alarm turns on within minutes of its cause, stays on, and ends when the metrics are healthy again."""

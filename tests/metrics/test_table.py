@@ -50,12 +50,12 @@ def _names(argument: ast.expr) -> set[str]:
     return {argument.value}
 
 
-def test_what_the_code_writes_is_in_the_table_and_the_other_way_round() -> None:
+def test_the_table_lists_exactly_the_metrics_that_are_written() -> None:
     """Every metric that the code writes is in the table, and every metric in the table is written."""
     assert {name for name, _, _ in calls()} == set(METRICS)
 
 
-def test_every_metric_is_written_as_the_table_says() -> None:
+def test_every_metric_has_the_unit_and_dimensions_of_the_table() -> None:
     """Each metric is written with the unit and the dimensions in the table."""
     for name, unit, dimension in calls():
         metric = METRICS[name]
@@ -76,7 +76,7 @@ DEFECTS = {"dead_letter_errors", "expansions_failed"}
 """Metrics for defects in the code itself, which no scenario can cause."""
 
 
-def test_every_metric_is_looked_at_by_a_test() -> None:
+def test_every_metric_is_checked_by_a_test() -> None:
     """Another test checks the count of each metric, unless the metric counts defects in the code."""
     named = re.compile(rf"[\"']({'|'.join(METRICS)})[\"'{{]")
     paths = (path for path in (ROOT / "tests").rglob("test_*.py") if path.name not in APART)

@@ -51,7 +51,7 @@ def test_every_field_is_described() -> None:
     assert [name for name, schema in SCHEMAS.items() if not schema.get("description")] == []
 
 
-def test_descriptions_say_more_than_summaries() -> None:
+def test_descriptions_do_not_repeat_summaries() -> None:
     """An operation's description does not repeat its summary, except for actions that need no more words."""
     same = {one["operationId"] for one in operations() if one["description"] == one["summary"]}
     assert same <= {"updateTask", "deleteTask"}
@@ -74,7 +74,7 @@ def test_a_response_is_described_like_the_request_that_creates_it() -> None:
     assert [said(names), said(names[::-1])] == ["Its key.", "Its key."]
 
 
-def test_each_meaning_by_name_is_used() -> None:
+def test_each_description_by_name_is_used() -> None:
     """Each description by name is used, so none is left over from a renamed field."""
     used = {
         name

@@ -49,7 +49,7 @@ def values(content: dict[str, Any]) -> list[Any]:
     return [*([content["example"]] if "example" in content else []), *(one["value"] for one in named)]
 
 
-def test_the_examples_are_what_the_api_answers() -> None:
+def test_the_examples_equal_the_responses_of_the_api() -> None:
     """Recording the examples again changes nothing; run `make docs` if this test fails."""
     assert recorded() == FILE.read_text(encoding="utf-8")
 
@@ -80,7 +80,7 @@ def test_examples_fit_their_schemas(operation: dict[str, Any]) -> None:
                 assert str(value["status"]) == where.partition(" ")[0]
 
 
-def test_examples_name_no_other_operation() -> None:
+def test_examples_belong_only_to_existing_operations() -> None:
     """Every recorded example belongs to an existing operation, and none to a renamed operation."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert set(stored["operations"]) == {operation.id for operation in OPERATIONS} - {ITSELF}

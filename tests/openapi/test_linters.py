@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def test_spectral_finds_nothing(openapi_json: Path) -> None:
+def test_spectral_has_no_findings(openapi_json: Path) -> None:
     """The rules `spectral:oas`, which also check examples, find no error and no warning."""
     rules = str(FOLDER / "spectral.yaml")
     told = run(node_program("spectral"), "lint", "-r", rules, "-F", "hint", str(openapi_json), at=openapi_json.parent)
     assert "No results with a severity of 'hint' or higher found" in told
 
 
-def test_redocly_finds_nothing(openapi_json: Path) -> None:
+def test_redocly_has_no_findings(openapi_json: Path) -> None:
     """Redocly's recommended rules find no error and no warning."""
     rules = str(FOLDER / "redocly.yaml")
     told = run(node_program("redocly"), "lint", "--config", rules, str(openapi_json), at=openapi_json.parent)

@@ -31,33 +31,33 @@ def differs_by_one_letter(one: str, other: str) -> bool:
     return len(long) == len(short) + 1 and any(long[:n] + long[n + 1 :] == short for n in range(len(long)))
 
 
-def test_operations_are_verbs_of_a_small_set() -> None:
+def test_every_operation_id_starts_with_a_known_verb() -> None:
     """Each id starts with a verb that has the same meaning everywhere."""
     verbs = {re.split("(?=[A-Z])", operation.id)[0] for operation in OPERATIONS}
     assert verbs <= VERBS
 
 
-def test_no_two_operations_are_mistaken_for_each_other() -> None:
+def test_no_two_operation_ids_differ_in_only_one_letter() -> None:
     """No two operation ids differ in only one letter."""
     ids = [operation.id for operation in OPERATIONS]
     assert [pair for pair in combinations(ids, 2) if differs_by_one_letter(*pair)] == []
 
 
-def test_models_are_nouns_of_their_subject() -> None:
+def test_model_names_are_specific_nouns() -> None:
     """No model is named after its role in the code, or by a word that could mean anything."""
     allowed = {"BulkOperationKind"}
     assert {name for name in SCHEMAS if VAGUE.search(name)} <= allowed
     assert {"State", "Cause", "Retry", "Gap", "Fold", "Overlap", "Priority"} & set(SCHEMAS) == set()
 
 
-def test_pages_are_called_pages() -> None:
+def test_responses_with_a_page_token_are_named_pages() -> None:
     """Every response with a page token is named `...Page`, except the response of an action by filter."""
     paged = {name for name, schema in SCHEMAS.items() if "next_token" in schema.get("properties", {})}
     requests = {"BulkCancel", "BulkDelete", "BulkUpdate", "BulkRetry", "FilterActionResult"}
     assert paged - requests == {name for name in SCHEMAS if name.endswith("Page")}
 
 
-def test_each_mapped_name_is_of_a_model_in_use() -> None:
+def test_each_name_in_the_table_belongs_to_a_model_in_use() -> None:
     """The table of names has no entry for a model that was renamed or removed."""
     assert {name for name in descriptions.NAMES.values() if name not in SCHEMAS} == set()
 

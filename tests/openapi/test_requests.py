@@ -206,7 +206,7 @@ def known(shared: Shared) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("operation", "path", "field", "around"), cases(PLACES))
-def test_each_field_can_be_used(
+def test_at_least_one_value_of_each_field_is_accepted(
     grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
 ) -> None:
     """At least one value of each field is accepted, so the document has no field that is always refused."""
@@ -253,7 +253,7 @@ READING = [one for one in OPERATIONS if one.method == "GET" and one.id not in _E
 
 
 @pytest.mark.parametrize("operation", READING, ids=lambda operation: operation.id)
-def test_what_is_read_again_unchanged_is_not_sent_again(
+def test_a_get_request_with_a_current_etag_returns_304(
     grounds: InProcess, known: dict[str, Any], operation: Operation
 ) -> None:
     """Each GET response has an ETag, and a request with this ETag gets a 304 without a body."""

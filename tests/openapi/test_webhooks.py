@@ -42,7 +42,7 @@ def check(call: Call) -> None:
     assert set(sent) <= set(model["properties"])
 
 
-def test_what_is_sent_fits_the_webhooks() -> None:
+def test_sent_requests_are_valid_by_the_webhooks() -> None:
     """Each phase of a success and of a failure, the query, and both outcomes fit the document."""
     calls: list[Call] = []
     with Tasks() as tasks:
@@ -64,7 +64,7 @@ def test_what_is_sent_fits_the_webhooks() -> None:
         check(call)
 
 
-def test_a_node_is_sent_the_results_that_it_asks_for() -> None:
+def test_a_request_for_a_node_contains_its_inputs() -> None:
     """The document describes `inputs` in the request for a node."""
     calls: list[Call] = []
     with Graphs() as graphs:
@@ -77,7 +77,7 @@ def test_a_node_is_sent_the_results_that_it_asks_for() -> None:
         check(call)
 
 
-def test_several_tasks_in_a_request_fit_their_webhook() -> None:
+def test_a_batch_request_is_valid_by_its_webhook() -> None:
     """The request for several tasks and the endpoint's response, by which the tasks succeed, fit the document."""
     calls: list[Call] = []
     with Tasks() as tasks:

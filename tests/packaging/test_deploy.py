@@ -123,7 +123,7 @@ def steps(project: Path) -> list[str]:
 _STEPS = {"synth", "diff", "deploy", "prepare-change-set", "execute-change-set"}
 
 
-def test_changes_are_shown_and_then_carried_out(project: Path, cloudformation: CloudFormation) -> None:
+def test_changes_are_shown_before_they_are_executed(project: Path, cloudformation: CloudFormation) -> None:
     """The executed change set is the prepared and described change set of the named environment."""
     cloudformation.pages = [CHANGE]
     code, output = deploy("--yes", "--environment", "prod")
@@ -139,7 +139,7 @@ def test_changes_are_shown_and_then_carried_out(project: Path, cloudformation: C
 
 
 @pytest.mark.parametrize("pages", [[], [""]], ids=["deleted", "failed"])
-def test_without_a_change_nothing_is_carried_out(
+def test_a_change_set_without_changes_is_deleted(
     project: Path, cloudformation: CloudFormation, pages: list[str]
 ) -> None:
     """CloudFormation fails a change set without changes, which the command deletes if the CDK has not deleted it."""
@@ -150,7 +150,7 @@ def test_without_a_change_nothing_is_carried_out(
     assert len(cloudformation.deleted) == len(pages)
 
 
-def test_new_outputs_are_a_change(project: Path, cloudformation: CloudFormation) -> None:
+def test_a_change_set_with_only_new_outputs_is_executed(project: Path, cloudformation: CloudFormation) -> None:
     """A change set that only changes outputs is executed."""
     cloudformation.pages = [""]
     code, output = deploy("--yes")
@@ -168,7 +168,7 @@ def test_new_outputs_are_a_change(project: Path, cloudformation: CloudFormation)
         (["--dry-run", "--confirm-loss", "duetime-shop"], 0),
     ],
 )
-def test_a_loss_is_carried_out_only_if_the_stack_is_named(
+def test_a_loss_of_data_requires_the_name_of_the_stack(
     project: Path, cloudformation: CloudFormation, arguments: list[str], code: int
 ) -> None:
     """`--yes` is not enough for a loss; an unconfirmed change set is deleted, so that nobody can execute it."""
@@ -181,7 +181,7 @@ def test_a_loss_is_carried_out_only_if_the_stack_is_named(
     assert len(cloudformation.deleted) == (0 if is_deployed else 1)
 
 
-def test_where_nobody_can_be_asked_yes_is_needed(project: Path, cloudformation: CloudFormation) -> None:
+def test_without_a_terminal_the_yes_option_is_required(project: Path, cloudformation: CloudFormation) -> None:
     """Without a terminal, as in a pipeline, the command needs `--yes`, because a question would wait forever."""
     cloudformation.pages = [CHANGE]
     code, output = deploy()
@@ -190,7 +190,7 @@ def test_where_nobody_can_be_asked_yes_is_needed(project: Path, cloudformation: 
 
 
 @pytest.mark.parametrize("step", ["synth", "deploy"])
-def test_an_error_of_the_cdk_ends_it(project: Path, cloudformation: CloudFormation, step: str) -> None:
+def test_an_error_of_the_cdk_ends_the_deployment(project: Path, cloudformation: CloudFormation, step: str) -> None:
     """The CDK has printed the reason, the exit code is 1, and no other step follows."""
     cloudformation.pages = [CHANGE]
     (project / "fails.txt").write_text(step)
@@ -199,7 +199,7 @@ def test_an_error_of_the_cdk_ends_it(project: Path, cloudformation: CloudFormati
     assert steps(project)[-1].startswith(step)
 
 
-def test_the_project_is_found_from_inside(project: Path) -> None:
+def test_the_project_is_found_from_its_subfolders(project: Path) -> None:
     """The project is in the nearest folder upward; if there is none, the error says what to do."""
     (project / "handlers" / "shop").mkdir(parents=True)
     assert project_here(project / "handlers" / "shop").folder == project.resolve()
@@ -207,7 +207,7 @@ def test_the_project_is_found_from_inside(project: Path) -> None:
         project_here(Path("/"))
 
 
-def test_of_several_stacks_one_is_named() -> None:
+def test_one_of_several_stacks_must_be_selected() -> None:
     """If a project has several stacks, the error lists them."""
     assert chosen_stack(["one", "two"], "two") == "two"
     with pytest.raises(StackNotFound, match="choose one with --stack: one, two"):
@@ -235,7 +235,7 @@ stack["environment"] = "aws://unknown-account/unknown-region"
 
 
 @pytest.mark.slow
-def test_the_cdk_and_cloudformation_do_what_is_said(engine: Emulator, tmp_path: Path) -> None:
+def test_the_cdk_and_cloudformation_execute_the_confirmed_changes(engine: Emulator, tmp_path: Path) -> None:
     """A stack is created, a deployment without changes does nothing, and a table is only replaced if confirmed."""
     (tmp_path / "cdk.json").write_text(json.dumps({"app": f"{sys.executable} app.py", "versionReporting": False}))
     (tmp_path / "app.py").write_text(APP)

@@ -22,7 +22,7 @@ MIGRATION = EXAMPLES / "celery-migration"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("project", PROJECTS)
-def test_their_tests_pass(project: str) -> None:
+def test_the_tests_of_the_example_projects_pass(project: str) -> None:
     """The tests of each project pass in its own folder with its own settings, and any warning is a failure."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers"]
     folder = EXAMPLES / project
@@ -32,14 +32,14 @@ def test_their_tests_pass(project: str) -> None:
 
 @pytest.mark.parametrize("name", ["app.py", "cdk.json", "package.json", ".gitignore", "handlers/requirements.txt"])
 @pytest.mark.parametrize("project", PROJECTS)
-def test_what_is_not_their_own_is_as_new_projects_have_it(project: str, name: str) -> None:
+def test_unchanged_files_of_example_projects_equal_those_of_new_projects(project: str, name: str) -> None:
     """Files that an example has not changed equal those of a new project."""
     made = project_files(PROJECTS[project])[PurePosixPath(name)]
     assert (EXAMPLES / project / name).read_text(encoding="utf-8") == made
 
 
 @pytest.mark.parametrize(("project", "least"), [("shop", 10), ("celery-migration", 6)])
-def test_their_pages_name_files_that_exist(project: str, least: int) -> None:
+def test_paths_in_the_readmes_of_example_projects_exist(project: str, least: int) -> None:
     """Each path in the tables of a README exists."""
     page = (EXAMPLES / project / "README.md").read_text(encoding="utf-8")
     named = [word for word in page.split("`") if word.endswith((".py", ".jsonl")) and " " not in word]
@@ -47,7 +47,7 @@ def test_their_pages_name_files_that_exist(project: str, least: int) -> None:
     assert [name for name in named if not (EXAMPLES / project / name).is_file()] == []
 
 
-def test_the_migrated_schedules_are_those_that_the_importer_writes() -> None:
+def test_the_migrated_schedules_equal_the_output_of_the_importer() -> None:
     """The migrated schedules equal the importer's output with renamed types and without the handlers' options."""
     done = CliRunner().invoke(
         app, ["import", "celery", *(str(MIGRATION / "before" / f"{n}.py") for n in ("app", "tasks"))]

@@ -33,14 +33,14 @@ def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_its_own_tests_pass(project: Path) -> None:
+def test_the_tests_of_a_new_project_pass(project: Path) -> None:
     """The new project's tests pass unchanged, with any warning as a failure."""
     done = run(project, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 passed" in done.stdout
 
 
-def test_it_is_formatted_and_has_no_findings(project: Path) -> None:
+def test_a_new_project_is_formatted_and_has_no_findings(project: Path) -> None:
     """The new project has no findings by the rules in its own `pyproject.toml`."""
     for arguments in (("format", "--check", "."), ("check", ".")):
         done = run(project, "ruff", *arguments, "--no-cache")
@@ -48,13 +48,13 @@ def test_it_is_formatted_and_has_no_findings(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_its_types_are_right(project: Path) -> None:
+def test_a_new_project_passes_strict_type_checks(project: Path) -> None:
     """The new project's types pass strict checks against the types that the packages publish."""
     done = run(project, "mypy", "--cache-dir", str(ROOT / "build" / "mypy-of-projects"))
     assert done.returncode == 0, done.stdout
 
 
-def test_it_is_complete() -> None:
+def test_a_new_project_has_every_documented_file() -> None:
     """Each file that the project's page names exists, and no placeholder of the template is left."""
     contents = project_files("web-shop")
     assert {
@@ -64,7 +64,7 @@ def test_it_is_complete() -> None:
     assert not [path for path, text in contents.items() if "@PACKAGE@" in text or "@PROJECT@" in text]
 
 
-def test_it_pins_what_this_checkout_uses() -> None:
+def test_a_new_project_pins_the_versions_of_this_checkout() -> None:
     """The project pins the packages to this version, and has the tested Node tools and the same feature flags."""
     contents = project_files("web-shop")
     settings = tomllib.loads(contents[PurePosixPath("pyproject.toml")])
@@ -87,20 +87,20 @@ def test_each_tool_finds_the_handlers() -> None:
 
 
 @pytest.mark.parametrize("name", ["1shop", "web shop", "../shop", "", "web--shop", "shöp", "-x"])
-def test_what_can_name_no_project_is_refused(name: str) -> None:
+def test_an_invalid_project_name_is_rejected(name: str) -> None:
     """A project's name must be a valid name for a Python distribution, in ASCII."""
     with pytest.raises(ProjectRejected, match="cannot name a project"):
         package_name(name)
 
 
 @pytest.mark.parametrize("name", ["duetime", "Handlers", "tests", "json", "class", "aws-cdk"])
-def test_a_package_that_another_would_hide_is_refused(name: str) -> None:
+def test_a_handlers_package_hidden_by_another_package_is_rejected(name: str) -> None:
     """A handlers' package that another installed package could hide is refused."""
     with pytest.raises(ProjectRejected, match="there is another package"):
         package_name(name)
 
 
-def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_files_is_not_changed(tmp_path: Path) -> None:
     """Nothing is written into a folder with other files, except for a new Git repository."""
     folder = tmp_path / "web-shop"
     (folder / ".git").mkdir(parents=True)
@@ -112,7 +112,7 @@ def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
     assert folder / "app.py" in create_project(folder)
 
 
-def test_the_command_says_what_is_next(tmp_path: Path) -> None:
+def test_the_init_command_prints_the_next_steps(tmp_path: Path) -> None:
     """The command exits with 0 and the next steps or, if the folder is in use, with 2 and the reason."""
     folder = str(tmp_path / "web-shop")
     done = CliRunner().invoke(app, ["init", folder])

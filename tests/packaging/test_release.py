@@ -31,7 +31,7 @@ CHANGELOG = """# Changelog
 """
 
 
-def test_the_notes_are_the_section_of_the_version() -> None:
+def test_the_release_notes_are_the_section_of_the_version() -> None:
     """The notes have the version's own headings and no other version's text; without a section there are no notes."""
     assert section_of(CHANGELOG, "0.2.0") == Section("not released yet", "### Tasks\n\n- New.\n")
     assert section_of(CHANGELOG, "0.1.0") == Section("2026-12-01", "- First.\n")
@@ -44,13 +44,13 @@ def test_the_changelog_has_a_section_of_this_version() -> None:
     assert "### Tasks" in section_of((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version()).text
 
 
-def test_a_version_is_tagged_with_a_date_only_once_and_as_committed() -> None:
+def test_each_reason_against_a_tag_is_reported() -> None:
     """Each reason against a tag is named, and there is none for a dated section in a clean checkout."""
     assert reasons_not_to_tag("0.1.0", Section("2026-12-01", ""), "", ["v0.0.9"]) == []
     assert len(reasons_not_to_tag("0.1.0", Section("not released yet", ""), " M Makefile", ["v0.1.0"])) == 3
 
 
-def test_nothing_is_built_for_a_tag_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_built_for_a_rejected_tag(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reasons against a tag are checked first, because the build takes minutes."""
     monkeypatch.setattr(release, "_git", lambda *arguments: " M Makefile" if arguments[0] == "status" else "")
     monkeypatch.setattr(release, "build", lambda: pytest.fail("built"))
@@ -58,7 +58,7 @@ def test_nothing_is_built_for_a_tag_that_is_refused(monkeypatch: pytest.MonkeyPa
         release.release(["3.11"], tags=True, needs_all=True)
 
 
-def test_every_python_of_a_release_has_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_requires_every_supported_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """A release is refused unless every supported Python is installed, because it would not be tested otherwise."""
     monkeypatch.setattr(release, "_git", lambda *_: "")
     monkeypatch.setattr(release, "build", lambda: pytest.fail("built"))
@@ -66,18 +66,18 @@ def test_every_python_of_a_release_has_to_be_installed(monkeypatch: pytest.Monke
         release.release(["3.99"], tags=False, needs_all=True)
 
 
-def test_the_checked_pythons_are_those_that_the_distributions_allow() -> None:
+def test_the_checked_pythons_start_with_the_oldest_supported_python() -> None:
     """The checked Pythons start with the oldest one of `requires-python`, which is the same in all distributions."""
     oldest = {release.project_of(folder)["project"]["requires-python"] for folder in PACKAGES}
     assert oldest == {f">={release.PYTHONS[0]}"}
 
 
-def test_distributions_with_files_from_elsewhere_are_wheels_only() -> None:
+def test_distributions_with_external_files_are_released_only_as_wheels() -> None:
     """For these distributions only wheels are released, because their source distributions could not build wheels."""
     assert [folder for folder in PACKAGES if not has_source_distribution(folder)] == ["testing", "infra/cdk"]
 
 
-def test_the_example_depends_on_this_version() -> None:
+def test_the_requirements_of_the_example_have_this_version() -> None:
     """The example's requirements change with the version."""
     shop = tomllib.loads((ROOT / "examples" / "shop" / "pyproject.toml").read_text(encoding="utf-8"))
     listed = [*shop["project"]["dependencies"], *shop["dependency-groups"]["dev"]]

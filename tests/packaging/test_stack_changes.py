@@ -43,13 +43,13 @@ def target(name: str, recreation: str, attribute: str = "Properties") -> dict[st
         ({"Action": "Dynamic"}, Loss.UNCERTAIN),
     ],
 )
-def test_each_action_on_a_table_is_or_is_not_a_loss(resource: dict[str, Any], loss: Loss | None) -> None:
+def test_actions_on_a_table_that_lose_data_are_recognized(resource: dict[str, Any], loss: Loss | None) -> None:
     """A retained resource is also a loss, because the stack's new table is empty; uncertain cases count as losses."""
     changes = changes_of([described(**resource)])
     assert [each.loss for each in changes.losses] == ([loss] if loss else [])
 
 
-def test_a_function_that_is_replaced_is_no_loss() -> None:
+def test_replacing_a_function_is_not_a_loss() -> None:
     """Only the loss of data, an address or running work needs a confirmation."""
     changes = changes_of([described(ResourceType="AWS::Lambda::Function", Replacement="True")])
     assert changes.losses == []
@@ -72,7 +72,7 @@ def test_a_loss_names_the_resource_and_the_property() -> None:
     assert "tasks, schedules" in line
 
 
-def test_pages_are_read_as_one() -> None:
+def test_all_pages_of_a_change_set_are_read() -> None:
     """All pages of a large change set are read, changes of other kinds are left out, and removals come first."""
     pages = [
         described(Action="Add", LogicalResourceId="B", ResourceType="AWS::SQS::Queue"),

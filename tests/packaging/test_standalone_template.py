@@ -56,7 +56,7 @@ def assembly(tmp_path: Path) -> Path:
     return folder
 
 
-def test_assets_are_in_a_bucket_of_the_users_choice(assembly: Path, tmp_path: Path) -> None:
+def test_assets_are_read_from_the_bucket_in_the_parameter(assembly: Path, tmp_path: Path) -> None:
     """Every reference to the CDK's bucket becomes the parameter, and keys start with the prefix."""
     written = write_standalone(assembly, "duetime-prod", tmp_path / "out")
     template = json.loads(written.template.read_text())
@@ -71,7 +71,7 @@ def test_assets_are_in_a_bucket_of_the_users_choice(assembly: Path, tmp_path: Pa
     assert {path.name for path in (tmp_path / "out" / "assets").iterdir()} == {CODE, LAYER}
 
 
-def test_code_is_packed_the_same_each_time(assembly: Path, tmp_path: Path) -> None:
+def test_archives_of_code_are_reproducible(assembly: Path, tmp_path: Path) -> None:
     """Lambda's user can read each file, an unchanged asset has unchanged bytes, and former assets are removed."""
     packed = []
     for name in ("one", "two"):
@@ -88,14 +88,14 @@ def test_code_is_packed_the_same_each_time(assembly: Path, tmp_path: Path) -> No
     assert packed[0] == packed[1]
 
 
-def test_a_stack_that_needs_others_is_refused() -> None:
+def test_a_stack_with_values_from_other_stacks_is_rejected() -> None:
     """A stack with values from other stacks is refused, because the values would be missing."""
     uses = {"Resources": {"A": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Fn::ImportValue": "x"}}}}}
     with pytest.raises(StackNotStandalone, match="imports values of other stacks"):
         standalone(uses, ())
 
 
-def test_what_cloudformation_would_refuse_is_refused(
+def test_images_and_templates_that_are_too_large_are_rejected(
     assembly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Images, which are not files, and a template that is too large are refused."""
@@ -107,7 +107,9 @@ def test_what_cloudformation_would_refuse_is_refused(
         write_standalone(assembly, "duetime-prod", tmp_path / "out")
 
 
-def test_the_command_synthesises_and_writes(assembly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_the_synthesized_template(
+    assembly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The command synthesizes the named environment, and the output says what to do next."""
     (tmp_path / "cdk.json").write_text("{}")
     manifest = {"artifacts": {"a": {"type": "aws:cloudformation:stack", "properties": {"stackName": "duetime-prod"}}}}

@@ -43,7 +43,7 @@ def test_every_pinned_version_has_a_hash(file: Path) -> None:
     assert [lines[number] for number in pins if "--hash=sha256:" not in lines[number + 1]] == []
 
 
-def test_a_layer_takes_a_file_only_with_a_hash_that_was_pinned(wheel: Path, tmp_path: Path) -> None:
+def test_a_layer_accepts_only_files_with_a_pinned_hash(wheel: Path, tmp_path: Path) -> None:
     """A file that was changed after `make lock` is refused, and nothing is deployed."""
     constraints, into = tmp_path / "constraints.txt", tmp_path / "layer"
     requirements = ["--no-index", "--find-links", str(wheel.parent), "demo"]
@@ -56,7 +56,7 @@ def test_a_layer_takes_a_file_only_with_a_hash_that_was_pinned(wheel: Path, tmp_
     assert pinned([into]) == ["demo==1.0"]
 
 
-def test_a_document_is_summarized_by_licenses(tmp_path: Path) -> None:
+def test_an_sbom_is_summarized_by_licenses(tmp_path: Path) -> None:
     """Each license is listed once, by expression, id or name; components without a license are listed separately."""
     licenses = [
         [{"expression": "MIT OR Apache-2.0"}],

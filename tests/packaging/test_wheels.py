@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-def test_all_have_one_version_and_require_each_other_at_it() -> None:
+def test_all_distributions_have_and_require_the_same_version() -> None:
     """All distributions have one version and require each other at it, so that their code is from the same commit."""
     projects = {folder: project_of(folder)["project"] for folder in PACKAGES}
     (version,) = {project["version"] for project in projects.values()}
@@ -37,7 +37,7 @@ def test_all_have_one_version_and_require_each_other_at_it() -> None:
         assert all(each.endswith(f"=={version}") for each in ours)
 
 
-def test_the_client_names_the_oldest_versions_that_it_works_with() -> None:
+def test_the_client_has_only_tested_lower_bounds_of_its_dependencies() -> None:
     """The client shares its user's environment, so it has no upper bounds, and each of its lower bounds is tested."""
     project = project_of("client")["project"]
     listed = [
@@ -57,7 +57,7 @@ def test_the_makefile_knows_all_distributions() -> None:
     assert listed["NAMES"].split() == [project_of(folder)["project"]["name"] for folder in PACKAGES]
 
 
-def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:
+def test_the_wheel_of_the_constructs_contains_all_files_of_a_deployment() -> None:
     """Each file outside of their package that the constructs read is where the wheel's module looks for it."""
     included = project_of("infra/cdk")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     found = {(ROOT / "infra/cdk" / source).resolve(): target for source, target in included.items()}
@@ -66,7 +66,7 @@ def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:
     }
 
 
-def test_a_wheel_installs_its_own_package_only() -> None:
+def test_a_wheel_installs_only_its_package() -> None:
     """No wheel has a top-level package, such as `functions`, that a project may have, and no command is broken."""
     for folder, package in PACKAGES.items():
         settings = project_of(folder)
@@ -78,7 +78,7 @@ def test_a_wheel_installs_its_own_package_only() -> None:
         assert all(target.startswith(package) for target in targets)
 
 
-def test_what_is_public_can_be_imported() -> None:
+def test_every_public_name_can_be_imported_with_types() -> None:
     """Each name of the public interface can be imported, and has types."""
     assert all(getattr(duetime_cdk, name) is not None for name in duetime_cdk.__all__)
     assert (Path(duetime_cdk.__file__).parent / "py.typed").is_file()
@@ -92,7 +92,7 @@ def test_settings_are_read_without_the_construct_library() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - ours
 
 
-def test_the_project_is_where_its_cdk_json_is(tmp_path: Path) -> None:
+def test_the_project_is_the_folder_of_its_cdk_json(tmp_path: Path) -> None:
     """The project is found from any folder in it, and Node packages are looked for there first."""
     (tmp_path / "handlers" / "shop").mkdir(parents=True)
     (tmp_path / "cdk.json").write_text("{}")
@@ -128,7 +128,7 @@ def _run(command: list[str], folder: Path, environ: Mapping[str, str] | None = N
 
 
 @pytest.mark.slow
-def test_a_project_is_synthesised_from_wheels_alone(installed: Path, tmp_path: Path) -> None:
+def test_a_project_is_synthesized_with_only_the_wheels(installed: Path, tmp_path: Path) -> None:
     """A new project's template equals this checkout's template for the same settings, including the hashes of assets.
 
     The project's tests also run with the wheels.
@@ -158,7 +158,7 @@ def greet(context, payload):
 
 
 @pytest.mark.slow
-def test_a_project_runs_on_this_machine_from_wheels_alone(installed: Path, tmp_path: Path) -> None:
+def test_a_project_runs_locally_with_only_the_wheels(installed: Path, tmp_path: Path) -> None:
     """`duetime dev` installs its embedded AWS, runs a task, and runs another task after the handlers were changed."""
     project = tmp_path / "web-shop"
     duetime = installed.with_name("duetime")

@@ -53,13 +53,13 @@ def commands_of(text: str) -> Iterator[list[str]]:
             yield words[2:] if words[:2] == ["uv", "run"] else words
 
 
-def test_there_are_workflows() -> None:
+def test_the_expected_workflows_exist() -> None:
     """There are workflows that test, synthesize and release, and workflows of projects."""
     assert sorted(WORKFLOWS) == ["project/ci.yml", "project/deploy.yml", "release.yml", "synth.yml", "test.yml"]
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_jobs_are_complete(name: str) -> None:
+def test_workflow_jobs_are_complete(name: str) -> None:
     """Each job has a machine and steps, waits for jobs that exist, and uses actions with a version."""
     jobs = jobs_of(WORKFLOWS[name])
     for job in jobs.values():
@@ -72,7 +72,7 @@ def test_jobs_are_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_no_workflow_may_do_more_than_it_needs(name: str) -> None:
+def test_workflows_have_minimal_permissions(name: str) -> None:
     """By default a workflow may only read; only single jobs may write, and no job reads a stored secret."""
     workflow = yaml.safe_load(WORKFLOWS[name])
     assert workflow["permissions"].items() <= {"contents": "read", "id-token": "write"}.items()
@@ -80,7 +80,7 @@ def test_no_workflow_may_do_more_than_it_needs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_every_command_exists(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_in_a_workflow_exists(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Targets of `make`, `duetime` commands with their options, and tools that the project installs exist."""
     monkeypatch.setenv("DUETIME_URL", "https://api.example.org")
     monkeypatch.chdir(tmp_path)
@@ -97,12 +97,12 @@ def test_every_command_exists(name: str, tmp_path: Path, monkeypatch: pytest.Mon
             assert program in {"npx", "test", "echo", "gh", ".venv/bin/uv"}
 
 
-def test_a_wrong_command_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_wrong_command_in_a_workflow_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A wrong command is found by the check of commands."""
     wrong = {"project/deploy.yml": PROJECT[PurePosixPath(FOLDER, "deploy.yml")].replace("--yes", "--sure")}
     monkeypatch.setattr(f"{__name__}.WORKFLOWS", wrong)
     with pytest.raises(Exception, match="--sure"):
-        test_every_command_exists("project/deploy.yml", tmp_path, monkeypatch)
+        test_every_command_in_a_workflow_exists("project/deploy.yml", tmp_path, monkeypatch)
 
 
 def test_prod_is_deployed_after_dev_and_an_approval() -> None:
@@ -131,7 +131,7 @@ def test_the_roles_are_a_valid_template() -> None:
     assert [found for found in lint_all(PROJECT[ROLES]) if not found.rule.id.startswith("I")] == []
 
 
-def test_the_roles_may_do_what_the_commands_need_and_no_more() -> None:
+def test_the_roles_have_only_the_permissions_of_the_commands() -> None:
     """The role that shows changes can only read, and the deploying role can only use the CDK's roles."""
     template = roles_template()
     allowed = {
@@ -152,7 +152,7 @@ def test_the_roles_may_do_what_the_commands_need_and_no_more() -> None:
     assert "-lookup-role-" in diff["Resource"]["Fn::Sub"]
 
 
-def test_the_roles_trust_one_repository_only() -> None:
+def test_the_roles_trust_only_one_repository() -> None:
     """The roles trust only the repository's environment or branch, which is compared completely, without wildcards."""
     template = roles_template()
     for name, subject in (
@@ -165,7 +165,7 @@ def test_the_roles_trust_one_repository_only() -> None:
         assert compared["token.actions.githubusercontent.com:aud"] == "sts.amazonaws.com"
 
 
-def test_a_project_has_a_pipeline_only_if_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_project_has_a_pipeline_only_if_requested(tmp_path: Path) -> None:
     """`duetime init --ci github` adds two files to the files of every project."""
     create_project(tmp_path / "plain")
     done = CliRunner().invoke(app, ["init", str(tmp_path / "piped"), "--ci", "github"])
@@ -180,7 +180,7 @@ def test_a_project_has_a_pipeline_only_if_it_is_asked_for(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", ISSUES, ids=lambda path: path.name)
-def test_the_forms_of_issues_are_complete(path: Path) -> None:
+def test_the_issue_forms_are_complete(path: Path) -> None:
     """Each field in an issue form has a unique id and a label."""
     form = yaml.safe_load(path.read_text(encoding="utf-8"))
     fields = [each for each in form.get("body", []) if each["type"] != "markdown"]

@@ -68,7 +68,7 @@ def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Tas
     return [duetime.client.tasks.get(task.id) for task in results if isinstance(task, Task)]
 
 
-def test_due_tasks_share_a_call_and_each_has_its_result(duetime: Duetime, calls: Calls) -> None:
+def test_due_tasks_share_a_call_with_a_result_each(duetime: Duetime, calls: Calls) -> None:
     """The handler is called once with every task of a delivery, and its results are in the tasks' order."""
 
     def add(items: Sequence[BatchItem[int]]) -> list[int]:
@@ -116,7 +116,7 @@ def test_a_task_without_the_key_fails_alone(duetime: Duetime, calls: Calls) -> N
     assert calls.sizes == [2]
 
 
-def test_tasks_of_other_priorities_types_and_timeouts_do_not_share_a_call(duetime: Duetime, calls: Calls) -> None:
+def test_tasks_with_different_priorities_types_or_timeouts_do_not_share_a_call(duetime: Duetime, calls: Calls) -> None:
     """Each priority has its own queue, and a short timeout must not end the call for other tasks."""
     duetime.register("index.add", calls.note, batch=Batch())
     duetime.register("index.drop", calls.note, batch=Batch())
@@ -174,7 +174,7 @@ def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
     assert calls.every == [["good", "fails", "waits", "wrong", "accepted"], ["fails"], ["waits"]]
 
 
-def test_an_exception_of_the_call_fails_every_task_by_its_own_policy(duetime: Duetime, calls: Calls) -> None:
+def test_an_exception_fails_every_task_of_a_call_by_its_policy(duetime: Duetime, calls: Calls) -> None:
     """After an exception, tasks with a single attempt have failed and the other tasks are retried."""
 
     def add(items: Sequence[BatchItem[Any]]) -> None:
@@ -192,7 +192,7 @@ def test_an_exception_of_the_call_fails_every_task_by_its_own_policy(duetime: Du
     assert calls.sizes[0] == 3
 
 
-def test_a_task_is_alone_in_its_last_attempt(duetime: Duetime, calls: Calls) -> None:
+def test_the_last_attempt_of_a_task_is_a_separate_call(duetime: Duetime, calls: Calls) -> None:
     """A bad task fails every call that it is in, but each last attempt is a call of its own."""
 
     def add(items: Sequence[BatchItem[str]]) -> None:
@@ -240,7 +240,7 @@ class Document:
     number: int
 
 
-def test_payloads_of_a_class_are_checked_for_each_task(duetime: Duetime) -> None:
+def test_the_payload_class_is_checked_for_each_task_of_a_batch(duetime: Duetime) -> None:
     """An invalid payload fails only its own task, and the handler gets the other payloads as instances of the class."""
     seen: list[Document] = []
 
@@ -259,7 +259,7 @@ def test_payloads_of_a_class_are_checked_for_each_task(duetime: Duetime) -> None
     assert duetime.client.tasks.of(add).create(Document(4)).payload == {"number": 4}
 
 
-def test_a_coroutine_takes_batches_too(duetime: Duetime, calls: Calls) -> None:
+def test_a_coroutine_can_be_a_batch_handler(duetime: Duetime, calls: Calls) -> None:
     """The coroutine of a batch has an event loop for its call."""
 
     async def add(items: Sequence[BatchItem[int]]) -> list[int]:
@@ -294,7 +294,7 @@ def test_a_function_that_does_not_end_fails_every_task_with_a_timeout(duetime: D
     assert [task.error and task.error.type for task in tasks] == ["Timeout"] * 3
 
 
-def test_leases_are_renewed_and_progress_is_each_tasks_own(duetime: Duetime) -> None:
+def test_all_leases_of_a_call_are_renewed_and_progress_is_separate(duetime: Duetime) -> None:
     """A call that takes longer than a lease keeps the leases of all its tasks."""
 
     def add(items: Sequence[BatchItem[int]]) -> None:
@@ -307,7 +307,7 @@ def test_leases_are_renewed_and_progress_is_each_tasks_own(duetime: Duetime) -> 
     assert [(task.state, task.attempt) for task in tasks] == [("succeeded", 1)] * 2
 
 
-def test_one_task_is_cancelled_while_the_others_go_on(duetime: Duetime) -> None:
+def test_one_task_of_a_batch_is_cancelled_while_the_others_continue(duetime: Duetime) -> None:
     """The handler sees the request to cancel only in the context of the cancelled task."""
     ids: list[str] = []
 
@@ -324,7 +324,7 @@ def test_one_task_is_cancelled_while_the_others_go_on(duetime: Duetime) -> None:
     assert [duetime.client.tasks.get(task).state for task in ids] == ["succeeded", "cancelled", "succeeded"]
 
 
-def test_a_request_that_stops_the_whole_call_cancels_only_its_task(duetime: Duetime) -> None:
+def test_a_request_that_stops_the_call_cancels_only_its_task(duetime: Duetime) -> None:
     """If the handler stops the call, the cancelled task ends, and the attempts of other tasks fail and are repeated."""
 
     def add(items: Sequence[BatchItem[int]]) -> None:
@@ -344,7 +344,7 @@ def test_a_request_that_stops_the_whole_call_cancels_only_its_task(duetime: Duet
     assert [(task.state, task.attempt) for task in tasks] == [("succeeded", 2), ("cancelled", 1)]
 
 
-def test_a_crash_loses_nothing(duetime: Duetime, calls: Calls) -> None:
+def test_every_task_of_a_crashed_call_is_run_again(duetime: Duetime, calls: Calls) -> None:
     """After a crash, every task of the call is run again by its next attempt."""
     duetime.register("index.add", calls.note, batch=Batch())
     duetime.faults.crash_before_finish()
@@ -367,7 +367,7 @@ def test_a_lost_lease_rejects_the_outcomes_of_its_call(duetime: Duetime, calls: 
     assert all(task.attempt == 2 for task in tasks)
 
 
-def test_a_large_delivery_is_one_call(duetime: Duetime, calls: Calls) -> None:
+def test_a_large_delivery_shares_one_call(duetime: Duetime, calls: Calls) -> None:
     """With the setting `worker_batches`, tasks that are due within its window share calls of up to a hundred."""
     duetime.deliver_in_batches(100, 5)
     duetime.register("index.add", calls.note, batch=Batch(max_size=100))
@@ -380,7 +380,7 @@ def test_a_large_delivery_is_one_call(duetime: Duetime, calls: Calls) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "every"), [(1, [[0, 1]]), (0.1, [[0], [1]])])
-def test_a_task_waits_for_others_that_its_worker_holds(
+def test_a_task_waits_for_other_tasks_held_by_its_worker(
     duetime: Duetime, calls: Calls, seconds: float, every: list[list[int]]
 ) -> None:
     """A task shares its call with a task that the worker holds for another 0.3 s if the maximum wait allows this."""
@@ -393,7 +393,7 @@ def test_a_task_waits_for_others_that_its_worker_holds(
     assert calls.every == every
 
 
-def test_a_single_call_of_a_test_has_one_item(duetime: Duetime) -> None:
+def test_perform_calls_a_batch_handler_with_one_item(duetime: Duetime) -> None:
     """`perform` returns the item's result, or raises the error with which the item failed."""
 
     def add(items: Sequence[BatchItem[int]]) -> list[object]:

@@ -70,7 +70,7 @@ def test_plain_bytes_have_the_default_content_type(duetime: Duetime, received: l
     assert {each.content_type for each in received} == {"application/octet-stream"}
 
 
-def test_every_way_of_creating_tasks_takes_bytes(duetime: Duetime, received: list[Any]) -> None:
+def test_every_way_of_creating_tasks_accepts_bytes(duetime: Duetime, received: list[Any]) -> None:
     """Batches, schedules and their requested runs, nodes of topologies, and updates accept bytes."""
     client = duetime.client
     client.tasks.create_batch([{"type": "resize", "payload": b"batch"}])
@@ -86,7 +86,7 @@ def test_every_way_of_creating_tasks_takes_bytes(duetime: Duetime, received: lis
     assert shown["payload"]["$binary"]["base64"] == base64.b64encode(b"schedule").decode()
 
 
-def test_a_request_of_its_own_sends_the_bytes(duetime: Duetime) -> None:
+def test_a_custom_request_sends_the_bytes_with_their_content_type(duetime: Duetime) -> None:
     """With a custom method, the endpoint gets the bytes with their content type; otherwise duetime sends JSON."""
     duetime.http.respond_with(URL, lambda _request: HttpReply(200))
     duetime.client.tasks.create("send", payload=PNG, target={"kind": "http", "url": URL, "method": "POST"})
@@ -108,7 +108,7 @@ def test_a_pull_worker_gets_the_bytes(duetime: Duetime) -> None:
     assert function.run(PullContext.for_test(), lease.task.payload) == 10
 
 
-def test_a_handler_with_a_payload_class_gets_no_bytes_and_one_for_bytes_no_json(duetime: Duetime) -> None:
+def test_a_task_with_the_wrong_kind_of_payload_fails_at_once(duetime: Duetime) -> None:
     """A task with the wrong kind of payload fails at once, and its error quotes no part of the payload."""
     duetime.register("bytes", lambda _context, payload: len(payload), payload=bytes)
     right = duetime.client.tasks.create("bytes", payload=b"12")
@@ -133,13 +133,15 @@ def test_a_handler_with_a_payload_class_gets_no_bytes_and_one_for_bytes_no_json(
         (json_of_bytes(bytes(MAX_PAYLOAD_BYTES + 1)), "payload.$binary.base64", "too_long"),
     ],
 )
-def test_a_wrong_form_is_refused_by_field(duetime: Duetime, payload: object, field: str, code: str) -> None:
+def test_an_invalid_binary_payload_is_rejected_with_its_field(
+    duetime: Duetime, payload: object, field: str, code: str
+) -> None:
     """The error names the payload's field, and no task is created."""
     assert (field, code) in refused(duetime, payload)
     assert not list(duetime.client.tasks.list())
 
 
-def test_the_limit_is_of_the_bytes_not_of_their_base64(duetime: Duetime, received: list[Any]) -> None:
+def test_the_limit_applies_to_the_bytes_not_to_their_base64(duetime: Duetime, received: list[Any]) -> None:
     """A payload of exactly the limit is accepted and arrives at the handler."""
     data = bytes(range(256)) * (MAX_PAYLOAD_BYTES // 256)
     duetime.client.tasks.create("resize", payload=data)
@@ -147,7 +149,7 @@ def test_the_limit_is_of_the_bytes_not_of_their_base64(duetime: Duetime, receive
     assert received == [data]
 
 
-def test_a_graph_is_no_bytes(duetime: Duetime) -> None:
+def test_bytes_are_rejected_as_the_payload_of_a_topology(duetime: Duetime) -> None:
     """The payload of a topology is a graph, so bytes are refused."""
     with pytest.raises(InvalidRequest) as refusal:
         duetime.client.tasks.create("graph", payload=b"x", target={"kind": "topology"})

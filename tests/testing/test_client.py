@@ -26,7 +26,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def test_waiting_lets_virtual_time_pass(duetime: Duetime) -> None:
+def test_waiting_for_a_task_advances_virtual_time(duetime: Duetime) -> None:
     """Polling sleeps in virtual time and ends when the task ends."""
 
     def work(_context: Context, _payload: object) -> str:
@@ -40,7 +40,7 @@ def test_waiting_lets_virtual_time_pass(duetime: Duetime) -> None:
     assert timedelta(seconds=640) <= duetime.now - began < timedelta(seconds=700)
 
 
-def test_a_request_that_waits_is_answered_when_the_task_has_ended(duetime: Duetime) -> None:
+def test_a_waiting_request_returns_when_the_task_has_ended(duetime: Duetime) -> None:
     """`wait_seconds` returns the outcome or, after the limit, the current task."""
     duetime.register("report", lambda _context, payload: duetime.sleep(payload))
     began = duetime.now
@@ -57,7 +57,7 @@ def test_changes_are_watched_without_a_connection(duetime: Duetime) -> None:
     assert (states[0], states[-1]) == ("scheduled", "succeeded")
 
 
-def test_the_contract_is_the_deployed_one(duetime: Duetime) -> None:
+def test_requests_are_validated_as_in_a_deployment(duetime: Duetime) -> None:
     """Requests are refused as in a deployment, and idempotency keys work."""
     with pytest.raises(InvalidRequest, match="due_at"):
         duetime.client.tasks.create("report", due_at="tomorrow")
@@ -70,7 +70,7 @@ def test_the_contract_is_the_deployed_one(duetime: Duetime) -> None:
         duetime.client.tasks.cancel(first.id)
 
 
-def test_every_task_is_listed_at_once(duetime: Duetime) -> None:
+def test_every_new_task_is_listed_at_once(duetime: Duetime) -> None:
     """Lists are always up to date, so a new task is in the next list, across pages."""
     made = [duetime.client.tasks.create("report", delay_seconds=60).id for _ in range(12)]
     assert {task.id for task in duetime.client.tasks.list(page_size=5)} == set(made)
@@ -78,7 +78,7 @@ def test_every_task_is_listed_at_once(duetime: Duetime) -> None:
     assert (count.tasks, count.is_exact) == (len(made), True)
 
 
-def test_tests_do_not_see_each_other() -> None:
+def test_two_accounts_in_one_thread_are_separate() -> None:
     """Two accounts in one thread have separate tasks and separate times."""
     one, other = Duetime(), Duetime()
     one.client.tasks.create("report", delay_seconds=60)
@@ -89,7 +89,7 @@ def test_tests_do_not_see_each_other() -> None:
         each.close()
 
 
-def test_what_ends_the_test_in_a_handler_ends_the_test(duetime: Duetime) -> None:
+def test_pytest_fail_in_a_handler_ends_the_test(duetime: Duetime) -> None:
     """`pytest.fail` in a handler ends the test and is not a failure of the task."""
 
     def refuse(_context: Context, _payload: object) -> None:
@@ -101,7 +101,7 @@ def test_what_ends_the_test_in_a_handler_ends_the_test(duetime: Duetime) -> None
         duetime.run_until_idle()
 
 
-def test_an_assertion_in_a_handler_is_in_the_report(duetime: Duetime) -> None:
+def test_an_assertion_of_a_handler_is_in_the_report(duetime: Duetime) -> None:
     """As in a deployment, the assertion fails the attempt, and the next failed assertion's report shows it."""
 
     def check(_context: Context, payload: object) -> None:

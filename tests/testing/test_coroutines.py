@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime_testing import Duetime
 
 
-def test_what_a_handler_awaits_takes_virtual_time_only(duetime: Duetime) -> None:
+def test_awaiting_in_a_handler_takes_only_virtual_time(duetime: Duetime) -> None:
     """While a handler awaits something, the worker's other handlers continue."""
     ended: list[tuple[object, datetime]] = []
 
@@ -35,7 +35,7 @@ def test_what_a_handler_awaits_takes_virtual_time_only(duetime: Duetime) -> None
     assert {duetime.client.tasks.get(task.id).result for task in tasks} == {"done"}
 
 
-def test_a_coroutine_that_is_late_is_cancelled_and_its_process_lives_on(duetime: Duetime) -> None:
+def test_a_late_coroutine_is_cancelled_without_ending_its_process(duetime: Duetime) -> None:
     """A late coroutine can clean up and its attempt fails with `Timeout`; concurrent coroutines are not affected."""
     cleaned: list[int] = []
 
@@ -58,7 +58,7 @@ def test_a_coroutine_that_is_late_is_cancelled_and_its_process_lives_on(duetime:
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit(), BaseException("x")])
-def test_a_coroutine_may_raise_anything(duetime: Duetime, error: BaseException) -> None:
+def test_any_exception_of_a_coroutine_fails_its_attempt(duetime: Duetime, error: BaseException) -> None:
     """A coroutine's exception fails the attempt with its own class, as in a deployment, and does not reach the test."""
 
     async def end(context: Context, _payload: object) -> int:
@@ -75,7 +75,7 @@ def test_a_coroutine_may_raise_anything(duetime: Duetime, error: BaseException) 
     assert (first.outcome, first.error.type if first.error else "") == ("retried", type(error).__name__)
 
 
-def test_a_coroutine_may_await_what_it_has_cancelled(duetime: Duetime) -> None:
+def test_a_coroutine_can_await_a_task_that_it_has_cancelled(duetime: Duetime) -> None:
     """A cancellation by the coroutine itself is its own error and does not end the worker."""
 
     async def cancel(_context: Context, _payload: object) -> None:
@@ -93,7 +93,7 @@ def test_a_coroutine_may_await_what_it_has_cancelled(duetime: Duetime) -> None:
     assert (duetime.now - begin).total_seconds() < 5
 
 
-def test_a_test_may_use_the_client_for_coroutines(duetime: Duetime) -> None:
+def test_a_test_can_use_the_asynchronous_client(duetime: Duetime) -> None:
     """While a test awaits the client, virtual time passes and coroutines of handlers run."""
 
     async def report(_context: Context, payload: int) -> int:

@@ -23,7 +23,7 @@ def deployed() -> Iterator[DeployedDuetime]:
 
 
 @pytest.mark.parametrize("use", ["at", "advance", "faults", "http", "mode", "perform", "pull", "executions_of"])
-def test_what_needs_virtual_time_skips_the_test(deployed: DeployedDuetime, use: str) -> None:
+def test_a_function_that_needs_virtual_time_skips_the_test(deployed: DeployedDuetime, use: str) -> None:
     """The skip reason names the requested function."""
     uses: dict[str, Callable[[], object]] = {
         "at": lambda: deployed.at("2027-01-01T00:00:00+00:00"),
@@ -37,7 +37,7 @@ def test_what_needs_virtual_time_skips_the_test(deployed: DeployedDuetime, use: 
         uses.get(use, get)()
 
 
-def test_assertions_read_the_api(deployed: DeployedDuetime) -> None:
+def test_assertions_read_executions_from_the_api(deployed: DeployedDuetime) -> None:
     """Assertions read executions from the API and say if a task never ran."""
     deployed.register("report", print)
     deployed.refute_created("report")

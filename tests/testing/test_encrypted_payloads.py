@@ -109,7 +109,7 @@ def stored_text(duetime: Duetime) -> str:
     return repr([readable([table.partitions, table.earlier]) for table in tables])
 
 
-def test_the_handler_and_the_client_read_what_nobody_else_can(encrypting: Duetime, received: list[Any]) -> None:
+def test_only_the_handler_and_the_client_can_read_encrypted_values(encrypting: Duetime, received: list[Any]) -> None:
     """The payload and the result are plain in processes with the codec, and encrypted in the API."""
     task = encrypting.client.tasks.create("charge", payload={"card": SECRET})
     encrypting.run_until_idle()
@@ -146,7 +146,7 @@ def test_any_payload_is_encrypted(encrypting: Duetime, payload: object) -> None:
     assert encrypting.client.tasks.download_payload(read) == payload
 
 
-def test_every_way_of_creating_tasks_encrypts(encrypting: Duetime, received: list[Any]) -> None:
+def test_every_way_of_creating_tasks_encrypts_payloads(encrypting: Duetime, received: list[Any]) -> None:
     """Batches, schedules, their runs, topology nodes and updates are encrypted, but a topology's graph is not."""
     client = encrypting.client
     client.tasks.create_batch([{"type": "charge", "payload": "batch"}])
@@ -225,7 +225,7 @@ def test_a_handler_without_the_codec_fails_at_once(encrypting: Duetime, received
 
 
 @pytest.mark.parametrize("payload", [{"card": SECRET}, "x" * MAX_PAYLOAD_BYTES], ids=["sent", "uploaded"])
-def test_a_repeated_creation_is_one_task(encrypting: Duetime, payload: object) -> None:
+def test_a_repeated_creation_creates_one_task(encrypting: Duetime, payload: object) -> None:
     """The same call with the same idempotency key is a repeat, although its encrypted bytes differ."""
     create = encrypting.client.tasks.create
     first, again = (create("charge", payload=payload, delay_seconds=60, idempotency_key="order-17") for _ in range(2))
@@ -246,7 +246,7 @@ def test_a_repeated_attempt_creates_its_children_once(encrypting: Duetime, recei
     assert received == [{"card": SECRET}]
 
 
-def test_what_is_not_encrypted_passes_as_it_is(encrypting: Duetime, received: list[Any]) -> None:
+def test_payloads_that_are_not_encrypted_pass_unchanged(encrypting: Duetime, received: list[Any]) -> None:
     """Tasks from a client without a codec run in handlers with a codec."""
     transport = encrypting.client._runner.http._transport
     with Client("http://localhost", http_transport=transport) as other:
@@ -255,7 +255,7 @@ def test_what_is_not_encrypted_passes_as_it_is(encrypting: Duetime, received: li
     assert received == [{"plain": True}]
 
 
-def test_a_checkpoint_is_read_by_the_next_attempt_alone(encrypting: Duetime) -> None:
+def test_a_checkpoint_is_encrypted_outside_of_the_handlers(encrypting: Duetime) -> None:
     """A checkpoint is plain in the handlers, and no part of it is in the task's items in the table."""
     seen: list[object] = []
 
@@ -318,7 +318,7 @@ def test_results_of_steps_are_encrypted(encrypting: Duetime) -> None:
     assert SECRET not in all_seen_by_others(encrypting, task.id) + stored_text(encrypting)
 
 
-def test_what_was_stored_before_the_codec_is_read(duetime: Duetime) -> None:
+def test_values_stored_without_the_codec_can_be_read(duetime: Duetime) -> None:
     """An attempt with the codec can read the checkpoint and the step of an attempt without the codec."""
     seen: list[object] = []
 
@@ -336,7 +336,7 @@ def test_what_was_stored_before_the_codec_is_read(duetime: Duetime) -> None:
 
 
 @pytest.mark.parametrize("stores", ["checkpoint", "step"])
-def test_a_handler_without_the_codec_does_not_read_what_another_stored(encrypting: Duetime, stores: str) -> None:
+def test_a_handler_without_the_codec_fails_on_encrypted_steps_or_checkpoints(encrypting: Duetime, stores: str) -> None:
     """A handler without the codec fails at once if an earlier attempt has stored encrypted values."""
 
     def order(context: Context, _payload: object) -> None:
@@ -357,7 +357,7 @@ def test_a_handler_without_the_codec_does_not_read_what_another_stored(encryptin
 @pytest.mark.parametrize(
     ("most", "error"), [(MAX_CHECKPOINT_BYTES, "CheckpointInvalid"), (MAX_STEP_RESULT_BYTES, "StepInvalid")]
 )
-def test_sizes_are_those_of_the_encrypted_values(encrypting: Duetime, most: int, error: str) -> None:
+def test_size_limits_apply_to_the_encrypted_values(encrypting: Duetime, most: int, error: str) -> None:
     """A value that is too large only after encryption fails the task, and the message has both sizes."""
 
     def order(context: Context, _payload: object) -> None:
@@ -414,7 +414,7 @@ def test_messages_and_tracebacks_of_errors_are_encrypted(encrypting: Duetime) ->
     assert SECRET not in text + stored_text(encrypting)
 
 
-def test_the_service_knows_the_error_that_it_decides_on(encrypting: Duetime) -> None:
+def test_retry_decisions_work_with_encrypted_errors(encrypting: Duetime) -> None:
     """As without a codec, an error that must not be retried is not retried, and a requested wait is kept."""
 
     def charge(_context: Context, _payload: object) -> None:
@@ -484,7 +484,7 @@ def test_a_codec_that_fails_reveals_nothing(duetime: Duetime) -> None:
     assert SECRET not in stored_text(duetime)
 
 
-def test_a_context_for_tests_is_plain(encrypting: Duetime) -> None:
+def test_a_context_for_tests_does_not_encrypt(encrypting: Duetime) -> None:
     """Unit tests can compare the plain results of steps and checkpoints, even if the package has set a codec."""
     steps: dict[str, object] = {"before": 1}
     checkpoints: list[object] = []
@@ -511,7 +511,7 @@ def leased_again(duetime: Duetime) -> Attempt:
     return Attempt(duetime.client, lease, 30)
 
 
-def test_a_pull_worker_encrypts_what_it_stores(encrypting: Duetime) -> None:
+def test_a_pull_worker_encrypts_stored_values(encrypting: Duetime) -> None:
     """Checkpoints, steps, progress and errors are plain only for the next attempt and the client."""
     seen: list[object] = []
 
@@ -549,7 +549,9 @@ def test_a_pull_worker_encrypts_what_it_stores(encrypting: Duetime) -> None:
         ("result", f"ResultTooLarge: the result has NUMBER bytes; {MAX_RESULT_BYTES} are allowed"),
     ],
 )
-def test_sizes_of_a_pull_worker_are_those_of_the_encrypted_values(encrypting: Duetime, stores: str, error: str) -> None:
+def test_size_limits_of_a_pull_worker_apply_to_the_encrypted_values(
+    encrypting: Duetime, stores: str, error: str
+) -> None:
     """A value that is too large only after encryption fails the task, and the error says so."""
 
     def backup(context: PullContext, _payload: object) -> object:
@@ -597,7 +599,7 @@ def test_a_checkpoint_of_a_heartbeat_is_encrypted(encrypting: Duetime) -> None:
     assert SECRET not in stored_text(encrypting)
 
 
-def test_a_codec_that_fails_lets_a_pull_worker_try_again(encrypting: Duetime) -> None:
+def test_a_failing_codec_makes_a_pull_worker_retry(encrypting: Duetime) -> None:
     """If the codec fails, neither the result nor the error's text is stored in plain, and the attempt is retried."""
     attempt = leased(encrypting, retry={"initial_seconds": 0})
     session = attempt._client._runner.session
@@ -610,7 +612,7 @@ def test_a_codec_that_fails_lets_a_pull_worker_try_again(encrypting: Duetime) ->
     assert SECRET not in stored_text(encrypting)
 
 
-def test_a_deferred_attempt_is_reported_encrypted(encrypting: Duetime) -> None:
+def test_reports_of_a_deferred_attempt_are_encrypted(encrypting: Duetime) -> None:
     """A client with the codec encrypts the progress and the failure of a deferred attempt."""
     encrypting.register("charge", lambda context, _payload: context.defer())
     task = encrypting.client.tasks.create("charge", notify_within_seconds=60)
@@ -624,7 +626,7 @@ def test_a_deferred_attempt_is_reported_encrypted(encrypting: Duetime) -> None:
     assert SECRET not in stored_text(encrypting)
 
 
-def test_executions_of_a_test_are_readable(encrypting: Duetime, received: list[Any]) -> None:
+def test_assertions_compare_decrypted_executions(encrypting: Duetime, received: list[Any]) -> None:
     """Assertions compare plain payloads, and their reports show plain errors, as in the handlers."""
 
     def refuse(_context: Context, _payload: object) -> None:
@@ -639,7 +641,7 @@ def test_executions_of_a_test_are_readable(encrypting: Duetime, received: list[A
     assert refused.error == f"Unretriable: {SECRET}"
 
 
-def test_a_client_with_another_key_says_so(encrypting: Duetime, received: list[Any]) -> None:
+def test_a_client_with_another_key_raises_an_error(encrypting: Duetime, received: list[Any]) -> None:
     """A payload that a client cannot decrypt raises an error, and a text is returned unchanged."""
     task = encrypting.client.tasks.create("charge", payload={"card": SECRET}, delay_seconds=60)
     encrypting.register("refuse", lambda _context, _payload: 1 / 0)

@@ -27,7 +27,7 @@ class _Queue:
 
 
 @pytest.mark.parametrize(("attributes", "days"), [({}, 4), ({"MessageRetentionPeriod": "1209600"}, 14)])
-def test_a_message_is_gone_after_the_retention_of_its_queue(attributes: dict[str, str], days: int) -> None:
+def test_a_message_is_deleted_after_the_retention_of_its_queue(attributes: dict[str, str], days: int) -> None:
     """A message is deleted four days after it was sent, unless the queue has another setting."""
     queue = _Queue(**attributes)
     assert queue.received(days * DAY - HOUR)

@@ -32,7 +32,7 @@ def _run(duetime: Duetime, bank: Bank) -> str:
     return duetime.client.tasks.get(task.id).state
 
 
-def test_a_crash_before_the_outcome_is_stored_repeats_the_work(duetime: Duetime) -> None:
+def test_a_crash_before_the_outcome_is_stored_causes_another_attempt(duetime: Duetime) -> None:
     """The next attempt calls the handler with another fence, and the crashed attempt is reported."""
     bank = Bank()
     duetime.faults.crash_before_finish(attempt=1)
@@ -42,7 +42,7 @@ def test_a_crash_before_the_outcome_is_stored_repeats_the_work(duetime: Duetime)
     duetime.assert_ran("charge", times=2)
 
 
-def test_a_fault_is_for_one_type_and_one_attempt(duetime: Duetime) -> None:
+def test_a_fault_applies_to_one_type_and_one_attempt(duetime: Duetime) -> None:
     """Tasks of other types, and other attempts, do not crash."""
     duetime.faults.crash_before_finish(attempt=2, type="other")
     bank = Bank()
@@ -52,7 +52,7 @@ def test_a_fault_is_for_one_type_and_one_attempt(duetime: Duetime) -> None:
     assert bank.asked == [(1, 1)]
 
 
-def test_who_loses_the_lease_does_not_decide(duetime: Duetime) -> None:
+def test_the_outcome_of_a_worker_without_its_lease_is_ignored(duetime: Duetime) -> None:
     """Both workers do the work, each with its own fence, and the second worker's outcome is stored."""
     bank = Bank()
     duetime.faults.lose_lease(attempt=1)
@@ -63,7 +63,7 @@ def test_who_loses_the_lease_does_not_decide(duetime: Duetime) -> None:
     assert duetime.client.tasks.get(task.id).fence == 2
 
 
-def test_a_message_that_comes_twice_is_worked_on_once(duetime: Duetime) -> None:
+def test_a_message_delivered_twice_is_processed_once(duetime: Duetime) -> None:
     """A second worker gets no lease while the first worker has the lease."""
     bank = Bank()
     duetime.faults.deliver_twice()
@@ -88,7 +88,7 @@ def test_slow_heartbeats_do_not_end_an_attempt(duetime: Duetime) -> None:
     assert asked == [1]
 
 
-def test_heartbeats_that_come_too_late_cost_the_lease(duetime: Duetime) -> None:
+def test_late_heartbeats_lose_the_lease(duetime: Duetime) -> None:
     """If heartbeats take longer than the lease, another worker starts the work again."""
     asked: list[int] = []
 

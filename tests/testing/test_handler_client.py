@@ -59,7 +59,7 @@ def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
     assert {each.id for each in children_of(duetime, parent)} == set(found[0])
 
 
-def test_a_key_names_a_step_of_its_task(duetime: Duetime) -> None:
+def test_an_idempotency_key_of_a_handler_creates_one_child(duetime: Duetime) -> None:
     """In all attempts, an author's idempotency key stands for one child of each parent."""
 
     def order(context: Context, _payload: object) -> str:
@@ -157,7 +157,7 @@ def test_a_topology_that_a_handler_creates_is_a_child(duetime: Duetime) -> None:
     assert node.parent_task_id is None
 
 
-def test_a_cancellation_of_children_goes_on_until_all_are_cancelled(
+def test_cancelling_children_continues_until_all_are_cancelled(
     duetime: Duetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client repeats the request until all children are cancelled, and adds up the counts."""
@@ -173,7 +173,7 @@ def test_a_cancellation_of_children_goes_on_until_all_are_cancelled(
     assert duetime.client.tasks.cancel(parent.id).children is None
 
 
-def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetime) -> None:
+def test_a_performed_handler_has_the_clients_of_the_test(duetime: Duetime) -> None:
     """`perform` calls a handler without a task, so the tasks that the handler creates have no parent."""
 
     async def in_coroutine(context: AsyncContext, payload: str) -> str:
@@ -186,7 +186,7 @@ def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetim
     assert [duetime.client.tasks.get(each).parent_task_id for each in created] == [None, None]
 
 
-def test_a_failed_creation_gives_its_key_back(duetime: Duetime) -> None:
+def test_a_retried_creation_in_a_handler_uses_the_same_key(duetime: Duetime) -> None:
     """If a handler retries a request without a response, the retry uses the same key."""
 
     def work(context: Context, _payload: object) -> None:
@@ -205,7 +205,7 @@ def test_a_failed_creation_gives_its_key_back(duetime: Duetime) -> None:
     assert duetime.client.tasks.get(parent.id).state == "succeeded"
 
 
-def test_a_test_gives_the_client() -> None:
+def test_a_context_for_tests_has_the_given_client() -> None:
     """A context for tests has the given client; without a client, the error says how to pass one."""
 
     @handler("tests.starts-a-task")

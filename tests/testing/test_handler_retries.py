@@ -30,7 +30,7 @@ def registry() -> Iterator[None]:
     REGISTRY.update(before)
 
 
-def test_attempts_start_when_the_handler_asked(duetime: Duetime) -> None:
+def test_attempts_start_at_the_time_requested_by_the_handler(duetime: Duetime) -> None:
     """Attempts start exactly when requested, earlier or later than with the policy, up to the last attempt."""
     started: list[datetime] = []
 
@@ -49,7 +49,7 @@ def test_attempts_start_when_the_handler_asked(duetime: Duetime) -> None:
     assert ended.error.type == "RetryIn"
 
 
-def test_a_retry_beyond_the_longest_duration_is_not_made(duetime: Duetime) -> None:
+def test_a_retry_beyond_the_longest_duration_fails_the_task(duetime: Duetime) -> None:
     """If a requested retry is beyond the longest duration, the task fails at once."""
 
     def work(_context: Context, _payload: object) -> None:
@@ -62,7 +62,7 @@ def test_a_retry_beyond_the_longest_duration_is_not_made(duetime: Duetime) -> No
     assert (ended.state, ended.attempt) == ("failed", 1)
 
 
-def test_a_rollback_may_ask_for_a_retry(duetime: Duetime) -> None:
+def test_a_rollback_can_request_a_retry(duetime: Duetime) -> None:
     """A rollback of a class can request a retry, although the class's rule makes `run` fail at once."""
     started: list[datetime] = []
 
@@ -87,7 +87,7 @@ def test_a_rollback_may_ask_for_a_retry(duetime: Duetime) -> None:
 
 
 @pytest.mark.parametrize("is_decorated", [True, False])
-def test_a_registered_handler_has_its_rule(duetime: Duetime, *, is_decorated: bool) -> None:
+def test_a_registered_handler_has_the_retry_rule_of_its_decorator(duetime: Duetime, *, is_decorated: bool) -> None:
     """The rule is that of the handler's decorator, unless the test gives another rule."""
 
     def work(_context: Context, payload: str) -> None:

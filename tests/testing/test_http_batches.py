@@ -29,7 +29,7 @@ def sizes(duetime: Duetime) -> list[int]:
     return [len(request.json["items"]) for request in duetime.http.requests]
 
 
-def test_due_tasks_share_a_request_and_each_has_its_outcome(duetime: Duetime) -> None:
+def test_due_tasks_share_a_request_with_an_outcome_each(duetime: Duetime) -> None:
     """Of the tasks in a request, one succeeds, one fails permanently, and one is retried alone at its time."""
 
     def add(request: HttpRequest) -> HttpReply:
@@ -55,7 +55,7 @@ def test_due_tasks_share_a_request_and_each_has_its_outcome(duetime: Duetime) ->
     assert (second - first).total_seconds() >= 60
 
 
-def test_a_failed_request_fails_each_task_by_its_own_policy(duetime: Duetime) -> None:
+def test_a_failed_request_fails_each_task_by_its_policy(duetime: Duetime) -> None:
     """The tasks share requests until their last attempts, which are separate requests."""
     duetime.http.respond(URL, status=500)
     tasks = ended(duetime, range(4), retry={"max_attempts": 3, "initial_seconds": 1, "multiplier": 1})

@@ -65,7 +65,7 @@ def _pytest(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
+def test_the_examples_run_in_a_separate_project(project: Path) -> None:
     """The page's two examples pass unchanged, without a socket and without moto, and any wrong use fails."""
     done = _pytest(project, "-q", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -79,7 +79,7 @@ def test_the_packages_have_types(package: str) -> None:
 
 
 @pytest.mark.slow
-def test_without_its_handler_the_example_fails_and_says_why(project: Path) -> None:
+def test_without_its_handler_the_example_is_rejected_with_its_type(project: Path) -> None:
     """Without its handler, the example's task type is refused by name, as in a deployment."""
     (project / "shop" / "handlers.py").write_text("")
     test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n    duetime.run_until_idle()\n"
@@ -100,7 +100,7 @@ def test_a_run_that_does_not_use_the_fixture_does_not_import_the_kit(project: Pa
 
 
 @pytest.mark.slow
-def test_the_option_sends_the_same_tests_to_a_deployment(project: Path) -> None:
+def test_the_url_option_runs_the_same_tests_against_a_deployment(project: Path) -> None:
     """With `--duetime-url`, tests that need virtual time are skipped, and other tests call the given URL."""
     test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n"
     (project / "test_shop.py").write_text(EXAMPLES + test)

@@ -30,7 +30,7 @@ def test_handlers_get_the_secrets_of_the_marker(duetime: Duetime) -> None:
     assert error.type == "SecretMissing"
 
 
-def test_secrets_end_with_their_account() -> None:
+def test_secrets_of_an_inner_account_end_with_it() -> None:
     """When an inner account is closed, the outer account's secrets are used again."""
     outer = Duetime(secrets={"a": "1"})
     inner = Duetime(secrets={"a": "2", "b": "3"})

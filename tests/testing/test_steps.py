@@ -60,7 +60,7 @@ def run(duetime: Duetime, handler: Callable[..., Any], payload: object = None) -
     return duetime.client.tasks.get(task.id)
 
 
-def test_a_step_runs_once_though_a_later_one_fails(duetime: Duetime, bank: Bank) -> None:
+def test_a_step_runs_once_although_a_later_step_fails(duetime: Duetime, bank: Bank) -> None:
     """The second attempt gets the first step's stored result, and only repeats the step that failed."""
 
     def order(context: Context, payload: dict[str, int]) -> list[object]:
@@ -72,7 +72,7 @@ def test_a_step_runs_once_though_a_later_one_fails(duetime: Duetime, bank: Bank)
     assert (bank.names, task.attempt) == (["charge", "ship", "ship"], 2)
 
 
-def test_an_idempotency_key_is_the_same_in_all_attempts_and_differs_between_steps(duetime: Duetime, bank: Bank) -> None:
+def test_an_idempotency_key_is_stable_and_differs_between_steps(duetime: Duetime, bank: Bank) -> None:
     """Outside of steps, the idempotency key is the task's id; in a step, the step's name is appended."""
     outside = []
 
@@ -94,7 +94,7 @@ def test_a_lost_process_does_not_repeat_its_steps(duetime: Duetime, bank: Bank) 
     assert (task.state, task.attempt, bank.names) == ("succeeded", 2, ["charge"])
 
 
-def test_a_process_that_is_lost_within_a_step_repeats_it_with_the_same_key(duetime: Duetime) -> None:
+def test_a_step_interrupted_by_a_crash_is_repeated_with_its_key(duetime: Duetime) -> None:
     """The lost process's progress in the step is unknown, so the called service recognizes the repeat by the key."""
     keys = []
 
@@ -155,7 +155,7 @@ def test_keys_of_concurrent_steps_do_not_mix(duetime: Duetime) -> None:
     assert list(keys) == ["t:a", "t:b"]
 
 
-def test_a_class_has_steps_in_each_phase_and_its_rollback_reads_those_of_run(duetime: Duetime) -> None:
+def test_a_rollback_reads_the_steps_of_run(duetime: Duetime) -> None:
     """A step's name belongs to its phase, and `context.steps` has the steps of `run`."""
     seen: list[object] = []
 
@@ -192,7 +192,7 @@ class Receipt:
 @pytest.mark.parametrize(
     ("result", "decoded"), [(Receipt(7), {"number": 7}), ((1, 2), [1, 2]), (None, None), ("é", "é"), ({}, {})]
 )
-def test_every_attempt_gets_the_decoded_json(duetime: Duetime, result: object, decoded: object) -> None:
+def test_every_attempt_gets_the_same_decoded_step_result(duetime: Duetime, result: object, decoded: object) -> None:
     """The attempt that runs the step and a later attempt get the same decoded value."""
     seen = []
 
@@ -221,7 +221,7 @@ REFUSED: dict[str, tuple[Callable[[Context], object], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_step_that_cannot_be_kept_fails_the_task_at_once(duetime: Duetime, case: str) -> None:
+def test_a_step_that_cannot_be_stored_fails_the_task_at_once(duetime: Duetime, case: str) -> None:
     """A step whose name or result is invalid fails the task at once, because a retry would not help."""
     call, message = REFUSED[case]
     task = run(duetime, lambda context, _payload: call(context))
@@ -230,7 +230,7 @@ def test_a_step_that_cannot_be_kept_fails_the_task_at_once(duetime: Duetime, cas
     assert message in task.error.message
 
 
-def test_limits_are_reached_before_they_are_exceeded(duetime: Duetime) -> None:
+def test_step_names_results_and_counts_at_the_limits_are_accepted(duetime: Duetime) -> None:
     """A result of the largest size, the longest name and the last allowed step are accepted and read back."""
 
     def order(context: Context, _payload: object) -> int:
@@ -243,7 +243,7 @@ def test_limits_are_reached_before_they_are_exceeded(duetime: Duetime) -> None:
     assert run(duetime, order).result == MAX_STEPS * (MAX_STEP_RESULT_BYTES - 2)
 
 
-def test_an_exception_of_a_step_ends_the_attempt_as_any_other(duetime: Duetime) -> None:
+def test_an_exception_of_a_step_ends_the_attempt(duetime: Duetime) -> None:
     """`Unretriable` in a step fails the task and `RetryIn` sets the wait; neither exception is stored."""
     waits = []
 
@@ -278,7 +278,7 @@ def test_a_step_that_raised_can_be_called_again_in_its_attempt(duetime: Duetime)
     assert run(duetime, order).result == 5
 
 
-def test_of_two_attempts_at_once_the_first_result_is_kept(duetime: Duetime) -> None:
+def test_the_first_step_result_of_two_concurrent_attempts_is_kept(duetime: Duetime) -> None:
     """If a suspended process continues after another has its task, both get one value, and only one continues."""
     seen: list[tuple[int, object]] = []
     effects: list[int] = []
@@ -303,7 +303,7 @@ def test_of_two_attempts_at_once_the_first_result_is_kept(duetime: Duetime) -> N
     assert effects == [2]
 
 
-def test_a_retry_by_the_user_goes_on_after_the_stored_steps(duetime: Duetime, bank: Bank) -> None:
+def test_a_retry_by_the_user_does_not_repeat_stored_steps(duetime: Duetime, bank: Bank) -> None:
     """After a failed task is retried, even weeks later, its stored steps are not repeated."""
 
     def order(context: Context, _payload: object) -> object:
@@ -340,7 +340,7 @@ def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
     assert bank.names == ["charge"]
 
 
-def test_a_handler_is_called_with_steps_by_itself(duetime: Duetime, bank: Bank) -> None:
+def test_call_runs_a_handler_with_given_steps(duetime: Duetime, bank: Bank) -> None:
     """`call` takes results of earlier attempts and records those of this attempt; a second call is the next attempt."""
 
     def order(context: Context, _payload: object) -> object:
@@ -425,7 +425,7 @@ def test_clean_saves_no_checkpoint(duetime: Duetime) -> None:
     assert seen == ["the phase 'clean' cannot save a checkpoint"]
 
 
-def test_saved_checkpoints_are_seen_in_a_unit_test(duetime: Duetime) -> None:
+def test_saved_checkpoints_can_be_read_in_a_unit_test(duetime: Duetime) -> None:
     """A unit test can read the checkpoints that a handler has saved with `perform` or `Context.for_test`."""
     duetime.register("index", lambda context, _payload: context.save_checkpoint({"row": 2}))
     call = duetime.call("index")

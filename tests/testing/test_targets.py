@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 URL = "https://worker.example.org/do"
 
 
-def test_a_handler_class_does_its_phases(duetime: Duetime) -> None:
+def test_each_phase_calls_its_method_of_the_handler_class(duetime: Duetime) -> None:
     """Each phase calls the method of the class with the phase's name."""
 
     class Transfer:
@@ -39,7 +39,7 @@ def test_a_handler_class_does_its_phases(duetime: Duetime) -> None:
     duetime.assert_ran("transfer", times=1, payload=[1])
 
 
-def test_handlers_are_of_one_test_only(duetime: Duetime) -> None:
+def test_handlers_are_registered_for_one_test(duetime: Duetime) -> None:
     """A type that another test has registered is unknown in this test."""
     task = duetime.client.tasks.create("transfer")
     duetime.run_until_idle()
@@ -48,7 +48,7 @@ def test_handlers_are_of_one_test_only(duetime: Duetime) -> None:
     assert (failed.state, failed.error.type) == ("failed", "HandlerUnknown")
 
 
-def test_the_test_answers_http_calls(duetime: Duetime) -> None:
+def test_a_test_can_answer_http_calls(duetime: Duetime) -> None:
     """An HTTP call arrives with its payload and is retried after a failure, and then the callback arrives."""
     answers = [HttpReply(503), HttpReply(200, {"pages": 3})]
     duetime.http.respond_with(URL, lambda _request: answers.pop(0))
@@ -65,7 +65,7 @@ def test_the_test_answers_http_calls(duetime: Duetime) -> None:
     duetime.assert_ran("render", times=2)
 
 
-def test_an_endpoint_that_the_test_does_not_name_is_told(duetime: Duetime) -> None:
+def test_a_call_to_an_undefined_endpoint_fails_with_404(duetime: Duetime) -> None:
     """A call to an endpoint that the test does not define fails with status 404."""
     task = duetime.client.tasks.create("render", target={"kind": "http", "url": URL}, retry={"max_attempts": 1})
     duetime.run_until_idle()
@@ -85,7 +85,7 @@ def test_a_deferred_task_waits_for_the_notification(duetime: Duetime) -> None:
     assert duetime.client.tasks.get(task.id).result == {"ok": True}
 
 
-def test_pull_workers_lease_what_is_declared(duetime: Duetime) -> None:
+def test_a_test_can_lease_tasks_of_pulled_types(duetime: Duetime) -> None:
     """A test leases tasks as a worker does; a task that waits for a pull worker counts as idle."""
     duetime.pull("vm.backup")
     task = duetime.client.tasks.create("vm.backup", payload={"db": 17})
@@ -96,7 +96,7 @@ def test_pull_workers_lease_what_is_declared(duetime: Duetime) -> None:
     assert duetime.client.tasks.get(task.id).state == "succeeded"
 
 
-def test_each_pulled_type_has_tasks_of_its_own(duetime: Duetime) -> None:
+def test_a_lease_is_for_the_requested_type(duetime: Duetime) -> None:
     """A lease is for the requested type, and lasts as long as requested by the account's clock."""
     for task_type in ("vm.backup", "vm.restore"):
         duetime.pull(task_type)
@@ -119,7 +119,7 @@ def test_a_lease_of_a_pull_worker_expires(duetime: Duetime) -> None:
     assert (first.task.attempt, second.task.attempt) == (1, 2)
 
 
-def test_a_topology_runs_in_order_of_its_edges(duetime: Duetime) -> None:
+def test_a_topology_runs_in_the_order_of_its_dependencies(duetime: Duetime) -> None:
     """Nodes run after their parents have ended, and get the parents' results."""
     order: list[tuple[str, Any]] = []
 
@@ -143,7 +143,7 @@ def test_a_topology_runs_in_order_of_its_edges(duetime: Duetime) -> None:
     duetime.assert_ran("step", times=4)
 
 
-def test_a_topology_with_a_pulled_node_is_idle_while_it_waits(duetime: Duetime) -> None:
+def test_a_topology_waiting_for_a_pulled_node_counts_as_idle(duetime: Duetime) -> None:
     """While only a pull worker can continue the topology, the account is idle; then the other nodes run."""
     duetime.pull("vm.backup")
     duetime.register("step", lambda _context, _payload: None)
@@ -180,7 +180,7 @@ def test_in_inline_mode_a_task_runs_within_its_creation(duetime: Duetime) -> Non
     assert duetime.client.tasks.get(later.id).state == "scheduled"
 
 
-def test_a_mode_may_change_within_a_test(duetime: Duetime) -> None:
+def test_a_mode_can_change_within_a_test(duetime: Duetime) -> None:
     """Recorded tasks run when the mode is virtual again."""
     duetime.register("mail", lambda _context, _payload: None)
     duetime.mode = "record"
@@ -214,7 +214,7 @@ def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
 
 
 @pytest.mark.parametrize("value", [(1, 2), {1: "a"}, float("nan"), object(), {"at": b"x"}])
-def test_performing_refuses_what_json_changes(duetime: Duetime, value: object) -> None:
+def test_perform_rejects_values_that_json_changes(duetime: Duetime, value: object) -> None:
     """`perform` reports a payload or result that JSON changes, so that this is not first noticed in a deployment."""
     duetime.register("give", lambda _context, _payload: value)
     duetime.register("take", lambda _context, _payload: None)
@@ -224,7 +224,7 @@ def test_performing_refuses_what_json_changes(duetime: Duetime, value: object) -
         duetime.perform("give")
 
 
-def test_a_failed_assertion_says_what_happened(duetime: Duetime) -> None:
+def test_a_failed_assertion_lists_runs_and_waiting_tasks(duetime: Duetime) -> None:
     """The message lists the runs and their times, the waiting tasks, and the skipped tasks with reasons."""
     duetime.at("2027-03-27T22:00+00:00")
     duetime.register("report", lambda _context, _payload: None)
@@ -249,7 +249,7 @@ def test_a_failed_assertion_says_what_happened(duetime: Duetime) -> None:
         duetime.assert_created("report", times=1, payload="z")
 
 
-def test_a_type_that_a_deployment_would_refuse_is_refused(duetime: Duetime) -> None:
+def test_an_unknown_type_is_rejected_as_in_a_deployment(duetime: Duetime) -> None:
     """Once handlers are registered, other types are refused unless announced, pulled or with another target."""
     assert duetime.client.tasks.create("raport", delay_seconds=60).state == "scheduled"
     duetime.register("report", lambda _context, _payload: None)
@@ -265,7 +265,7 @@ def test_a_type_that_a_deployment_would_refuse_is_refused(duetime: Duetime) -> N
 
 
 @pytest.mark.parametrize("delay", [0, 100])
-def test_the_priority_orders_what_is_due_at_once(duetime: Duetime, delay: int) -> None:
+def test_tasks_due_at_the_same_time_run_by_priority(duetime: Duetime, delay: int) -> None:
     """Tasks that are due at the same time run in the order of their priority, whatever their number is."""
     ran: list[object] = []
     duetime.mode = "record"
@@ -293,7 +293,7 @@ def test_skips_have_short_names(duetime: Duetime) -> None:
 
 
 @pytest.mark.usefixtures("duetime_aws")
-def test_handlers_that_call_aws_have_a_faked_one(duetime: Duetime) -> None:
+def test_aws_calls_of_a_handler_go_to_moto(duetime: Duetime) -> None:
     """boto3 calls in a handler go to moto, unlike duetime's own calls."""
     import boto3  # noqa: PLC0415 - the handler's own
 

@@ -88,7 +88,7 @@ def test_a_creation_overrides_each_option_as_a_whole(duetime: Duetime) -> None:
     assert (task.timeout_seconds, task.priority) == (30, "high")
 
 
-def test_an_option_that_is_given_with_its_built_in_value_is_kept(duetime: Duetime) -> None:
+def test_an_option_with_its_built_in_value_overrides_the_handlers_option(duetime: Duetime) -> None:
     """A request that sets the ordinary priority or time limit gets it, although the handler has other options."""
     task = duetime.client.tasks.create(
         TYPE, priority="normal", timeout_seconds=60, rollback_on_failure=False, retry={}, delay_seconds=60
@@ -98,7 +98,7 @@ def test_an_option_that_is_given_with_its_built_in_value_is_kept(duetime: Duetim
     assert task.retry["max_attempts"] == 5
 
 
-def test_null_switches_a_default_off(duetime: Duetime) -> None:
+def test_null_disables_a_default(duetime: Duetime) -> None:
     """Null in a request disables a default, for each option that can be null."""
     nulls: dict[str, Any] = dict.fromkeys(("lock", "rate", "notify_on", "expires_seconds", "fair_key", "retry"))
     task = duetime.client.tasks.create(TYPE, delay_seconds=60, **nulls)
@@ -108,7 +108,7 @@ def test_null_switches_a_default_off(duetime: Duetime) -> None:
     assert (task.retry["max_attempts"], task.priority) == (5, "high")
 
 
-def test_every_way_of_creating_uses_the_options(duetime: Duetime) -> None:
+def test_every_way_of_creating_tasks_uses_the_handlers_options(duetime: Duetime) -> None:
     """Batches, schedules, nodes of topologies and runs of definitions create tasks with the handler's options."""
     client = duetime.client
     new: list[NewTask] = [{"type": TYPE, "delay_seconds": 60}, {"type": "plain", "delay_seconds": 60}]
@@ -127,7 +127,7 @@ def test_every_way_of_creating_uses_the_options(duetime: Duetime) -> None:
         assert [has_options(found[name]) for name in nodes] == [False, True, True]
 
 
-def test_a_default_that_changes_reaches_the_next_runs_of_a_schedule(duetime: Duetime) -> None:
+def test_a_changed_default_applies_to_the_next_runs_of_a_schedule(duetime: Duetime) -> None:
     """Occurrences get the type's defaults when they are created; the schedule's own options stay."""
     client = duetime.client
     client.types.put(TYPE, timeout_seconds=45)
@@ -140,7 +140,7 @@ def test_a_default_that_changes_reaches_the_next_runs_of_a_schedule(duetime: Due
     assert {(each.priority, each.lock is None, each.expires_seconds) for each in found} == {("normal", True, 600)}
 
 
-def test_an_update_of_a_schedule_keeps_what_its_task_gives_and_no_more(duetime: Duetime) -> None:
+def test_an_update_of_a_schedule_keeps_only_the_given_options(duetime: Duetime) -> None:
     """Null in an update removes an option's default, and options that are never set are those of the type."""
     client = duetime.client
     client.schedules.create("hourly", rate="1 hour", task={"type": TYPE, "priority": "normal"})
@@ -167,7 +167,7 @@ def test_defaults_of_an_owner_replace_those_of_a_handler(duetime: Duetime) -> No
     assert client.tasks.create(TYPE, delay_seconds=60).timeout_seconds == 30
 
 
-def test_types_without_a_handler_have_defaults(duetime: Duetime) -> None:
+def test_types_without_a_handler_can_have_defaults(duetime: Duetime) -> None:
     """Pulled types, and types whose tasks call an endpoint, can have defaults."""
     client = duetime.client
     duetime.pull("resize")
@@ -208,14 +208,14 @@ def test_types_are_listed_with_their_handlers(duetime: Duetime) -> None:
         ({"tags": {"team": "dba"}}, "tags"),
     ],
 )
-def test_a_wrong_option_is_an_error_when_the_handler_is_imported(options: dict[str, Any], named: str) -> None:
+def test_an_invalid_option_is_an_error_when_the_handler_is_imported(options: dict[str, Any], named: str) -> None:
     """The API's rules for creating a task apply to a handler's options, and the error names the keyword."""
     with pytest.raises(OptionInvalid, match=rf"'wrong'.*'{named}'"):
         handler("wrong", **options)
     assert "wrong" not in REGISTRY
 
 
-def test_a_class_that_handles_a_type_is_given_to_the_client(duetime: Duetime) -> None:
+def test_a_handler_class_can_be_passed_to_the_client(duetime: Duetime) -> None:
     """A handler class is used like a function, with its payload class; a class that inherits from it has no type."""
 
     @handler("transfer", payload=Mail, timeout_seconds=12)
@@ -236,14 +236,14 @@ def test_a_class_that_handles_a_type_is_given_to_the_client(duetime: Duetime) ->
 
 
 @pytest.mark.parametrize("name", ["LockSpec", "NotifyOn", "RateSpec", "RetryPolicy", "UniqueKey"])
-def test_the_types_of_options_are_where_handlers_and_programs_look(name: str) -> None:
+def test_types_of_options_can_be_imported_without_the_client(name: str) -> None:
     """A constant that several handlers share can be annotated without the client's package."""
     here = getattr(duetime.handlers, name)
     assert here is getattr(duetime_client, name)
     assert name in duetime.handlers.__all__
 
 
-def test_a_name_that_handlers_do_not_have_is_an_error() -> None:
+def test_an_unknown_name_of_the_handlers_module_is_an_error() -> None:
     """An unknown name raises an `AttributeError` instead of returning `None` or a name in another module."""
     name = "TypeOptions"
     with pytest.raises(AttributeError, match=name):

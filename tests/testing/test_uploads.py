@@ -92,7 +92,7 @@ def test_the_asynchronous_client_uploads_and_downloads(duetime: Duetime) -> None
     assert asyncio.run(create()) == LARGE
 
 
-def test_a_batch_names_what_was_uploaded_before(duetime: Duetime, received: list[Any]) -> None:
+def test_a_batch_can_use_an_earlier_upload(duetime: Duetime, received: list[Any]) -> None:
     """`create_upload` returns the payload for a task in a batch."""
     payloads = [duetime.client.tasks.create_upload(each) for each in (b"one", b"two")]
     tasks: list[NewTask] = [{"type": "cut", "payload": each} for each in payloads]
@@ -101,7 +101,7 @@ def test_a_batch_names_what_was_uploaded_before(duetime: Duetime, received: list
     assert sorted(received) == [b"one", b"two"]
 
 
-def test_the_api_links_an_uploaded_payload(duetime: Duetime) -> None:
+def test_the_api_returns_a_link_to_an_uploaded_payload(duetime: Duetime) -> None:
     """Responses have the payload's size, type and link, but not its bytes."""
     task = duetime.client.tasks.create("cut", payload=LARGE, delay_seconds=60)
     shown: Any = duetime.client.tasks.get(task.id).payload
@@ -111,7 +111,7 @@ def test_the_api_links_an_uploaded_payload(duetime: Duetime) -> None:
     assert listed.payload["$binary"]["size"] == MAX_UPLOAD_BYTES  # type: ignore[index]  # any JSON
 
 
-def test_a_repeated_creation_is_one_task(duetime: Duetime, received: list[Any]) -> None:
+def test_a_repeated_creation_creates_one_task(duetime: Duetime, received: list[Any]) -> None:
     """Repeating the call with the same idempotency key creates no other task, even after the upload was used."""
     first = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
     again = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
@@ -152,7 +152,7 @@ def test_an_upload_is_written_once_and_used_once(duetime: Duetime, received: lis
     assert [(each, each.content_type) for each in received] == [(SMALL, "text/plain")]
 
 
-def test_a_batch_takes_uploads(duetime: Duetime, received: list[Any]) -> None:
+def test_each_task_of_a_batch_can_have_an_upload(duetime: Duetime, received: list[Any]) -> None:
     """Each task of a batch can name an upload, and a task whose upload does not exist fails alone."""
     sent(duetime, begun(duetime))
     tasks: list[NewTask] = [{"type": "cut", "payload": {"$upload": each}} for each in ("u-1", "u-2")]
@@ -163,7 +163,7 @@ def test_a_batch_takes_uploads(duetime: Duetime, received: list[Any]) -> None:
     assert isinstance(second, InvalidRequest)
 
 
-def test_only_a_creation_takes_an_upload(duetime: Duetime) -> None:
+def test_an_upload_is_accepted_only_when_a_task_is_created(duetime: Duetime) -> None:
     """Schedules, nodes, updates, tasks that may replace others, and groups refuse an upload by its field."""
     sent(duetime, begun(duetime))
     client, upload = duetime.client, {"$upload": "u-1"}
@@ -192,19 +192,19 @@ def test_only_a_creation_takes_an_upload(duetime: Duetime) -> None:
         ({"size": 1, "key": "x"}, "key"),
     ],
 )
-def test_a_wrong_upload_is_refused_by_field(duetime: Duetime, body: object, field: str) -> None:
+def test_an_invalid_upload_is_rejected_with_its_field(duetime: Duetime, body: object, field: str) -> None:
     """The error names the invalid field."""
     answer = requested(duetime, body)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
 
-def test_the_client_refuses_what_cannot_be_uploaded(duetime: Duetime) -> None:
+def test_the_client_rejects_a_payload_above_the_upload_limit(duetime: Duetime) -> None:
     """A payload above the limit is refused before anything is sent."""
     with pytest.raises(PayloadTooLarge):
         duetime.client.tasks.create("cut", payload=bytes(MAX_UPLOAD_BYTES + 1))
 
 
-def test_a_payload_of_the_limit_of_a_request_is_not_uploaded(duetime: Duetime) -> None:
+def test_a_payload_at_the_request_limit_is_not_uploaded(duetime: Duetime) -> None:
     """Only a payload that is larger than the request limit needs the additional requests of an upload."""
     task = duetime.client.tasks.create("cut", payload=bytes(MAX_PAYLOAD_BYTES), delay_seconds=60)
     assert duetime.client.tasks.get(task.id).payload == bytes(MAX_PAYLOAD_BYTES)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from duetime_client import RetryPolicy
 
 
-def test_every_test_begins_at_the_same_instant(duetime: Duetime) -> None:
+def test_every_test_starts_at_the_same_instant(duetime: Duetime) -> None:
     """Reading the time does not advance it, and it is not the wall clock's time."""
     assert duetime.now == datetime(2026, 1, 5, 9, tzinfo=UTC)
     task = duetime.client.tasks.create("report")
     assert task.created_at == task.due_at == duetime.now == datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 
-def test_the_wall_clock_decides_nothing(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wall_clock_has_no_effect(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks are created and run without sleeping, while the wall clock stands still in 1970."""
     monkeypatch.setattr(time, "time", lambda: 0.0)
     monkeypatch.setattr(time, "time_ns", lambda: 0)
@@ -37,7 +37,7 @@ def test_the_wall_clock_decides_nothing(duetime: Duetime, monkeypatch: pytest.Mo
     assert duetime.client.tasks.get(task.id).result == "done"
 
 
-def test_each_task_runs_at_its_own_instant_and_in_order(duetime: Duetime) -> None:
+def test_tasks_run_in_order_of_their_due_times(duetime: Duetime) -> None:
     """Tasks run by due time and not in the order in which they were created."""
     ran: list[tuple[str, datetime, datetime | None]] = []
     duetime.register("report", lambda context, payload: ran.append((payload, duetime.now, context.due_at)))
@@ -50,7 +50,7 @@ def test_each_task_runs_at_its_own_instant_and_in_order(duetime: Duetime) -> Non
     assert [payload for payload, _, _ in ran] == ["0", "90", "7200", "86400.5"]
 
 
-def test_advancing_ends_at_the_very_instant(duetime: Duetime) -> None:
+def test_advancing_ends_exactly_at_the_given_instant(duetime: Duetime) -> None:
     """A task that is due a millisecond after the end of the advance has not run."""
     duetime.register("report", lambda _context, _payload: None)
     due = duetime.now + timedelta(days=1)
@@ -61,22 +61,22 @@ def test_advancing_ends_at_the_very_instant(duetime: Duetime) -> None:
     duetime.assert_ran("report", times=1)
 
 
-def test_a_test_may_begin_in_the_past_and_not_go_back(duetime: Duetime) -> None:
+def test_a_test_can_start_in_the_past_but_not_move_backward(duetime: Duetime) -> None:
     """Before its first action a test can choose its start; afterward, moving time backward raises an error."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.at("1999-12-31T23:59:59+00:00")
     duetime.client.tasks.create("report", delay_seconds=1)
     duetime.advance(seconds=1)
     duetime.assert_ran("report", times=1)
-    with pytest.raises(ValueError, match="time moves forward only"):
+    with pytest.raises(ValueError, match="time only moves forward"):
         duetime.at("1999-12-31T23:59:59+00:00")
     with pytest.raises(ValueError, match="no UTC offset: write 2030-01-01T00:00:00"):
         duetime.at("2030-01-01T00:00:00")
-    with pytest.raises(ValueError, match="forward only"):
+    with pytest.raises(ValueError, match="only moves forward"):
         duetime.advance(seconds=-1)
 
 
-def test_what_was_prepared_stays_when_the_test_begins_elsewhere(duetime: Duetime) -> None:
+def test_preparations_before_at_are_kept(duetime: Duetime) -> None:
     """Handlers, endpoints, faults, pulled types and the client can be set up before `at`."""
     client, ran = duetime.client, list[int]()
     duetime.register("report", lambda context, _payload: ran.append(context.attempt))
@@ -93,7 +93,7 @@ def test_what_was_prepared_stays_when_the_test_begins_elsewhere(duetime: Duetime
     assert duetime.now.year == 2031
 
 
-def test_a_year_passes_at_once(duetime: Duetime) -> None:
+def test_a_year_without_tasks_passes_quickly(duetime: Duetime) -> None:
     """Months without a task need no more invocations than a night."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.client.tasks.create("report", delay_seconds=360 * 86_400)
@@ -105,7 +105,7 @@ def test_a_year_passes_at_once(duetime: Duetime) -> None:
 
 
 @pytest.mark.slow
-def test_minutes_that_are_left_out_change_nothing() -> None:
+def test_skipping_empty_minutes_changes_nothing() -> None:
     """With every tick of the trigger, and without empty ticks, the same tasks run at the same instants."""
 
     def run(*, leaves_out: bool) -> Sequence[object]:
@@ -133,7 +133,7 @@ def _fail_first(context: Context) -> None:
         raise OSError("not yet")
 
 
-def test_a_handler_may_work_for_a_while(duetime: Duetime) -> None:
+def test_virtual_time_passes_while_a_handler_sleeps(duetime: Duetime) -> None:
     """Time passes for a handler that sleeps, while other handlers run and the handler's lease is renewed."""
     order: list[str] = []
 
@@ -150,7 +150,7 @@ def test_a_handler_may_work_for_a_while(duetime: Duetime) -> None:
     duetime.assert_ran("report", times=2)
 
 
-def test_a_handler_uses_the_client_but_does_not_move_time(duetime: Duetime) -> None:
+def test_a_handler_can_use_the_client_but_not_advance_time(duetime: Duetime) -> None:
     """The tasks that a handler creates run, too, but calling `advance` in a handler is refused."""
 
     def work(_context: Context, payload: str) -> str:
@@ -167,7 +167,7 @@ def test_a_handler_uses_the_client_but_does_not_move_time(duetime: Duetime) -> N
     duetime.assert_ran("second", times=1, payload="x")
 
 
-def test_threads_have_clocks_of_their_own() -> None:
+def test_threads_have_separate_clocks() -> None:
     """Two tests in two threads of a process are independent, and using a test's clock in another thread is refused."""
     together = Barrier(2)
 
@@ -190,12 +190,12 @@ def test_threads_have_clocks_of_their_own() -> None:
     assert one == (25, begin + timedelta(days=1))
     assert two == (73, begin + timedelta(days=3))
     made = Duetime()
-    with ThreadPoolExecutor(1) as threads, pytest.raises(RuntimeError, match="belongs to the thread of its test"):
+    with ThreadPoolExecutor(1) as threads, pytest.raises(RuntimeError, match="works only in the thread of its test"):
         threads.submit(made.advance, days=1).result()
     made.close()
 
 
-def test_what_does_not_end_is_told_with_what_ran(duetime: Duetime) -> None:
+def test_the_error_for_a_task_that_does_not_end_lists_executions(duetime: Duetime) -> None:
     """A task that waits for more than two days is named with its last error."""
 
     def fail(_context: Context, _payload: object) -> None:

@@ -78,14 +78,14 @@ def composed() -> Iterator[None]:
     composition.use(None)
 
 
-def test_the_earlier_code_is_what_runs(earlier: Path) -> None:
+def test_the_other_processes_run_the_earlier_code(earlier: Path) -> None:
     """The other processes import the checkout's packages and not the installed packages."""
     code = "import duetime, duetime_testing, tests; print(duetime.__file__, duetime_testing.__file__, tests.__file__)"
     (earlier / "where.py").write_text(code, encoding="utf-8")
     assert all(each.startswith(str(earlier)) for each in run_earlier(earlier, "where").split())
 
 
-def test_after_an_upgrade_everything_goes_on(scenes: list[Path]) -> None:
+def test_after_an_upgrade_all_tasks_continue(scenes: list[Path]) -> None:
     """The current code responds as the earlier code did, and ends each task as it should."""
     for path in scenes:
         life = Life.faked()
@@ -97,7 +97,7 @@ def test_after_an_upgrade_everything_goes_on(scenes: list[Path]) -> None:
             assert life.finish(task_id) in end_of(then), (path.stem, then)
 
 
-def test_after_a_rollback_everything_goes_on(earlier: Path, scenes: list[Path]) -> None:
+def test_after_a_rollback_all_tasks_continue(earlier: Path, scenes: list[Path]) -> None:
     """The earlier code reads, finishes and archives the tasks that the current code has created or changed."""
     folder = earlier / "tests" / "upgrades" / "frozen" / "v1"
     known = {path.stem for path in scenes}

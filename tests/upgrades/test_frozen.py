@@ -84,7 +84,7 @@ def end_of(then: dict[str, Any]) -> set[str]:
     return {"succeeded"}
 
 
-def test_every_scene_of_the_present_schema_is_frozen() -> None:
+def test_every_scene_of_the_current_schema_is_frozen() -> None:
     """Every scene is frozen with the current schema, because only an upgrade would show a missing kind of item."""
     frozen = {path.stem for path in (FROZEN / PRESENT).glob("*.json")}
     assert {scene.__name__ for scene in SCENES} <= frozen
@@ -102,7 +102,7 @@ def test_every_kind_of_item_is_frozen() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
+def test_frozen_records_have_their_earlier_responses(life: Life, path: Path) -> None:
     """Every earlier response is part of the current response, which may only have more fields."""
     scene = thawed(life, path)
     for asked, then in scene["answers"].items():
@@ -112,7 +112,7 @@ def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path) -> None:
+def test_frozen_records_are_found_in_their_minutes(life: Life, path: Path) -> None:
     """Every record and timer is found in its minute and can be read."""
     scene = thawed(life, path)
     facts = FakeTelemetry()
@@ -126,7 +126,7 @@ def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path)
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_what_was_frozen_is_finished(life: Life, path: Path) -> None:
+def test_frozen_tasks_continue_and_end(life: Life, path: Path) -> None:
     """Each task continues from its state and ends as it should, and finishing it twice changes nothing."""
     scene = thawed(life, path)
     for task_id in tasks_in(scene):
@@ -158,7 +158,7 @@ def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
     assert life.finish(letter["id"]) == "failed"
 
 
-def test_a_key_of_an_earlier_version_is_known(life: Life) -> None:
+def test_an_idempotency_key_of_an_earlier_version_is_recognized(life: Life) -> None:
     """Repeating an earlier request returns the earlier task, and another body with the same key is refused."""
     scene = thawed(life, FROZEN / "v1" / "keyed.json")
     (task_id,) = tasks_in(scene)
@@ -167,7 +167,7 @@ def test_a_key_of_an_earlier_version_is_known(life: Life) -> None:
     assert life.api.send("POST", "/v1/tasks", {"type": "mail"}, key).status == 422
 
 
-def test_cursors_of_an_earlier_version_go_on(life: Life) -> None:
+def test_cursors_of_an_earlier_version_continue(life: Life) -> None:
     """The trigger continues where the earlier code stopped, and sends the tasks that have become due since."""
     scene = thawed(life, FROZEN / "v1" / "ticked.json")
     before = [item for item in life.items() if item["p"]["S"].startswith(schema.CURSOR_PREFIX)]
@@ -179,7 +179,7 @@ def test_cursors_of_an_earlier_version_go_on(life: Life) -> None:
     assert sum(sum(life.stack.waiting(priority).values()) for priority in life.stack.queues) == 1
 
 
-def test_a_schedule_of_an_earlier_version_goes_on(life: Life) -> None:
+def test_a_schedule_of_an_earlier_version_continues(life: Life) -> None:
     """The next ticks place the next occurrences of an earlier version's schedule, and their tasks end."""
     scene = thawed(life, FROZEN / "v1" / "recurring.json")
     before = {item["s"]["S"] for item in scene["items"] if "z" in item}
@@ -192,7 +192,7 @@ def test_a_schedule_of_an_earlier_version_goes_on(life: Life) -> None:
     assert life.api.send("GET", "/v1/schedules/often", headers={"X-Duetime-Owner": OWNER}).status == 200
 
 
-def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
+def test_a_graph_of_an_earlier_version_continues(life: Life) -> None:
     """Each ending node still releases its children, and the graph is finished at its state machine's next check."""
     scene = thawed(life, FROZEN / "v1" / "graphs.json")
     (path,) = (path for path in scene["answers"] if path.startswith("/v1/topologies/"))
@@ -206,7 +206,7 @@ def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
     assert life.finish(topology) == "succeeded"
 
 
-def test_a_name_that_an_earlier_version_deleted_is_free(life: Life) -> None:
+def test_a_name_deleted_by_an_earlier_version_can_be_reused(life: Life) -> None:
     """A new object with the name in a deletion marker has a version after the marker's version."""
     thawed(life, FROZEN / "v1" / "removed.json")
     for path in ("/v1/schedules/gone", "/v1/calendars/gone", f"{DEFINITIONS}/gone"):
@@ -217,7 +217,7 @@ def test_a_name_that_an_earlier_version_deleted_is_free(life: Life) -> None:
     assert life.api.send("PUT", f"{DEFINITIONS}/gone", {"nodes": {"a": {"type": "report"}}}).status == 201
 
 
-def test_a_bulk_operation_of_an_earlier_version_goes_on(life: Life) -> None:
+def test_a_bulk_operation_of_an_earlier_version_continues(life: Life) -> None:
     """A bulk operation of an earlier version is found by its timer, and changes its tasks."""
     scene = thawed(life, FROZEN / "v1" / "bulk.json")
     (operation,) = scene["answers"]["/v1/bulk-operations"]["operations"]
@@ -230,7 +230,7 @@ def test_a_bulk_operation_of_an_earlier_version_goes_on(life: Life) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_what_was_frozen_can_be_archived(life: Life, path: Path) -> None:
+def test_frozen_records_can_be_archived(life: Life, path: Path) -> None:
     """If TTL removes an earlier record, its archive line has the API's current response for the task."""
     scene = thawed(life, path, UNKNOWN)
     telemetry = FakeTelemetry()

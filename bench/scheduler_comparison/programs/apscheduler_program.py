@@ -1,4 +1,4 @@
-"""Measures APScheduler 4, with a date-triggered schedule per task, run by threads of the same process.
+"""Measures APScheduler 4, with a date-triggered schedule for each task; threads of the same process run the tasks.
 
 Usage: python apscheduler_program.py memory|sqlite
 """
@@ -16,7 +16,7 @@ from sqlalchemy import create_engine
 
 
 def main() -> None:
-    """Start the scheduler in the background, and measure it."""
+    """Start the scheduler in the background, and measure its tasks."""
     with tempfile.TemporaryDirectory() as folder:
         if sys.argv[1] == "memory":
             store = MemoryDataStore()

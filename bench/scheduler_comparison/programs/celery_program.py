@@ -1,4 +1,4 @@
-"""Measures Celery with `eta` tasks, which are stored in Redis until the worker holds them in memory."""
+"""Measures Celery with `eta` tasks, which are stored in Redis until the worker loads them into its memory."""
 
 import os
 
@@ -17,7 +17,7 @@ def note(number: int) -> None:
 
 
 def main() -> None:
-    """Start Redis and a worker with one process, and measure them."""
+    """Start Redis and a worker with one process, and measure the tasks."""
     worker = (server_processes.installed("celery"), "-A", "celery_program", "worker", "--concurrency", "1")
     with (
         server_processes.redis_server() as address,

@@ -1,4 +1,4 @@
-"""Measures Huey with `eta` tasks in Redis or SQLite; other arguments are passed to the consumer.
+"""Measures Huey with `eta` tasks in Redis or SQLite, and passes its other arguments to the consumer.
 
 Usage: python huey_program.py redis|sqlite [OPTION …]
 """
@@ -14,7 +14,7 @@ import server_processes
 
 
 def main() -> None:
-    """Start a consumer, and measure it."""
+    """Start a consumer, and measure the tasks."""
     kind, *options = sys.argv[1:]
     with ExitStack() as context:
         if kind == "redis":
@@ -22,7 +22,7 @@ def main() -> None:
         else:
             storage = str(Path(context.enter_context(tempfile.TemporaryDirectory())) / "huey.db")
         os.environ["COMPARISON_STORAGE"] = storage
-        # The module reads the environment variables on import.
+        # The module reads the environment variables when it is imported.
         from huey_tasks import note
 
         consumer = (sys.executable, "-m", "huey.bin.huey_consumer", "huey_tasks.huey", "--quiet")

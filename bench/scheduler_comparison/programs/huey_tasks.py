@@ -1,4 +1,4 @@
-"""Defines Huey's task, in the storage that an environment variable names."""
+"""Defines Huey's task, which is kept in the storage given by an environment variable."""
 
 import os
 
@@ -6,7 +6,7 @@ import scheduled_tasks
 from huey import RedisHuey, SqliteHuey
 
 STORAGE = "COMPARISON_STORAGE"
-"""`redis://…`, or the path of an SQLite file."""
+"""The storage, which is either a URL `redis://…` or the path of an SQLite file."""
 _storage = os.environ[STORAGE]
 if _storage.startswith("redis:"):
     huey = RedisHuey("comparison", url=_storage)

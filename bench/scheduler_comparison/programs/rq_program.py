@@ -1,4 +1,4 @@
-"""Measures RQ, with `enqueue_at` and a worker with the built-in scheduler."""
+"""Measures RQ, with tasks created by `enqueue_at` and a worker that runs the built-in scheduler."""
 
 import scheduled_tasks
 import server_processes
@@ -7,7 +7,7 @@ from rq import Queue
 
 
 def main() -> None:
-    """Start Redis and a worker, and measure them."""
+    """Start Redis and a worker, and measure the tasks."""
     with server_processes.redis_server() as address:
         worker = (server_processes.installed("rq"), "worker", "--with-scheduler", "--quiet", "--url", address)
         queue = Queue(connection=Redis.from_url(address))

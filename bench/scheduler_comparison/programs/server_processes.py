@@ -14,7 +14,7 @@ _READY_SECONDS, _STOP_SECONDS = 60.0, 20.0
 
 
 def free_port() -> int:
-    """Return a free port of the loopback interface."""
+    """Return a free port on the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -27,7 +27,10 @@ def installed(name: str) -> str:
 
 @contextmanager
 def running(*command: str, **environ: str):
-    """Run a process within the context, with its output on standard error to keep the protocol's stream clean."""
+    """Run a process within the context.
+
+    The process's output goes to standard error, because standard output carries the protocol.
+    """
     with subprocess.Popen(command, cwd=FOLDER, env={**os.environ, **environ}, stdout=sys.stderr) as process:
         try:
             yield process
@@ -55,7 +58,7 @@ def wait_for(port: int) -> None:
 
 @contextmanager
 def redis_server():
-    """Run Redis with its defaults in a temporary folder, and yield its address."""
+    """Run Redis with its default settings in a temporary folder, and yield its address."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         options = ("--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--loglevel", "warning")

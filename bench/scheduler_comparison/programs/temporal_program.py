@@ -25,12 +25,12 @@ async def _create(address, tasks) -> None:
 
 
 def main() -> None:
-    """Start the server and a worker, and measure them."""
+    """Start the server and a worker, and measure the workflows."""
     port = server_processes.free_port()
     address = f"127.0.0.1:{port}"
     server = (server_processes.installed("temporal"), "server", "start-dev", "--ip", "127.0.0.1", "--port", str(port))
     worker = (sys.executable, "temporal_workflow.py", address)
-    # Without this setting, the server would look up its newest version on the internet.
+    # Without this setting, the server would check the internet for a newer version.
     alone = {"TEMPORAL_VERSION_CHECK_DISABLED": "1"}
     with server_processes.running(*server, "--headless", "--log-level", "error", **alone):
         server_processes.wait_for(port)

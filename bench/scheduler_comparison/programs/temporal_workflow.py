@@ -22,7 +22,7 @@ async def note(number: int) -> None:
 
 @workflow.defn
 class Task:
-    """A workflow with one activity, because workflows must not have side effects."""
+    """A workflow with one activity, which does the work, because workflows must not have side effects."""
 
     @workflow.run
     async def run(self, number: int) -> None:

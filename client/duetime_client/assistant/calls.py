@@ -89,7 +89,7 @@ def _first_entries(page: dict[str, Any], most: int) -> str | None:
     name = max(page, key=lambda key: len(page[key]) if isinstance(page[key], list) else -1, default=None)
     if name is None or not isinstance(page[name], list):
         return None
-    # `next_token` continues after the omitted entries, so the next page would skip them.
+    # `next_token` is left out, because it would continue after the omitted entries.
     rest = {key: value for key, value in page.items() if key not in {name, "next_token"}}
     shown, total = 0, len(page[name])
     room = most - len(json.dumps(rest, ensure_ascii=False)) - 200
@@ -128,7 +128,7 @@ def _request_of(tool: OperationTool, arguments: Mapping[str, Any]) -> tuple[str,
         else:
             headers[each.sent_as] = _text(each, value)
     if any(each.sent_as == IDEMPOTENCY_KEY for each in tool.parameters):
-        # Allows a safe retry when the response is lost.
+        # With an idempotency key, the request can be retried safely if the response is lost.
         headers.setdefault(IDEMPOTENCY_KEY, str(uuid4()))
     return path, query, headers
 

@@ -12,7 +12,7 @@ app = CommandGroup(
     cls=PluggableGroup,
     help="Create and control the tasks of a duetime deployment.",
     no_args_is_help=True,
-    # All commands have these settings, because contexts inherit them.
+    # All commands have these settings, because the Click contexts of commands inherit them.
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )

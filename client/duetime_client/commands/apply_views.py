@@ -1,4 +1,4 @@
-"""Views of a file's plan and of the results of applying it."""
+"""Prints the plan for a file of schedules, and the results of applying the file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def show_plan(steps: Sequence[Step]) -> None:
 
 
 def show_outcome(done: Sequence[Done], *, checked: bool, invalid: int = 0) -> None:
-    """Print the results, and each entry that the API rejected with the reasons; the plan showed the invalid entries."""
+    """Print the results, and why the API rejected entries; the plan already shows why entries are not valid."""
     err = console(stderr=True)
     for each in done:
         if each.error is not None:

@@ -1,4 +1,4 @@
-"""`duetime archive`: queries tasks that have expired from the table, in the archive."""
+"""`duetime archive`: queries archived tasks, which TTL has removed from the table."""
 
 import json
 from datetime import date
@@ -36,7 +36,9 @@ Where = Annotated[
         help="Condition in DuckDB's SQL, such as \"state = 'failed'\" or \"error->>'type' = 'Timeout'\".",
     ),
 ]
-From = Annotated[str, typer.Option("--from", metavar="DAY", help="First UTC day on which tasks ended: 2026-11-01.")]
+From = Annotated[
+    str, typer.Option("--from", metavar="DAY", help="First UTC day on which tasks ended, such as 2026-11-01.")
+]
 To = Annotated[str, typer.Option("--to", metavar="DAY", help="Last day; default: today.")]
 Columns = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Columns to show, separated by commas: {', '.join(COLUMNS)}.")
@@ -44,7 +46,7 @@ Columns = Annotated[
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of tasks; latest tasks first.")]
 Bucket = Annotated[str, typer.Option(metavar="NAME", help="The archive's bucket, in place of --stack.")]
 Folder = Annotated[
-    Path | None, typer.Option(metavar="PATH", help="A copy of the archive on this machine, in place of --stack.")
+    Path | None, typer.Option(metavar="PATH", help="Folder with a copy of the archive, in place of --stack.")
 ]
 
 

@@ -19,12 +19,16 @@ from duetime_client.commands.times import moment_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Since = Annotated[str, typer.Option(metavar="TIME", help="Only from this time on, or from this long ago, such as 2d.")]
-Until = Annotated[str, typer.Option(metavar="TIME", help="Only until this time, or until this long ago; default: now.")]
-Caller = Annotated[str, typer.Option(metavar="TEXT", help="Only calls of this identity: a part of its name.")]
+Since = Annotated[
+    str, typer.Option(metavar="TIME", help="Only calls from this time on, or since this long ago, such as 2d.")
+]
+Until = Annotated[
+    str, typer.Option(metavar="TIME", help="Only calls until this time, or until this long ago; default: now.")
+]
+Caller = Annotated[str, typer.Option(metavar="TEXT", help="Only calls by identities with this text in their names.")]
 OfOwner = Annotated[str, typer.Option(metavar="OWNER", help="Only calls for this owner.")]
 OfOperation = Annotated[
-    str, typer.Option("--operation", metavar="NAME", help="Only this operation, such as cancelTask.")
+    str, typer.Option("--operation", metavar="NAME", help="Only calls of this operation, such as cancelTask.")
 ]
 Subject = Annotated[str, typer.Option(metavar="TEXT", help="Only calls on this resource, such as the id of a task.")]
 
@@ -74,7 +78,7 @@ def audit(  # noqa: PLR0913 - a command's options are its parameters
 
 
 def _time_ms(clock: Clock, text: str) -> int:
-    """A time, or the time a given duration ago, in milliseconds since the epoch."""
+    """Parse a time, or a duration before now; returns milliseconds since the epoch."""
     if text[4:5] != "-":
         return since_ms(clock, text)
     try:

@@ -42,16 +42,18 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     name: ScheduleName,
     *,
     after: Annotated[str, typer.Option("--after", metavar="TIME", help="Start of the period.")],
-    before: Annotated[str, typer.Option("--before", metavar="TIME", help="End of the period, excluded; in the past.")],
+    before: Annotated[
+        str, typer.Option("--before", metavar="TIME", help="End of the period (exclusive); must be in the past.")
+    ],
     per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of tasks per minute.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also run occurrences that have a run already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also run occurrences that already have a run.")] = False,
     overlap: Annotated[
         BackfillOverlap | None, typer.Option(help="buffer_all: each run waits until the schedule's other runs end.")
     ] = None,
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
 ) -> None:
-    """Run the occurrences of a past period that have no run yet, with a limit per minute."""
+    """Run the occurrences of a past period that have no run yet, at a limited number per minute."""
     clock = call.clock
     start, end = moment(after, clock, "--after"), moment(before, clock, "--before")
     with call.client() as client:
@@ -69,7 +71,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
 @app.command()
 @examples("duetime schedules backfills cancel nightly ID")
 def cancel(call: Call, name: ScheduleName, backfill_id: BackfillId) -> None:
-    """Cancel a backfill; tasks it has already created still run."""
+    """Cancel a backfill; tasks that it has already created still run."""
     with call.client() as client:
         cancelled = client.schedules.cancel_backfill(name, backfill_id)
     call.show(cancelled, show_backfill)

@@ -15,7 +15,9 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, show_table
 
-app = CommandGroup(help="Follow and stop bulk operations: changes to many tasks by a filter.", no_args_is_help=True)
+app = CommandGroup(
+    help="Follow and stop bulk operations; they change all tasks that match a filter.", no_args_is_help=True
+)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
 
 

@@ -1,4 +1,4 @@
-"""Help that fits a screen: the options that most people need, the names of the other options, and examples.
+"""Shortens help to one screen with the most used options, the names of the other options, and examples.
 
 `--help-all` describes every option. A screen has at least 24 lines; typer's own tables take five lines for an option.
 """
@@ -29,7 +29,7 @@ LAST = ("Output", "Deployment")
 """Panels that nearly every command has, shown last."""
 COMMON = "Common"
 SCREEN = 30
-"""Lines of a screen."""
+"""Number of lines that help may take."""
 NAME_WIDTH = 26
 WIDEST = 100
 _EXAMPLES = "examples"
@@ -37,7 +37,7 @@ _OWN_FLAGS = frozenset({"help", "install_completion", "show_completion"})
 
 
 def examples(*lines: str) -> Callable[[C], C]:
-    """Add examples to a command, which the command's help shows."""
+    """Add examples that the command's help shows."""
 
     def decorate(command: C) -> C:
         setattr(command, _EXAMPLES, lines)

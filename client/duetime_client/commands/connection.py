@@ -79,7 +79,7 @@ Codec = Annotated[
     typer.Option(
         "--codec",
         envvar="DUETIME_CODEC",
-        help="Codec that encrypts sent values and decrypts shown values; its module may be in this folder.",
+        help="Codec that encrypts sent values and decrypts shown values; the module can be in this folder.",
         rich_help_panel=PANEL,
         metavar="MODULE:NAME",
     ),
@@ -87,7 +87,7 @@ Codec = Annotated[
 
 
 class Documented(Protocol):
-    """A response with the JSON from which it was read."""
+    """An object that was read from a response, with the response's JSON."""
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -113,7 +113,7 @@ class Deployment:
             return self
         context = resolved().context
         auth = Authentication(context.auth)
-        # With a context without authentication, the environment decides.
+        # If the context has no authentication, the method depends on whether the environment has an API key.
         known = None if auth is Authentication.NONE else auth
         owner, codec = self.owner or context.owner or None, self.codec or context.codec or None
         return Deployment(context.url, self.auth or known, owner, codec)
@@ -147,7 +147,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class SilentCall:
-    """A call of a command that uses a deployment, but prints no document from it."""
+    """A call of a command that uses a deployment, but prints no document from the deployment."""
 
     context: typer.Context
     deployment: Deployment
@@ -205,7 +205,7 @@ def object_at(where: str, form: str, hint: str | None = None, *, is_local: bool 
         raise typer.BadParameter(f"{where!r} is not {form}", param_hint=hint)
     here = str(Path.cwd())
     if here not in sys.path:
-        # A context's codec applies in any directory, whose other modules must not replace installed modules.
+        # A context's codec applies in any directory, so a directory's other modules must not replace installed modules.
         sys.path.insert(0 if is_local else len(sys.path), here)
     try:
         found: object = getattr(import_module(module_name), name)

@@ -1,4 +1,4 @@
-"""Contexts: deployments by name, and which of them a command uses."""
+"""Stores named deployments ("contexts"), and chooses the context that a command uses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class LocalStackStopped(ClientError, LookupError):
     """The chosen context is the local stack, which is not running."""
 
     def __init__(self) -> None:
-        super().__init__("no stack runs on this machine in this folder or one above it: duetime dev")
+        super().__init__(
+            "no stack runs on this machine in this folder or a folder above it; `duetime dev` starts a stack"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def chosen(contexts: Contexts, wanted: str, folder: Path) -> Choice:
 
 
 def local_url(folder: Path) -> str | None:
-    """The URL of the local stack, found by the environment variable or by this checkout's ready file."""
+    """The URL of the local stack, from the ready file in this checkout or at the path in the environment variable."""
     found = _running_stack(folder)
     return None if found is None else found[1]
 

@@ -48,14 +48,18 @@ class Mix:
     ] = 0.0
     transitions: Annotated[
         float,
-        typer.Option(help="State transitions of each task that is a topology: six, and one for each last node."),
+        typer.Option(help="State transitions of each topology's task: six, and one for each last node."),
     ] = 0.0
     pulled: Annotated[bool, typer.Option("--pulled", help="Whether pull workers run the tasks.")] = False
     stream_seconds: Annotated[
         int, typer.Option(help="How long changes are collected before they are published: `broadcast_batch_seconds`.")
     ] = STREAM_SECONDS
-    has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
-    has_lists: Annotated[bool, typer.Option("--lists/--no-lists", help="Whether lists are kept.")] = True
+    has_summary: Annotated[
+        bool, typer.Option("--summary/--no-summary", help="Whether the deployment counts tasks.")
+    ] = True
+    has_lists: Annotated[
+        bool, typer.Option("--lists/--no-lists", help="Whether the deployment keeps lists of tasks.")
+    ] = True
     has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray tracing is on.")] = False
     region: Annotated[str, typer.Option(help=f"One of {', '.join(PRICES)}.")] = DEFAULT_REGION
 
@@ -65,7 +69,7 @@ class Mix:
     "duetime cost estimate --tasks 3000000 --seconds 0.5 --together 10 --per-request 100 --region eu-west-1",
 )
 def estimate_cost(*, tasks: Tasks, mix: Mix, as_json: AsJson = False) -> None:
-    """Estimate what a month of tasks will cost, before any exist. This does not call a deployment."""
+    """Estimate what a month of tasks will cost, before the tasks exist. This does not call a deployment."""
     try:
         found = estimate(Workload(tasks=tasks, **asdict(mix)))
     except WorkloadError as error:

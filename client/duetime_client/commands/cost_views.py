@@ -1,4 +1,4 @@
-"""Output of cost estimates."""
+"""Prints cost estimates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cost_table(lines: Iterable[tuple[str, str, float]], use: str) -> Table:
 
 
 def shown_dollars(amount: float) -> str:
-    """An amount in dollars; below a cent with eight decimals, because a task costs millionths of a dollar."""
+    """An amount in dollars; amounts below a cent get eight decimals, because a task costs millionths of a dollar."""
     return f"{amount:,.2f}" if amount >= _CENT or not amount else f"{amount:.8f}"
 
 

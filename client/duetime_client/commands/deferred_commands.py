@@ -1,4 +1,4 @@
-"""Commands that are imported only when they run, because importing them takes longer than most runs."""
+"""Commands that are imported only when they run, because importing all commands takes longer than most runs."""
 
 from __future__ import annotations
 
@@ -70,41 +70,41 @@ _PACKAGE = "duetime_client.commands"
 _SUMMARIES = {
     "tasks": "Create, follow, update and cancel tasks.",
     "dead-letters": "List, retry or delete tasks that failed after all retries.",
-    "bulk": "Follow and stop bulk operations: changes to many tasks by a filter.",
+    "bulk": "Follow and stop bulk operations; they change all tasks that match a filter.",
     "export": "Write all of your data to a file: schedules and other definitions, and tasks with payloads.",
     "purge": "Remove all stored data of tasks, or of an owner; print what is left.",
     "links": "Create links to tasks, for people without credentials.",
-    "groups": "See groups of tasks, close them, cancel or retry their members.",
+    "groups": "See and close groups of tasks; cancel or retry the members of a group.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
     "rates": "See how rates are used and which tasks wait for them; pause, reset and pin rates.",
     "schedules": "Create and control schedules: recurring tasks.",
-    "import": "Turn files of other schedulers into schedules: a file of schedules, and a report of the differences.",
+    "import": "Import schedules of other schedulers; the output is a file of schedules and a report of differences.",
     "calendars": "Manage calendars: times at which scheduled tasks may or may not run.",
     "types": "See the types of tasks, and set the options of their tasks.",
     "switches": "Stop or limit a type, an owner or all tasks.",
-    "keys": "Manage API keys, with which programs call the API; for administrators.",
+    "keys": "Manage API keys that let programs call the API; for administrators.",
     "intake-rules": "Let events create, cancel and wake tasks; for operators.",
     "signals": "Wake tasks that wait for an event.",
-    "quotas": "Limit what single owners may use, and see what they use.",
+    "quotas": "Limit how much each owner may use, and see how much is used.",
     "secrets": "Show and change the secrets that sign HTTP calls.",
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
     "cost": "Estimate what tasks will cost; add up what they have cost.",
     "context": "Name deployments, and choose the one that commands use.",
-    "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
+    "init": "Create a project: handlers with tests, settings, a CDK app and a CI workflow.",
     "deploy": "Deploy this project with the CDK: show the changes, and ask for confirmation.",
     "restore": "Restore the table to an earlier time, as a new table; report what has run since.",
-    "region": "Add a standby Region, see which Region is active, and let the other Region take over.",
+    "region": "Add a standby Region, and let the other Region take over.",
     "uninstall": "Show what deleting a stack deletes and keeps; with --yes, delete the stack.",
-    "template": "Write the stack as a template for Terraform, SAM and others.",
+    "template": "Write the stack as a template for Terraform, SAM and other tools.",
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule did or did not run.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
     "audit": "Print who controlled or administered what, why and from where.",
-    "summary": "Show how many tasks there are: by type and state, as of some seconds ago.",
+    "summary": "Show the number of tasks by type and state; the numbers are some seconds old.",
     "dispatch": "Show when the trigger last ran, and how long the queues are; for operators.",
     "doctor": "Find out what is wrong with a deployment, and what to do.",
-    "mcp": "Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.",
+    "mcp": "Serve the API's operations to an AI assistant; the protocol is the Model Context Protocol (MCP).",
     "verify": "Run real tasks on a deployment, and check each guarantee.",
     "watch": "Print changes as they happen: to a task, to a topology, to a schedule, or to all of your tasks.",
 }
@@ -139,7 +139,7 @@ _OF_THE_CONSTRUCTS = {
     "restore": "duetime_cdk.restore_command",
     "uninstall": "duetime_cdk.uninstall_command",
 }
-"""Modules of `duetime-cdk`, whose commands need the core, which this distribution does not import."""
+"""Modules of `duetime-cdk` with commands that need the core; this distribution does not import the core."""
 
 
 def _command(name: str, summary: str) -> DeferredCommand:

@@ -65,7 +65,7 @@ def doctor(call: SilentCall, *, stack: Stack = "", brief: Brief = False, json_fi
 
 
 def _deployment(call: SilentCall, stack: str, opened: ExitStack) -> Deployment:
-    """The deployment of the options and the context; the stack of this machine uses the embedded AWS."""
+    """The deployment that the options and the context select; the local stack uses the embedded AWS."""
     session = _session()
     endpoint = ""
     client: Client | ClientError

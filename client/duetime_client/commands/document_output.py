@@ -50,7 +50,10 @@ class OutputOptions:
     query: Annotated[
         str | None,
         typer.Option(
-            "--query", metavar="EXPR", help="Print this part of the document: a JMESPath.", rich_help_panel=PANEL
+            "--query",
+            metavar="EXPR",
+            help="Print the part of the document that this JMESPath selects.",
+            rich_help_panel=PANEL,
         ),
     ] = None
 
@@ -159,7 +162,7 @@ _PRINTING: ContextVar[Printing | None] = ContextVar("printing", default=None)
 
 @contextmanager
 def printing(how: Printing | None) -> Iterator[None]:
-    """Print documents in this format within the context."""
+    """Print documents in this format while the context manager is active."""
     token = _PRINTING.set(how)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The tables of the events of a task and of a schedule."""
+"""Prints the events of a task or of a schedule as a table."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _style(event: TaskEvent) -> str:
 
 
 def actor(event: TaskEvent) -> str:
-    """The actor of an event: a user's name, another kind with its name, or else the worker."""
+    """The actor of an event: a user's name, the kind and name of another actor, or else the worker."""
     if event.actor is None:
         return event.worker or ""
     if event.actor.kind == "user":

@@ -49,7 +49,7 @@ def _opened(file: Path, *, resume: bool) -> Any:  # noqa: ANN401 - a text file
 
 
 def _kept(file: Path) -> dict[str, Any] | None:
-    """Return the last cursor of a file, and remove what follows it; `None` if there is no cursor."""
+    """Return the last cursor of a file, and remove the lines after the cursor; `None` if there is no cursor."""
     cursor, end = None, 0
     try:
         with file.open("r+b") as lines:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from duetime_client.task_request_fields import BulkFilter, BulkOptions
 
 SHOWN = 5
-"""Number of matched tasks shown before the confirmation."""
+"""Maximum number of matching tasks that are shown before the confirmation."""
 SCANNED = 100
-"""Number of listed tasks that are scanned to find the shown tasks."""
+"""Maximum number of listed tasks that are scanned to find tasks to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Selection:
         return many
 
     def filter(self, clock: Clock) -> BulkFilter:
-        """The filter as the API takes it."""
+        """The filter in the API's format."""
         found = dict[str, Any](**task_filter(self.filters, clock, self.state))
         if self.error is not None:
             found["error_type"] = self.error
@@ -66,7 +66,7 @@ class Selection:
 
     @property
     def options(self) -> BulkOptions:
-        """The options as the API takes them."""
+        """The options in the API's format."""
         options: BulkOptions = {"all": True} if self.bulk.every else {}
         if self.bulk.per_second is not None:
             options["per_second"] = self.bulk.per_second
@@ -77,7 +77,7 @@ class Selection:
 
 @dataclass(slots=True)
 class Totals:
-    """The totals of all pages."""
+    """The totals over all pages of an action."""
 
     examined: int = 0
     matched: int = 0
@@ -157,7 +157,7 @@ def open_tasks(client: Client) -> Callable[[BulkFilter], Iterator[Task]]:
 
 
 def show_matched(tasks: Iterator[Task], clock: Clock, total: int) -> None:
-    """Print the first of the matched tasks."""
+    """Print the first few matching tasks."""
     if found := list(islice(tasks, min(SHOWN, total))):
         show_tasks(found, clock, more=False)
 

@@ -1,4 +1,4 @@
-"""How values are shown in tables, detail views and the spinner: states, times, counts, JSON."""
+"""Formats states, times, counts and JSON for tables, detail views and the spinner."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from duetime_client.groups import CompletionRule, Group
 if TYPE_CHECKING:
     from duetime_client.filter_actions import FilterActionResult
 
-app = CommandGroup(help="See groups of tasks, close them, cancel or retry their members.", no_args_is_help=True)
+app = CommandGroup(help="See and close groups of tasks; cancel or retry the members of a group.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the group.")]
-Why = Annotated[str, typer.Option(metavar="TEXT", help="Reason; kept with each task.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Reason; recorded with each task.")]
 
 
 @app.command("list")
@@ -58,7 +58,7 @@ def close(
     run: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Run a task of this type once all members have ended.")
     ] = None,
-    payload: Annotated[str | None, typer.Option(metavar="JSON", help="Payload of that task. Needs --run.")] = None,
+    payload: Annotated[str | None, typer.Option(metavar="JSON", help="Payload of the task. Needs --run.")] = None,
     callback_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Call this URL instead of running a task.")
     ] = None,

@@ -31,7 +31,7 @@ from duetime_client.plurals import counted
 Importer = Callable[[Draft, Sequence[Source]], None]
 
 app = CommandGroup(
-    help="Turn files of other schedulers into schedules: a file of schedules, and a report of the differences.",
+    help="Import schedules of other schedulers; the output is a file of schedules and a report of differences.",
     no_args_is_help=True,
 )
 _STYLES = {Outcome.DIFFERS: "yellow", Outcome.LOST: "yellow", Outcome.OMITTED: "red"}
@@ -45,7 +45,7 @@ class ImportFlags:
         str, typer.Option("--type", metavar="TYPE", help="Type of all tasks; default: from the names in the file.")
     ] = ""
     timezone: Annotated[
-        str, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries whose file names no zone.")
+        str, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries in files that name no zone.")
     ] = ""
     prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Prefix of the names of schedules.")] = ""
     with_suspended: Annotated[
@@ -89,7 +89,7 @@ def crontab(
 @app.command()
 @examples("duetime import celery shop/celery.py shop/tasks.py > beat.jsonl")
 def celery(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import beat_schedule from Python files, which are not run, with the options of the tasks that they define."""
+    """Import beat_schedule from Python files without running them, with the options of the tasks in the files."""
     _import(call, files, flags, import_celery)
 
 
@@ -121,21 +121,21 @@ def eventbridge_scheduler(
 @app.command()
 @examples("duetime import airflow dags/*.py > dags.jsonl")
 def airflow(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import DAGs from Python files, which are not run; a DAG becomes a schedule of a task or a simple graph."""
+    """Import DAGs from Python files without running them; a DAG becomes a schedule of a task or a simple graph."""
     _import(call, files, flags, import_airflow)
 
 
 @app.command("kubernetes-cronjobs")
 @examples("duetime import kubernetes-cronjobs cronjobs.yaml --timezone UTC > cronjobs.jsonl")
 def kubernetes_cronjobs(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import Kubernetes CronJobs; the containers become payloads for a handler of yours."""
+    """Import Kubernetes CronJobs; the containers become payloads for a handler that you write."""
     _import(call, files, flags, import_kubernetes)
 
 
 @app.command("github-actions")
 @examples("duetime import github-actions .github/workflows/nightly.yml > workflows.jsonl")
 def github_actions(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import the schedules of GitHub Actions workflows; the jobs stay, or become handlers of yours."""
+    """Import the schedules of GitHub Actions workflows; the jobs stay with GitHub, or you write handlers for them."""
     _import(call, files, flags, import_github_actions)
 
 
@@ -147,7 +147,7 @@ def quartz(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
 
 
 def _import(call: SilentCall, files: Sequence[str], flags: ImportFlags, importer: Importer) -> None:
-    """Read the files, report, and print or apply the schedules; exit code 1 if an entry is not imported."""
+    """Read the files, print the report, and print or apply the schedules; exit code 1 if an entry is not imported."""
     draft = Draft(flags.options)
     importer(draft, list(_sources(draft, files)))
     manifest = draft.manifest()
@@ -213,7 +213,7 @@ def _account_importer() -> Importer:
 
 
 def _show(findings: Sequence[Finding], schedules: int) -> None:
-    """Print the report on the error stream: standard output is the manifest."""
+    """Print the report on the error stream, because standard output contains the manifest."""
     err = console(stderr=True)
     columns: list[Column[Finding]] = [
         Column("line", _place, right=True),

@@ -21,7 +21,7 @@ def init(
         Pipeline | None, typer.Option("--ci", help="Add a workflow that deploys the project, and the roles for it.")
     ] = None,
 ) -> None:
-    """Make a project: handlers with tests, settings, a CDK app, a CI workflow."""
+    """Create a project: handlers with tests, settings, a CDK app and a CI workflow."""
     try:
         written = create_project(folder, pipeline)
     except ProjectRejected as error:

@@ -64,7 +64,7 @@ def put(
 @app.command()
 @examples("duetime intake-rules delete order-placed")
 def delete(call: Call, name: Name) -> None:
-    """Delete a rule: its events have no effect after ten seconds."""
+    """Delete a rule; after ten seconds, events no longer match the rule."""
     with call.client() as client:
         found = client.intake_rules.delete(name)
     call.show(found, lambda found, _: say(f"deleted the intake rule {found.name}"))

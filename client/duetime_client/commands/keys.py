@@ -20,11 +20,11 @@ from duetime_client.commands.task_arguments import seconds
 if TYPE_CHECKING:
     from duetime_client.api_keys import Role
 
-app = CommandGroup(help="Manage API keys, with which programs call the API; for administrators.", no_args_is_help=True)
+app = CommandGroup(help="Manage API keys that let programs call the API; for administrators.", no_args_is_help=True)
 
 
 class RoleName(StrEnum):
-    """The roles of requests with a key."""
+    """The roles that requests with a key can have."""
 
     READER = "reader"
     WRITER = "writer"
@@ -42,7 +42,7 @@ def create(
     call: Call,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for, as a note for people.")],
     *,
-    role: Annotated[list[RoleName], typer.Option("--role", help="Role of requests with the key; may be repeated.")],
+    role: Annotated[list[RoleName], typer.Option("--role", help="Role for requests with the key; may be repeated.")],
     acts_for: Annotated[
         str | None,
         typer.Option("--for", metavar="OWNER", help="Owner that requests with the key act for; default: yours."),
@@ -51,7 +51,10 @@ def create(
         str | None, typer.Option("--expires", metavar="DURATION", help="How long the key is valid, such as 90d.")
     ] = None,
 ) -> None:
-    """Create a key and print it. The key is shown only now; send it with DUETIME_API_KEY or `Authorization: Bearer`."""
+    """Create a key and print it.
+
+    The key is shown only now; pass the key in DUETIME_API_KEY, or send it as `Authorization: Bearer`.
+    """
     ends = None if expires is None else call.clock.now() + timedelta(seconds=seconds(expires, "--expires"))
     with call.client() as client:
         roles = cast("list[Role]", [each.value for each in role])
@@ -69,7 +72,7 @@ def _show_created(key: CreatedApiKey, _: Clock) -> None:
 @app.command("list")
 @examples("duetime keys list")
 def list_keys(call: Call) -> None:
-    """List the keys of all owners, including those that ended in the last 30 days."""
+    """List the keys of all owners, including keys that ended in the last 30 days."""
     with call.client() as client:
         found = list(client.api_keys.list())
     call.show_all(found, _show_keys)

@@ -51,7 +51,7 @@ def create(
         bool, typer.Option("--takes-payload", help="Let the link's holder send the result of the task.")
     ] = False,
 ) -> None:
-    """Create a link and print it. The link is shown only now; anyone who has it can use it, once."""
+    """Create a link and print it. The link is shown only now; anyone who has the link can use it once."""
     life = None if expires is None else round(seconds(expires, "--expires"))
     with call.client() as client:
         actions = cast("list[LinkAction]", [each.value for each in action])
@@ -71,7 +71,7 @@ def _show_created(link: CreatedTaskLink, clock: Clock) -> None:
 @app.command("list")
 @examples("duetime links list ID")
 def list_links(call: Call, task_id: TaskId) -> None:
-    """List the links of a task, including those that ended in the last few days."""
+    """List the links of a task, including links that ended in the last few days."""
     with call.client() as client:
         call.show_all(client.task_links.list(task_id), _show_links)
 

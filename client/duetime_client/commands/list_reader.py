@@ -1,4 +1,4 @@
-"""Reads long lists, with progress and partial results on Ctrl-C."""
+"""Reads long lists, shows progress, and shows partial results after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STOPPED = 130
 
 
 class View(Protocol[D_contra]):
-    """Prints the entries of a list, and whether there are more entries."""
+    """Prints the entries of a list, and says whether there are more entries."""
 
     def __call__(self, entries: Sequence[D_contra], clock: Clock, /, *, more: bool) -> None: ...  # noqa: D102 - see above
 

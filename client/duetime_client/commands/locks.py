@@ -1,4 +1,4 @@
-"""`duetime locks`: list, show, release; the unique keys that tasks hold, and the lines of ordered keys."""
+"""`duetime locks`: lists, shows and releases locks; also shows unique keys and ordered keys."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -36,7 +36,7 @@ def list_locks(call: Call) -> None:
 @app.command()
 @examples("duetime locks show database")
 def show(call: Call, key: Key) -> None:
-    """Show the tasks that hold a lock, and the tasks that wait for it, in their order."""
+    """Show the tasks that hold a lock, and the waiting tasks in order."""
     with call.client() as client:
         lock = client.locks.get(key)
     call.show(lock, lambda lock, clock: show_locks([lock], clock))
@@ -45,7 +45,7 @@ def show(call: Call, key: Key) -> None:
 @app.command()
 @examples("duetime locks release database")
 def release(call: Call, key: Key) -> None:
-    """Take a lock from its holders by force: holders stop at their next heartbeat, and the next task gets it."""
+    """Take a lock from its holders by force; they stop at their next heartbeat, and the next task gets the lock."""
     with call.client() as client:
         lock = client.locks.release(key)
     if not call.as_json:
@@ -83,7 +83,7 @@ def list_ordered_keys(call: Call) -> None:
 @app.command()
 @examples("duetime locks show-ordered-key customer-17")
 def show_ordered_key(call: Call, key: Annotated[str, typer.Argument(metavar="KEY", help="The ordered key.")]) -> None:
-    """Show the tasks in the line of an ordered key, in their order."""
+    """Show the tasks in the line of an ordered key, in order."""
     with call.client() as client:
         found = client.ordered_keys.get(key)
     call.show(found, lambda found, clock: show_ordered_keys([found], clock))

@@ -91,7 +91,7 @@ def _chosen() -> Choice | None:
 
 
 def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
-    """Run `duetime local logs`, which reads the embedded AWS, on the stack of the context."""
+    """Run `duetime local logs` for the context's stack, whose logs are in the embedded AWS."""
     # Imported here because the command belongs to another distribution, which imports this module.
     from duetime_client.commands.plugins import loaded, plugins  # noqa: PLC0415 - see the line above
 

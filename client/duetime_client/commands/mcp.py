@@ -1,4 +1,4 @@
-"""`duetime mcp`: the operations of the API as tools of an AI assistant."""
+"""`duetime mcp`: serves the API's operations as tools for an AI assistant."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,10 +34,10 @@ def mcp(
         bool, typer.Option("--allow-writes", help="Also offer the tools that change something.")
     ] = False,
 ) -> None:
-    """Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.
+    """Serve the API's operations to an AI assistant; the protocol is the Model Context Protocol (MCP).
 
-    The tools are the operations in the deployment's OpenAPI document; without --allow-writes, only operations that
-    read.
+    The command serves on standard input and output. The tools are the operations in the deployment's OpenAPI document;
+    without --allow-writes, only read operations are tools.
     """
     with connected_runner(context, deployment) as runner:
         try:

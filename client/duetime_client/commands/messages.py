@@ -1,4 +1,4 @@
-"""Messages of commands on the error stream: progress and errors."""
+"""Prints the progress and the errors of commands on the error stream."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def options_of(bundle: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - any da
 
 
 def _made(bundle: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - any dataclass
-    """A bundle with the values of its options, which are removed from the given values."""
+    """Build a bundle from the values of its options, and remove these options from `values`."""
     types = get_type_hints(bundle)
     return bundle(
         **{
@@ -97,7 +97,7 @@ def _made(bundle: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - any dat
 
 
 def _outputs(bundle: Any) -> Iterator[OutputOptions]:  # noqa: ANN401 - any dataclass
-    """The options of output in a bundle."""
+    """The output options in a bundle."""
     for each in (bundle, *(getattr(bundle, each.name) for each in fields(bundle))):
         if isinstance(each, OutputOptions):
             yield each

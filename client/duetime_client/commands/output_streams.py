@@ -1,4 +1,4 @@
-"""The streams that commands print to, and how to print to them safely."""
+"""Provides the streams of commands, and prints to the streams safely."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class PluggableGroup(HelpfulGroup):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Print the help; this package's commands are summarized without importing them."""
+        """Print the help; this package's commands are summarized without being imported."""
         self._summaries_only = True
         try:
             super().format_help(ctx, formatter)

@@ -1,4 +1,4 @@
-"""Progress bars on the error stream; imported only when one is drawn."""
+"""Progress bars on the error stream; imported only when a bar is drawn."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, show_table
 from duetime_client.quotas import OwnerQuotas, OwnQuotas, QuotaList
 
-app = CommandGroup(help="Limit what single owners may use, and see what they use.", no_args_is_help=True)
+app = CommandGroup(help="Limit how much each owner may use, and see how much is used.", no_args_is_help=True)
 
 Owner = Annotated[str, typer.Argument(metavar="OWNER", help="The owner, as `duetime summary --owners` shows it.")]
 NAMES = (
@@ -60,7 +60,7 @@ def set_quotas(
     limits: Annotated[
         list[str], typer.Argument(metavar="QUOTA=LIMIT...", help=f"Any of {', '.join(NAMES)}.", show_default=False)
     ],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; for other operators.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for other operators.")] = "",
 ) -> None:
     """Set the quotas of an owner; other quotas get their defaults. This replaces the owner's existing quotas."""
     wanted = _limits_of(limits)
@@ -72,7 +72,7 @@ def set_quotas(
 @app.command()
 @examples("duetime quotas delete 123456789012:role/Reports")
 def delete(call: Call, name: Owner) -> None:
-    """Delete the quotas of an owner: the defaults apply within ten seconds."""
+    """Delete the quotas of an owner; the defaults apply within ten seconds."""
     with call.client() as client:
         found = client.quotas.delete(name)
     call.show(found, _show_deleted)

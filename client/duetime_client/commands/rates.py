@@ -36,7 +36,7 @@ def list_rates(call: Call) -> None:
 @app.command()
 @examples("duetime rates show crm")
 def show(call: Call, key: Key) -> None:
-    """Show how a rate is used, and the tasks that wait for it, in their order."""
+    """Show how a rate is used, and the waiting tasks in order."""
     with call.client() as client:
         rate = client.rates.get(key)
     call.show(rate, show_one)
@@ -54,7 +54,7 @@ def pause(call: Call, key: Key, *, reason: Reason = "") -> None:
 @app.command()
 @examples("duetime rates resume crm")
 def resume(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Let attempts of a paused rate start again: the first 100 tasks at once, other tasks within 85 seconds."""
+    """Let attempts of a paused rate start again; the first 100 tasks start at once, other tasks within 85 seconds."""
     with call.client() as client:
         rate = client.rates.resume(key, reason=reason)
     _done(call, rate, "resumed")
@@ -63,7 +63,7 @@ def resume(call: Call, key: Key, *, reason: Reason = "") -> None:
 @app.command()
 @examples("duetime rates reset crm")
 def reset(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Clear the counted starts and the waiting line: for one window, twice as many attempts can start."""
+    """Clear the counted starts and the waiting line; for one window, up to twice as many attempts can start."""
     with call.client() as client:
         rate = client.rates.reset(key, reason=reason)
     _done(call, rate, "reset")
@@ -91,7 +91,7 @@ def pin(
 @app.command()
 @examples("duetime rates unpin crm")
 def unpin(call: Call, key: Key) -> None:
-    """Remove a pinned limit: the limits requested by tasks apply again."""
+    """Remove a pinned limit; the limits requested by tasks apply again."""
     with call.client() as client:
         rate = client.rates.unpin(key)
     _done(call, rate, "unpinned")

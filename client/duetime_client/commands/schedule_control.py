@@ -51,7 +51,7 @@ def pause(
 def resume(
     call: Call, name: OneSchedule = None, *, of_tag: OfTag = None, reason: Why = "", if_match: IfMatch = None
 ) -> None:
-    """Resume a schedule from now on, or all schedules with a tag; occurrences during the pause are not caught up."""
+    """Resume a schedule from now on, or all schedules with a tag; occurrences due during the pause do not run."""
     with call.client() as client:
         if name is None or of_tag:
             tags = _tags(name, of_tag, if_match)
@@ -126,7 +126,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _tags(name: str | None, of_tag: list[str] | None, if_match: str | None) -> dict[str, str]:
-    """The tags that select schedules; rejects a name or an ETag given with them."""
+    """The tags that select schedules; a name or an ETag together with tags is rejected."""
     if not of_tag or name is not None:
         raise typer.BadParameter("give either a NAME or --of-tag")
     if if_match is not None:

@@ -121,7 +121,7 @@ def _text_of(file: str) -> str:
 
 
 def _surplus(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Mapping[str, str]) -> list[str]:
-    """Schedules to prune: owned by the file but absent from it. Names of invalid entries are kept."""
+    """The schedules to prune: they have the file's tags, but no entry in the file, not even an invalid entry."""
     named = names_of(entries)
 
     def owned(schedule: Schedule) -> bool:
@@ -132,7 +132,7 @@ def _surplus(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Ma
 
 
 def apply_entries(client: Client, entries: Sequence[Entry], *, dry_run: bool, yes: bool) -> list[Done]:
-    """Show what differs from the schedules of a deployment, ask for confirmation, and apply it; nothing is deleted."""
+    """Show how the entries differ from the deployment's schedules, and apply them if confirmed; deletes nothing."""
     steps = plan(entries, present_schedules(client, entries))
     return _applied(client, steps, dry_run=dry_run, yes=yes, quiet=False)
 
@@ -166,7 +166,7 @@ def _applied(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bool,
 
 
 def _invalid(step: Step) -> ApiError:
-    """An invalid entry, as an error like the API's."""
+    """An error in the API's format for an invalid entry."""
     from duetime_client.errors import InvalidRequest, Problem  # noqa: PLC0415
 
     return InvalidRequest(Problem(0, "entry_invalid", "The entry is not valid", step.fault))

@@ -78,7 +78,7 @@ class ScheduleState(StrEnum):
 ScheduleName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the schedule.")]
 From = Annotated[str | None, typer.Option("--from", metavar="TIME", help="Start of the list; default: now.")]
 After = Annotated[str | None, typer.Option("--after", metavar="TIME", help="Start of the list; default: now.")]
-Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most.")]
+Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number of entries to show.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,35 +148,31 @@ class TimingOptions:
     ] = None
     start: Annotated[str | None, _finer(metavar="TIME", help="No occurrence before this; none: no start.")] = None
     end: Annotated[str | None, _finer(metavar="TIME", help="No occurrence after this; none: no end.")] = None
-    runs: Annotated[str | None, _finer(metavar="N", help="Number of remaining runs; none: no limit.")] = None
+    runs: Annotated[str | None, _finer(metavar="N", help="Number of runs left; none: no limit.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleOptions:
     """What happens to occurrences that cannot run at their time, and after a failure."""
 
-    overlap: Annotated[Overlap | None, _rules("--overlap", help="While the previous occurrence is still running.")] = (
-        None
-    )
+    overlap: Annotated[
+        Overlap | None, _rules("--overlap", help="What happens while the previous occurrence is still running.")
+    ] = None
     catch_up: Annotated[str | None, _rules(metavar="DURATION", help="How late a missed occurrence may still run.")] = (
         None
     )
-    catch_up_mode: Annotated[
-        CatchUpMode | None, _rules("--catch-up-mode", help="Which of the missed occurrences run.")
-    ] = None
+    catch_up_mode: Annotated[CatchUpMode | None, _rules("--catch-up-mode", help="Which missed occurrences run.")] = None
     pause_on_failure: Annotated[
         bool | None,
         _rules("--pause-on-failure/--no-pause-on-failure", help="Whether a failed task pauses the schedule."),
     ] = None
     expect_success_by: Annotated[
         str | None,
-        _rules(
-            metavar="HH:MM", help="Local time by which a run must have succeeded, else an alarm; none: no expectation."
-        ),
+        _rules(metavar="HH:MM", help="Local time by which a run must succeed to avoid an alarm; none: no expectation."),
     ] = None
     expect_every: Annotated[
         str | None,
-        _rules(metavar="DURATION", help="Longest time without a successful run, else an alarm; none: no expectation."),
+        _rules(metavar="DURATION", help="Longest time without a successful run before an alarm; none: no expectation."),
     ] = None
     expect_duration_factor: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""Views of schedules: the table, the details of a schedule, its occurrences, runs and backfills, and the forecast."""
+"""Prints schedules: the table, a schedule's details, occurrences, runs and backfills, and the forecast."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RUN_STYLES = {**STATE_STYLES, "skipped": "yellow", "missed": "bold red", "plann
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
 _SHOWN_SEPARATELY = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
 _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not in _SHOWN_SEPARATELY]
-"""Rules with their defaults; a detail view shows only rules that differ."""
+"""Rules with their defaults; a detail view shows only rules that differ from the defaults."""
 
 
 def show_details(schedule: Schedule, clock: Clock) -> None:
@@ -56,7 +56,7 @@ def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = 
 
 
 def show_preview(occurrences: Sequence[Occurrence], _: Clock) -> None:
-    """Print the occurrences of a timing in its own zone, each with the decision whether it runs."""
+    """Print the occurrences of a timing in the timing's own zone, and whether each occurrence runs."""
     columns: list[Column[Occurrence]] = [
         Column("time", lambda each: _local_time(each.local_time, "" if each.runs else "dim")),
         Column("decision", decision, folds=True),

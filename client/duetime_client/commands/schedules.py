@@ -130,7 +130,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     if_match: IfMatch = None,
     reason: Reason = "",
 ) -> None:
-    """Update a schedule; fields without an option stay as they are. The schedule's queued tasks are replaced."""
+    """Update a schedule; fields without an option do not change. The schedule's queued tasks are replaced."""
     clock = call.clock
     changes: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     if no_calendars:
@@ -164,10 +164,10 @@ def occurrences(
     name: ScheduleName,
     *,
     after: After = None,
-    before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="End of the list, excluded.")] = None,
+    before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="End of the list (exclusive).")] = None,
     count: Count = 20,
 ) -> None:
-    """List occurrences with their tasks: past occurrences with --after, else future ones; with --json, as an array."""
+    """List future occurrences with their tasks, or past occurrences with --after; with --json, as an array."""
     clock = call.clock
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
@@ -192,7 +192,7 @@ def runs(
         list[str] | None,
         typer.Option("--status", metavar="STATUS", help="Only runs with this status, such as failed; repeatable."),
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of runs to show.")] = 20,
 ) -> None:
     """List past and planned runs, newest first: what ran, failed or was skipped, and why."""
     clock = call.clock
@@ -223,7 +223,7 @@ def preview(
         str | None, typer.Option("--name", metavar="NAME", help="Name of the schedule, for --spread.")
     ] = None,
 ) -> None:
-    """Show the occurrences of a timing, with each decision about DST and calendars, and create nothing."""
+    """Show the occurrences of a timing, with the decisions about DST and calendars; creates nothing."""
     clock = call.clock
     fields = timing_fields(timing, clock)
     first = None if begin is None else moment(begin, clock, "--from")

@@ -25,14 +25,16 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 Owner = Annotated[str | None, typer.Option(help="Change the secret of this owner only.")]
 EveryDays = Annotated[
     int | None,
-    typer.Option(min=0, max=MOST_DAYS, help="Number of days between rotations of all secrets; 0: only by command."),
+    typer.Option(
+        min=0, max=MOST_DAYS, help="Number of days between rotations of all secrets; 0: no automatic rotation."
+    ),
 ]
 
 
 @app.command("list")
 @examples("duetime secrets list")
 def list_secrets(call: Call) -> None:
-    """Print the secrets that sign HTTP calls for you, with their public keys: the current and the previous secrets."""
+    """Print the current and the previous secrets that sign HTTP calls for you, with their public keys."""
     with call.client() as client:
         found = client.signing_secrets.list()
     call.show(found, _show_secrets)
@@ -41,7 +43,7 @@ def list_secrets(call: Call) -> None:
 @app.command()
 @examples("duetime secrets keys 123456789012:role/Billing")
 def keys(call: Call, of: Annotated[str, typer.Argument(metavar="OWNER", help="The owner.")]) -> None:
-    """Print the public keys that verify HTTP calls for an owner; they need not be kept secret."""
+    """Print the public keys that verify HTTP calls for an owner; public keys need not be kept secret."""
     with call.client() as client:
         found = client.signing_secrets.list_public_keys(of)
     call.show(found, _show_keys)

@@ -15,12 +15,12 @@ from duetime_client.commands.output_streams import console, printable
 from duetime_client.plurals import counted
 from duetime_client.summary import OwnerSummary, Summary
 
-ByOwner = Annotated[bool, typer.Option("--by-owner", help="By owner and state, for operators.")]
+ByOwner = Annotated[bool, typer.Option("--by-owner", help="Show the numbers by owner and state, for operators.")]
 
 
 @examples("duetime summary", "duetime summary --by-owner")
 def summary(call: Call, *, owners: ByOwner = False) -> None:
-    """Show how many tasks there are: by type and state, as of some seconds ago."""
+    """Show the number of tasks by type and state; the numbers are some seconds old."""
     with call.client() as client:
         if owners:
             call.show_all(list(client.summary.list_owners()), _show_owners)

@@ -91,7 +91,7 @@ def show(call: Call, scope: Scope, name: Name = ALL) -> None:
 @app.command()
 @examples("duetime switches delete type report")
 def delete(call: Call, scope: Scope, name: Name = ALL) -> None:
-    """Delete a switch: tasks that it stopped start automatically within 90 seconds."""
+    """Delete a switch; tasks that it stopped start automatically within 90 seconds."""
     with call.client() as client:
         switch = client.switches.delete(scope.value, name)
     call.show(switch, _show_deleted)

@@ -1,4 +1,4 @@
-"""Tables, which are lists of columns with a function for their cells, and detail views, which are lists of lines."""
+"""Prints tables, which consist of columns with a function for their cells, and detail views, which consist of lines."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ _OF_SERVICE = {
         "task definitions, job definitions, build projects and Glue jobs",
     ),
 }
-"""Options that apply only to some AWS services, with the services as in an ARN and their display name."""
+"""Options that apply only to some AWS services, with the services' names in ARNs and a display name."""
 
 
 def _aws_options(options: TaskOptions) -> dict[str, object]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime_common.option_fields import NotifyOn
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
-"""Fields of a topology that belong to its graph; the other fields are the fields of any task."""
+"""Fields of a topology that belong to its graph; a topology's other fields exist for every task."""
 _CONVERTED = frozenset({"payload", "lock", "locks", "rate", "unique", "debounce", "order"})
 """Fields whose options need conversion: JSON, and the keys of locks, rates, unique tasks and ordered tasks."""
 
@@ -98,7 +98,7 @@ def unique_fields(options: UniqueOptions) -> TaskFields:
 
 
 def after_fields(options: UniqueOptions) -> TaskFields:
-    """The tasks that must end before this task starts, set by options."""
+    """The tasks that must end before this task starts, as set by options."""
     _reject_without("--after", options.after, rule=options.trigger_rule)
     after = [_dependency(each) for each in options.after or ()]
     rule = options.trigger_rule and options.trigger_rule.value

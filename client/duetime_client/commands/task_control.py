@@ -153,7 +153,7 @@ def notify(
 @app.command()
 @examples("duetime tasks heartbeat ID --fence 1")
 def heartbeat(call: Call, task_id: TaskId, *, fence: Fence) -> None:
-    """Send a heartbeat of an attempt; the task shows whether a pause or a cancellation was requested."""
+    """Send a heartbeat for an attempt; the task shows whether a pause or a cancellation was requested."""
     with call.client() as client:
         task = client.tasks.report_heartbeat(task_id, fence)
     call.show(task, show_task)

@@ -110,7 +110,7 @@ IfMatch = Annotated[
     _request(
         metavar="VERSION",
         parser=lambda text: text if '"' in text else f'"{text}"',
-        help="Only if this version is still current.",
+        help="Act only if this version is still current.",
     ),
 ]
 IdempotencyKey = Annotated[
@@ -192,7 +192,7 @@ class TaskOptions:
     ] = None
     on_timeout: Annotated[
         ApprovalTimeout | None,
-        _target(help="What happens without a decision in time; default: fail. Needs --approval."),
+        _target(help="What happens if nobody decides in time; default: fail. Needs --approval."),
     ] = None
     event: Annotated[str | None, _target(metavar="NAME", help="Wait for this event: duetime signals send.")] = None
     event_key: Annotated[str | None, _target(metavar="KEY", help="Key of the event. Needs --event.")] = None
@@ -270,7 +270,10 @@ class TaskOptions:
     ] = None
     rollback_on_failure: Annotated[
         bool | None,
-        _attempts("--rollback-on-failure/--no-rollback-on-failure", help="Ask the target to undo a final failure."),
+        _attempts(
+            "--rollback-on-failure/--no-rollback-on-failure",
+            help="After a final failure, ask the target to undo the task.",
+        ),
     ] = None
     expires_seconds: Annotated[
         int | None,
@@ -367,7 +370,7 @@ class UniqueOptions:
         _start(
             metavar="SECONDS",
             min=1,
-            help="Due this long after the latest creation with the key, which replaces its fields.",
+            help="Due this long after the latest creation with the key; each creation replaces the fields.",
         ),
     ] = None
     debounce_max: Annotated[
@@ -476,7 +479,7 @@ class ListFilterOptions:
 class LimitOptions:
     """How many entries of a list to show."""
 
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 50
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of entries to show.")] = 50
     everything: Annotated[bool, typer.Option("--all", help="All entries, without a limit.")] = False
 
     @property

@@ -1,4 +1,4 @@
-"""Views of tasks: the table, the details of a task, and its attempts."""
+"""Prints tasks: the table, and the details and attempts of a task."""
 
 from __future__ import annotations
 

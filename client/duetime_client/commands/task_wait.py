@@ -50,7 +50,7 @@ def wait(
     wanted = list(dict.fromkeys(each.upper() for each in _words(task_ids)))
     with call.client() as client, console(stderr=True).status("") as status:
         ended = waited_for(client, wanted, clock, patience, lambda left: status.update(f"{counted(left, 'task')} open"))
-        # Tasks from a list have no results, which only the JSON shows.
+        # `waited_for` lists tasks without their results; only the JSON output needs the results.
         tasks = [client.tasks.get(each) if call.as_json else ended[each] for each in wanted]
     if call.as_json:
         show_json([task.document for task in tasks])

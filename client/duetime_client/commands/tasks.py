@@ -90,7 +90,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
         str | None, typer.Option("--file", "-f", metavar="FILE", help="Many tasks: JSON lines, *.csv, or - (stdin).")
     ] = None,
 ) -> None:
-    """Create a task, due now unless --due-at or --in is given; or tasks from a file."""
+    """Create a task or the tasks of a file, due now unless --due-at or --in is given."""
     clock = call.clock
     fields: TaskFields = {
         **due_fields(due, clock),

@@ -22,10 +22,10 @@ def template(
     stack: Annotated[str, typer.Option("--stack", metavar="STACK", help="Stack, if the app has several.")] = "",
     folder: Annotated[Path, typer.Option("--folder", help="Where to write it.")] = Path("build", "template"),
 ) -> None:
-    """Write the stack as a template for Terraform, SAM and others.
+    """Write the stack as a template for Terraform, SAM and other tools.
 
-    Upload the assets beside it to a bucket, and deploy the template with its parameters AssetsBucket and AssetsPrefix.
-    Exit codes: 0 written; 1 failed; 2 no such stack.
+    Upload the assets next to the template to a bucket, and deploy the template with its parameters AssetsBucket and
+    AssetsPrefix. Exit codes: 0 written; 1 failed; 2 no such stack.
     """
     try:
         project = project_here()

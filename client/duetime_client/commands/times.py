@@ -45,14 +45,14 @@ def full_moment(local: datetime) -> str:
 
 
 def short_moment(local: datetime, today: datetime) -> str:
-    """A time that omits today's date or the current year."""
+    """Format a time without today's date or the current year."""
     if local.date() == today.date():
         return f"{local:%H:%M:%S}"
     return f"{local:%d %b %H:%M}" if local.year == today.year else f"{local:%d %b %Y}"
 
 
 def distance(moment: datetime, now: datetime, units: int = 2) -> str:
-    """How far away a time is, in its largest units."""
+    """How far away a time is, in the largest suitable units."""
     away = moment - now
     if abs(away) < timedelta(seconds=1):
         return "now"

@@ -119,7 +119,7 @@ def list_(
     tag: OnlyTag = None,
     limits: LimitOptions,
 ) -> None:
-    """List topologies, the latest due first; with --json, as one array."""
+    """List topologies, latest due time first; with --json, as one array."""
     given = {"tags": tags_of(tag or []), "state": state, "name": name, "definition": definition}
     filters = cast("TopologyFilter", {field: value for field, value in given.items() if value is not None})
     with call.client() as client:
@@ -142,7 +142,7 @@ def retry(
     reason: Reason = "",
     if_match: IfMatch = None,
 ) -> None:
-    """Run a topology again: failed nodes and chosen nodes; other nodes that succeeded are not repeated."""
+    """Run the failed and the chosen nodes of a topology again; other nodes that succeeded are not repeated."""
     with call.client() as client:
         client.topologies.retry(topology_id, nodes=node or (), reason=reason, if_match=if_match)
         topology = client.topologies.get(topology_id)

@@ -69,7 +69,7 @@ def level_lines(
     width: int,
     height: int,
 ) -> Iterator[Text]:
-    """The levels as lines; if there are too many, the levels around the first open one and summaries of the others."""
+    """The levels as lines; if there are too many, the levels around the first open level, and summaries of the rest."""
     first, last = _window(grouped, nodes, height)
     longest = max((len(keys) for keys in grouped), default=0)
     cells = min(longest, _MOST_CELLS, max(_FEWEST_CELLS, width // _SHARE_OF_CELLS))

@@ -1,4 +1,4 @@
-"""A topology as a picture: its progress, and a line for each level of its graph."""
+"""Draws a topology as a picture of its progress, with a line for each level of its graph."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BAR = 40
 _SHORTEST_BAR = 10
 _BESIDE_BAR = 8
 _OWN_LINES = 3
-"""Two header lines of the topology, and one for the prompt."""
+"""Number of lines besides the levels: two header lines of the topology, and one line for the prompt."""
 _MOST_FAILED = 3
 _MOST_BY_THE_CLOCK = 0.95
 """Upper bound of a running node's share, so that the node never counts as done before it has ended."""

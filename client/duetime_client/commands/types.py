@@ -25,7 +25,7 @@ Name = Annotated[str, typer.Argument(metavar="TYPE", help="The type of the tasks
 @app.command("list")
 @examples("duetime types list")
 def list_types(call: Call) -> None:
-    """List types with a handler, with pull workers or with defaults of yours; with --json, as one array."""
+    """List types with a handler, with pull workers or with your defaults; with --json, as one array."""
     with call.client() as client:
         found = list(client.types.list())
     call.show_all(found, _show_types)

@@ -44,7 +44,7 @@ def suggesting(error: NoSuchOption) -> str:
 
 
 def _of_other_systems(error: NoSuchOption) -> set[str]:
-    """Options of a command by their names in other systems: `--ttl` is `--expires`."""
+    """Options of a command by their names in other systems, such as `--expires` for `--ttl`."""
     from duetime_common.foreign_names import meanings_of, plain_name  # noqa: PLC0415 - only who errs waits for it
 
     known = {option for each in (error.ctx.command.params if error.ctx else ()) for option in each.opts}

@@ -48,9 +48,7 @@ def run(
     ] = None,
     stop_seconds: Annotated[
         float | None,
-        typer.Option(
-            min=0, metavar="SECONDS", help="How long running tasks may take after a signal to stop, 9 by default."
-        ),
+        typer.Option(min=0, metavar="SECONDS", help="How long running tasks may take after a stop signal; default: 9."),
     ] = None,
 ) -> None:
     """Lease and run tasks until SIGTERM or Ctrl-C.
@@ -78,7 +76,7 @@ def worker_at(where: str) -> Worker:
 
 
 class EventPrinter:
-    """Prints a line for each event of the worker: never a payload, a result or the text of an error."""
+    """Prints a line for each event of the worker; a line never contains a payload, a result or an error's text."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""The checks of `duetime doctor`: how each check reads its data and judges it.
+"""The checks of `duetime doctor`, which read data from AWS and the API and judge the data.
 
 Each check has a function that reads data, and a pure function that judges the data. The checks are in the order in
 which they run, because the first checks find causes that would make all other checks fail.
@@ -30,18 +30,20 @@ if TYPE_CHECKING:
 
 _MINUTES = round(WINDOW.total_seconds() / 60)
 _BY_HAND = "it was changed manually, which a deployment does not undo: change it back"
-"""Advice for a manual change: CloudFormation compares a template with the previous template, not with the resources."""
+"""Advice for a manual change, which CloudFormation does not see because it compares a template only with the previous
+template."""
 _LEAST_UNRESERVED = 100
 """The concurrency that Lambda keeps for functions without reserved concurrency (Source: AWS Lambda Developer Guide)."""
 _SKEW, _WRONG_CLOCK = timedelta(seconds=5), timedelta(minutes=1)
 """Clock differences above which two attempts of a task can overlap (a warning), and above which a clock is wrong."""
 _TICK_AGE = timedelta(minutes=4)
-"""The oldest last tick without a finding: a tick comes every minute, and a few failed ticks are tolerated."""
+"""How old the last tick may be without a finding; a tick comes every minute, and a few failed ticks are tolerated."""
 _FIRST_TICK = timedelta(minutes=5)
-"""How long after its deployment a trigger may not have run yet, because its schedule is created after the function."""
+"""How long after deployment it is acceptable that a trigger has not run yet, because its schedule is created after the
+function."""
 _BACKLOG = 1000
 _IN_FLIGHT = 100_000
-"""SQS does not deliver more messages if 120 000 are in flight (Source: Amazon SQS Developer Guide, quotas)."""
+"""SQS does not deliver more messages if 120 000 messages are in flight (Source: Amazon SQS Developer Guide, quotas)."""
 _QUEUE_AGE = 900.0
 _STREAM_AGE_MS = 60_000.0
 _DEAD_LETTERS = 500
@@ -52,7 +54,8 @@ _GATEWAY_RATE = ("apigateway", "L-8A5B8E43")
 _LAMBDA_CONCURRENCY = ("lambda", "L-B99A9384")
 """The AWS Lambda quota "Concurrent executions"."""
 _ERRORS = '?"Runtime." ?"Task timed out" ?"errorType" ?"OutOfMemory" ?"platform.report" ?"signal: killed"'
-"""Filter pattern for the logs of failed invocations; at system log level WARN, Lambda reports only failed ones."""
+"""Filter pattern for the logs of failed invocations; at system log level WARN, Lambda reports only failed
+invocations."""
 _GONE = frozenset(
     {
         "ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "NoSuchBucket",
@@ -928,7 +931,7 @@ _REPLICATED = {
         "queries there do not include what this Region has archived",
     ),
 }
-"""By stack output with a bucket's name: the finding if the bucket is not replicated, and the consequence."""
+"""The finding for a bucket that is not replicated, and the consequence, by the stack output with the bucket's name."""
 
 
 def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
@@ -947,7 +950,7 @@ def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
         "settings": [each.get("Regions", "") for each in (deployment.outputs, outputs)],
         "stack": stack["StackStatus"],
         "table": table["Table"]["TableStatus"],
-        # Without `archive_days` there is no archive bucket.
+        # A deployment without `archive_days` has no archive bucket.
         "archives": [region for region, each in both.items() if each.get("ArchiveBucketName")],
         "buckets": [
             (output, names, {each: _targets_of(deployment, each, name) for each, name in names.items()})
@@ -987,7 +990,7 @@ def _judge_regions(found: Mapping[str, Any]) -> Iterator[_Judged]:
         (has,) = found["archives"]
         (lacks,) = (each for each in found["regions"] if each != has)
         yield _problem(
-            f"only {has} has an archive: tasks that {lacks} removes by TTL are in none",
+            f"only {has} has an archive: tasks that {lacks} removes by TTL are in no archive",
             f"deploy {lacks} with the `archive_days` of {has}, then duetime region replicate --stack …",
         )
     for output, every, targets in found["buckets"]:

@@ -52,7 +52,7 @@ class Deployment:
         client: client of the API, or the error that occurred when the client was created.
         now: returns the current time of this machine.
         endpoint_url: endpoint of an AWS emulator; empty for AWS.
-        is_broken_off: why AWS is no longer called; set by the check of the credentials or of the stack.
+        is_broken_off: why AWS is no longer called; set by the credentials check or the stack check.
     """
 
     session: Any
@@ -142,7 +142,7 @@ class Deployment:
 
     @property
     def is_local(self) -> bool:
-        """Whether this is the stack of a local machine, whose embedded AWS lacks some features."""
+        """Whether this is a local stack, whose embedded AWS lacks some features of AWS."""
         tags = {each["Key"]: each["Value"] for each in self.description.get("Tags", ())}
         return tags.get("environment") == "local" or self.stack.endswith("-local")
 
@@ -215,7 +215,7 @@ class Deployment:
         return found
 
     def function_of(self, reference: object) -> str:
-        """The short name of the function with an ARN or a name; the same text if the function is not in the stack."""
+        """The short name of the function with an ARN or a name; the given text if the stack has no such function."""
         text = str(reference)
         name = text.partition(":function:")[2].partition(":")[0] or text
         return next((short for short, each in self.functions.items() if each.physical_id == name), text)
@@ -232,7 +232,7 @@ class Deployment:
             name: name of the metric.
             statistic: `Sum` or `Maximum`.
             dimension: the name of the metric's only dimension.
-            values: the dimension's value for each resource, by any key.
+            values: the dimension's value for each resource, by a key that the caller chooses.
 
         Returns:
             the metric's values by the same keys; resources without data are omitted.

@@ -282,7 +282,7 @@ def task_of(item: Item, node: Node, defaults: Mapping[str, Any], dag_id: str) ->
 
 
 def _payload(item: Item, node: Node, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The payload: the operator's arguments that no other field of the task carries."""
+    """The payload, with the operator's arguments for which the task has no other field."""
     payload: dict[str, Any] = {}
     for name, value in options.items():
         if name in _KNOWN:

@@ -222,13 +222,13 @@ def _of_mapping(draft: Draft, file: _File, line: int, node: ast.expr) -> Iterato
 
 
 def _named(draft: Draft, file: _File, key: ast.expr, value: ast.expr) -> tuple[Item, object]:
-    """An entry with its key as its name; if the key is known only at run time, the key replaces the entry."""
+    """An entry named after its key; if the key is known only at run time, its `Unknown` value is returned instead."""
     name = file.values.of(key)
     return draft.item(file.source, key.lineno, shown(name)), file.values.of(value) if isinstance(name, str) else name
 
 
 def _of_call(draft: Draft, file: _File, node: ast.Call) -> tuple[Item, object]:
-    """`add_periodic_task(schedule, task.s(…), name=…)` as an entry."""
+    """Convert a call of `add_periodic_task(schedule, task.s(…), name=…)` to an entry."""
     call = file.values.of(node)
     if not isinstance(call, Called):
         return draft.item(file.source, node.lineno, "add_periodic_task"), call
@@ -278,7 +278,7 @@ def _import_entry(item: Item, entry: object, tasks: Sequence[_Task], zone: str) 
 
 
 def _by_suffix(name: str, tasks: Sequence[_Task]) -> _Task | None:
-    """The task whose module and function match the end of a name; `None` unless exactly one task does."""
+    """The task whose module and function match the end of a name; `None` unless exactly one task matches."""
     found = [task for task in tasks if any("." in each and name.endswith(f".{each}") for each in task.names)]
     return found[0] if len(found) == 1 else None
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NONE = "none"
-_QUEUE = "none: queues cannot be chosen; `priority` orders tasks, a pull worker takes the types that it names"
-_BROKER = "none: messages belong to duetime"
+_QUEUE = "none: queues cannot be chosen; `priority` orders tasks, and a pull worker leases the types that it names"
+_BROKER = "none: duetime manages its messages itself"
 _ALWAYS = "always so"
 _WORKER = "none: Lambda runs the handlers; for a pull worker, `Worker(concurrency=…)`"
 _RESULT = "none: the result is part of the task, kept for `retention_days`"
@@ -27,7 +27,7 @@ _TIME_LIMIT = "`timeout_seconds`, at most 840; longer in a pull worker, or when 
 TASK_OPTIONS: Mapping[str, str] = {
     "name": 'the type: `@handler("NAME")`',
     "bind": "always so: the first argument is the `context`",
-    "base": "`@handler` on a class; common code is a function or a base class of yours",
+    "base": "`@handler` on a class; common code is a function or a base class that you write",
     "max_retries": "`retry.max_attempts`, one more than the retries; `None` (for ever): at most 100",
     "default_retry_delay": "`retry.initial_seconds` with `multiplier: 1`; Celery waits 180 s",
     "autoretry_for": "`@handler(retry_on=(…))`; without it every exception is retried, where Celery retries none",
@@ -79,8 +79,8 @@ CALL_OPTIONS: Mapping[str, str] = {
     "eta": "`due_at`",
     "expires": _EXPIRES,
     "task_id": "the idempotency key; duetime generates the ids",
-    "retry": "always so: the client repeats a request that failed on its way",
-    "retry_policy": "none: the client's own, up to its `timeout`",
+    "retry": "always so: the client retries a request that got no response",
+    "retry_policy": "none: the client has its own retry policy, up to its `timeout`",
     "priority": "`priority`: high, normal or low",
     "queue": _QUEUE,
     "exchange": _QUEUE,
@@ -152,8 +152,8 @@ SETTINGS: Mapping[str, str] = {
     "task_track_started": "always so: the state `running`",
     "task_send_sent_event": _EVENTS,
     "task_remote_tracebacks": "always so: tracebacks are in the logs of the attempt",
-    "task_publish_retry": "always so: the client repeats a request that failed on its way",
-    "task_publish_retry_policy": "none: the client's own, up to its `timeout`",
+    "task_publish_retry": "always so: the client retries a request that got no response",
+    "task_publish_retry_policy": "none: the client has its own retry policy, up to its `timeout`",
     "task_serializer": _JSON,
     "task_protocol": _BROKER,
     "task_routes": _QUEUE,
@@ -188,11 +188,11 @@ SETTINGS: Mapping[str, str] = {
     "worker_max_memory_per_child": _WORKER,
     "worker_lost_wait": "the lease of a task, after which it runs again",
     "worker_eta_task_limit": "none: tasks that are due later wait in the table",
-    "worker_disable_rate_limits": "a `rate` is always kept",
+    "worker_disable_rate_limits": "a `rate` always applies",
     "worker_deduplicate_successful_tasks": "always so: a task that has succeeded does not run again",
     "worker_cancel_long_running_tasks_on_connection_loss": _LATE,
-    "worker_soft_shutdown_timeout": "a pull worker ends its tasks when it is stopped",
-    "worker_enable_soft_shutdown_on_idle": "a pull worker ends its tasks when it is stopped",
+    "worker_soft_shutdown_timeout": "a stopped pull worker lets its tasks end",
+    "worker_enable_soft_shutdown_on_idle": "a stopped pull worker lets its tasks end",
     "worker_enable_remote_control": "the API: cancel, switches, `duetime worker`",
     "worker_send_task_events": _EVENTS,
     "worker_state_db": "none: cancelled tasks are in the table",

@@ -90,7 +90,7 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class Draft:
-    """The schedules and findings so far."""
+    """The schedules and findings that the import has produced so far."""
 
     options: ImportOptions = field(default_factory=ImportOptions)
     schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class Item:
     fields: dict[str, Any] = field(default_factory=dict)
 
     def differs(self, part: str, text: str, line: int = 0) -> None:
-        """Report a part that is carried over with another meaning."""
+        """Report a part that is carried over with a different meaning."""
         self.draft.note(self.source, line or self.line, self.name, part, Outcome.DIFFERS, text)
 
     def lost(self, part: str, text: str, line: int = 0) -> None:

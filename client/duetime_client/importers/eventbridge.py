@@ -1,8 +1,8 @@
 """Imports schedules of EventBridge Scheduler and scheduled rules of EventBridge.
 
 Source: EventBridge Scheduler API Reference (GetSchedule, Target, RetryPolicy), CloudFormation
-`AWS::Scheduler::Schedule` and `AWS::Events::Rule`: by default the call of the target is retried up to 185 times within
-a day; a schedule does not wait for its target, so runs can overlap.
+`AWS::Scheduler::Schedule` and `AWS::Events::Rule`: by default, a failed call of the target is retried up to 185 times
+within a day; a schedule does not wait for its target, so runs can overlap.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _of_json(source: Source) -> Any:  # noqa: ANN401 - any JSON
 
 
 def line_of(source: Source, name: str) -> int:
-    """The first line of a JSON file that contains a string; 0 if no line does."""
+    """The number of the first line that contains a string in a JSON file; 0 if no line contains the string."""
     position = source.text.find(json.dumps(name))
     return source.text.count("\n", 0, position) + 1 if position >= 0 else 0
 

@@ -1,1 +1,1 @@
-"""Reads files of schedules and tasks, compares schedules with the existing ones, and applies the differences."""
+"""Reads files of schedules and tasks, compares schedules with existing schedules, and applies the differences."""

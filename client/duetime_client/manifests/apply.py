@@ -46,7 +46,7 @@ def apply_steps(
 ) -> list[Done]:
     """Apply each step.
 
-    A rejected step does not stop other steps; if the API does not respond, the remaining steps are not tried.
+    A rejected step does not stop other steps; if the API does not respond, the steps that are left are not tried.
 
     Args:
         client: The client to use; shared by threads.

@@ -28,7 +28,7 @@ _IN_BATCH = re.compile(r"^tasks(?:\[\d+\]|\.\d+)\.?")
 
 @dataclass(frozen=True, slots=True)
 class LineResult:
-    """The result for a line: a task, an API error, the line's own fault, or none of them if the line was not sent."""
+    """The result for a line: a task, an API error or the line's own fault; none of these if the line was not sent."""
 
     line: TaskLine
     task_id: str | None = None
@@ -52,9 +52,9 @@ class LineResult:
 def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterator[LineResult]:
     """Create the tasks, a few batches at a time; results are yielded in the order of the lines.
 
-    A task's idempotency key consists of `key` and its position in the file. A repeated call creates corrected lines,
-    skips created ones, and rejects created lines that have changed. After a batch without a response, no more batches
-    are sent.
+    A task's idempotency key consists of `key` and its position in the file. A repeated call creates tasks for corrected
+    lines, skips lines whose tasks exist, and rejects lines that have changed since their tasks were created. After a
+    batch without a response, no more batches are sent.
     """
     failed = Event()
     remaining = iter(lines)

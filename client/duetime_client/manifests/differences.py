@@ -1,4 +1,4 @@
-"""Computes the differences between a file's schedules and the existing ones, and the steps to apply them."""
+"""Computes the differences between a file's schedules and the existing schedules, and the steps that apply them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that follow from a task's type; a file can omit these targets."""
 _TASK = "task"
 _OPAQUE = "payload"
-"""A field of a task that the API replaces as a whole."""
+"""A field of a task, which the API replaces as a whole."""
 _INSTANTS = frozenset({"start_at", "end_at"})
 
 

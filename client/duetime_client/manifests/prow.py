@@ -1,8 +1,8 @@
 """Converts periodic jobs of Prow (Kubernetes' CI) to schedules.
 
-Source: Prow's `Periodic` job configuration: `cron` as robfig/cron 3 reads it, in UTC; `interval` from the start of one
-run to the start of the next; `minimum_interval` from the end of one run to the start of the next; `max_concurrency`,
-where 0 means no limit.
+Source: Prow's `Periodic` job configuration: `cron` has the syntax of robfig/cron 3 and is in UTC; `interval` is the
+time from the start of one run to the start of the next run; `minimum_interval` is the time from the end of one run to
+the start of the next run; `max_concurrency` is the number of concurrent runs, where 0 means no limit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
     if "minimum_interval" in job:
         fields["permanent"] = {"gap_seconds": seconds_of(job["minimum_interval"], "minimum_interval")}
     else:
-        # Prow starts the next run even while the previous one is running, unless `max_concurrency` is 1.
+        # Prow starts the next run even while the previous run is active, unless `max_concurrency` is 1.
         fields["overlap"] = "skip" if job.get("max_concurrency") == 1 else "allow_all"
     if "timeout" in job:
         seconds = seconds_of(job["timeout"], "timeout")

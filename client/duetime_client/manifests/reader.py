@@ -61,7 +61,7 @@ def entries_of(text: str) -> list[Entry]:
     """Return the schedules of a file: one JSON object per line, or YAML with a list or a document for each schedule.
 
     Raises:
-        ManifestUnreadable: The file is neither; the message names the position of the error.
+        ManifestUnreadable: The file is neither YAML nor JSON lines; the message names the position of the error.
     """
     # Not `splitlines()`: a JSON string can contain other line separators, such as U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]

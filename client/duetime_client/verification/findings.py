@@ -20,12 +20,12 @@ _SHOWN = 3
 
 
 class Verdict(StrEnum):
-    """Whether a guarantee holds."""
+    """Whether the deployment kept a guarantee."""
 
     PASSED = "passed"
     FAILED = "failed"
     MEASURED = "measured"
-    """The finding is a figure without a guarantee."""
+    """The finding is a measured figure for which there is no guarantee."""
     UNMEASURED = "not measured"
 
 
@@ -74,7 +74,7 @@ def unmeasured(guarantee: str, why: str) -> Finding:
 
 
 def judged(guarantee: str, wrong: Collection[str], of: int, what: str, guaranteed: str = "none") -> Finding:
-    """Return a finding for a guarantee that must hold for each item.
+    """Return a finding for a guarantee about each of several items.
 
     Args:
         guarantee: the guarantee's name.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class RecurringTasks(Check):
-    """A schedule that runs every few seconds for a while."""
+    """A schedule with a few occurrences that are some seconds apart."""
 
     plan: Plan
     name: str = "recurring"

@@ -103,7 +103,7 @@ class Session:
         return [each for each in self.followed if each not in self.seen or not self.seen[each].is_terminal]
 
     def read_all(self) -> Iterator[str]:
-        """Read every task and its attempts again, because a task could run again after its outcome; yield the ids."""
+        """Read every task and its attempts again, because a task could run again after its outcome; yield each id."""
         for task_id in self.followed:
             self.seen[task_id] = self.client.tasks.get(task_id)
             self.attempts[task_id] = self.client.tasks.list_attempts(task_id)
@@ -131,7 +131,7 @@ class Session:
         )
 
     def results(self) -> list[dict[str, object]]:
-        """The results of the probes."""
+        """The results of the tasks that recorded when they started."""
         found = [task.result for task in self.seen.values() if isinstance(task.result, dict)]
         return [result for result in found if "started_at_ms" in result]
 

@@ -8,7 +8,7 @@ from math import ceil
 PROBE = "duetime.probe"
 """The built-in task type that every deployment can run."""
 LEAD_SECONDS = 5.0
-"""Seconds between the creation of tasks and their due times, which is enough time to create all of them."""
+"""Seconds between the creation of tasks and their due times, which is enough time to create all tasks."""
 TRIGGER_LEAD_SECONDS = 300.0
 """A task due at least this far ahead is dispatched by the trigger, not by the API."""
 _DOLLARS_PER_TASK = 5e-5
@@ -16,11 +16,12 @@ _DOLLARS_PER_TASK = 5e-5
 _DOLLARS_PER_REQUEST = 2.5e-6
 """The cost of a request to the HTTP API, including 100 ms of the API function."""
 _DOLLARS_PER_TOPOLOGY = 5e-4
-"""The cost of a dozen state transitions and twenty write units."""
+"""The cost of the verification's topology: a dozen state transitions and twenty write units."""
 _END_SECONDS = 20
 """Seconds needed to read every task once more at the end."""
 _REQUESTS_PER_TASK = 5
-"""One request to create the task, two to read it, and two to read the task and its attempts at the end."""
+"""Requests for each task: one to create the task, two to read it, and two to read the task and its attempts at the
+end."""
 
 
 @dataclass(frozen=True, slots=True)

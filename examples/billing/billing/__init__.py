@@ -1,4 +1,7 @@
-"""Handlers of a team whose package has its own function, as set by `handlers_packages` in `infra/environments.py`."""
+"""The handlers of a team whose package runs in its own function.
+
+The setting `handlers_packages` in `infra/environments.py` adds the function.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
 
 @handler("billing.charge", timeout_seconds=120)
 def charge(context: Context, payload: dict[str, Any]) -> dict[str, Any]:
-    """Charge an amount only once over all attempts, and create a task of another package that sends the receipt."""
+    """Charge an amount only once over all attempts, and create a task for another package to send the receipt."""
     receipt: dict[str, Any] = context.step("charge", _charged, payload["amount"], context.idempotency_key)
     context.progress(50, "charged")
     sent = context.client.tasks.create("echo", payload=receipt)
@@ -20,5 +23,5 @@ def charge(context: Context, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _charged(amount: int, key: str) -> dict[str, Any]:
-    """Simulate a call of a bank that charges only once for each key."""
+    """Simulate a call to a bank, which charges only once for each key."""
     return {"amount": amount, "key": key}

@@ -12,7 +12,7 @@ PARTNERS = ("north", "south", "west")
 
 
 class PartnerTask(app.Task):
-    """Keeps a session for each worker, and reports failures."""
+    """A base class that keeps a session in each worker process, and reports failures."""
 
     _session = None
 
@@ -28,7 +28,7 @@ class PartnerTask(app.Task):
 
 @app.task
 def place_order(order, email, amount, photos):
-    """Charge and confirm a new order, send a reminder in three days, and make the prints."""
+    """Start the tasks that charge and confirm a new order, send a reminder in three days, and make the prints."""
     chain(charge.s(order, amount), send_confirmation.s(order, email)).delay()
     send_reminder.apply_async((order, email), eta=datetime.now(timezone.utc) + timedelta(days=3))
     chord(group(resize.s(photo) for photo in photos), contact_sheet.s(order=order)).delay()

@@ -39,7 +39,7 @@ def test_a_reminder_comes_after_three_days_to_who_has_not_paid(duetime: Duetime)
 
 
 def test_who_has_paid_is_not_reminded(duetime: Duetime) -> None:
-    """The reminder's task for a paid order succeeds without sending a mail."""
+    """The reminder task for a paid order succeeds without sending an e-mail."""
     duetime.client.tasks.create("order.place", payload=ORDER)
     duetime.advance(days=3, minutes=1)
     duetime.assert_ran("order.remind", times=1)
@@ -57,7 +57,7 @@ def test_a_task_that_starts_tasks_starts_each_once(duetime: Duetime) -> None:
 
 
 def test_a_busy_bank_is_asked_again_in_a_minute(duetime: Duetime) -> None:
-    """If the bank is busy twice, the charge is retried after a minute each time, like `self.retry(countdown=60)`."""
+    """If the bank is busy twice, the charge is retried after a minute each time, as with `self.retry(countdown=60)`."""
     SERVICES.failures["charge"] = 2
     duetime.client.tasks.create("order.charge", payload={"order": "7", "amount": 50})
     duetime.run_until_idle()
@@ -68,7 +68,7 @@ def test_a_busy_bank_is_asked_again_in_a_minute(duetime: Duetime) -> None:
 
 
 def test_files_are_uploaded_once_when_the_mail_is_sent_again(duetime: Duetime) -> None:
-    """The files are uploaded only once if sending the mail fails; Celery's task uploaded them again in every retry."""
+    """If sending the e-mail fails, files are still uploaded only once; Celery's task uploaded them in every retry."""
     SERVICES.failures["mail"] = 2
     duetime.client.tasks.create("order.publish", payload={"order": "7", "files": ["a"]})
     duetime.run_until_idle()
@@ -87,7 +87,7 @@ def test_a_partner_that_does_not_answer_is_told_of(duetime: Duetime) -> None:
 
 
 def test_the_schedules_run_as_beat_ran_them(duetime: Duetime) -> None:
-    """In a night in Berlin, the report runs once at half past one, and partners are called every ten minutes."""
+    """During a night in Berlin, the report runs once, at half past one, and partners are called every ten minutes."""
     duetime.at("2026-01-05T22:00+01:00")
     for line in SCHEDULES.read_text(encoding="utf-8").splitlines():
         duetime.client.schedules.create(**json.loads(line))
@@ -100,7 +100,7 @@ def test_the_schedules_run_as_beat_ran_them(duetime: Duetime) -> None:
 
 
 def test_a_print_is_made_again_only_if_its_worker_is_lost(duetime: Duetime) -> None:
-    """A lost worker's task runs again, but an exception fails the task, like with `task_acks_late` in Celery."""
+    """A lost worker's task runs again, but an exception fails the task, as with `task_acks_late` in Celery."""
     duetime.faults.crash_before_finish(type="photo.resize")
     lost = duetime.client.tasks.create("photo.resize", payload={"photo": "a"})
     duetime.run_until_idle()

@@ -1,4 +1,4 @@
-"""A handler that simulates a CI system's jobs: it works for a while, fails as often as requested, and reports."""
+"""A handler that simulates CI jobs: it works for a while, fails as often as requested, and reports each attempt."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from duetime.handlers import Context, handler
 REPORT_TIMEOUT_SECONDS = 10
 PROGRESS_STEPS = 4
 WORTH_REPORTING_MS = 1000
-"""The shortest job that reports progress, in milliseconds; every report costs a write."""
+"""The minimum duration of a job that reports progress, in milliseconds; each progress report costs a write."""
 
 
 class Job(TypedDict):
-    """The payload of tasks with the type `ci.job`."""
+    """The payload for tasks of the type `ci.job`."""
 
     job: str
     """The name of the job."""

@@ -7,7 +7,7 @@ from duetime.handlers import AsyncContext, Context, handler
 
 @handler("fan-out")
 def fan_out(context: Context, payload: dict[str, int]) -> list[str]:
-    """Start the same `echo` tasks in each attempt; fail in the first attempts if `fail_times` is given."""
+    """Create `parts` tasks of the type `echo`, once over all attempts; the first `fail_times` attempts then fail."""
     made = [context.client.tasks.create("echo", payload={"part": part}).id for part in range(payload["parts"])]
     if context.attempt <= payload.get("fail_times", 0):
         raise ConnectionError("failed after the tasks were created")
@@ -16,7 +16,7 @@ def fan_out(context: Context, payload: dict[str, int]) -> list[str]:
 
 @handler("fan-out.async")
 async def fan_out_async(context: AsyncContext, payload: dict[str, int]) -> list[str]:
-    """Do the same as `fan_out`, but in a coroutine."""
+    """Do the same as `fan_out` in a coroutine."""
     tasks = context.client.tasks
     made = [(await tasks.create("echo", payload={"part": part})).id for part in range(payload["parts"])]
     if context.attempt <= payload.get("fail_times", 0):

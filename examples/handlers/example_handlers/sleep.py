@@ -1,4 +1,4 @@
-"""A handler that simulates a program of a recorded workflow by sleeping as long as the program ran."""
+"""A handler that simulates a program in a recorded workflow by sleeping for as long as the program ran."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NotRequired, TypedDict
 from duetime.handlers import Context, handler
 
 LOOK_SECONDS = 1.0
-"""The interval between checks for a stop request, in seconds."""
+"""The interval between checks for a request to stop, in seconds."""
 
 
 class Nap(TypedDict):
-    """The payload of tasks with the type `sleep`."""
+    """The payload for tasks of the type `sleep`."""
 
     seconds: float
     """How long to sleep, in seconds."""

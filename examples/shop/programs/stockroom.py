@@ -1,4 +1,4 @@
-"""A pull worker next to a database without a public address; start it with `duetime worker run stockroom:worker`."""
+"""A pull worker for a database without a public address, started with `duetime worker run stockroom:worker`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TYPE = "stock.count"
-"""A task type that is declared as pulled in the settings."""
+"""The task type, which the settings declare as pulled."""
 worker = Worker(concurrency=2)
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Open the database; each count is stored with the fence of the attempt that wrote it."""
+    """Open the database, in which each count is stored with the fence of the attempt that wrote the count."""
     connection = sqlite3.connect(path)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS counts (article TEXT PRIMARY KEY, number INTEGER, task TEXT, fence INTEGER)"
@@ -28,8 +28,8 @@ def connect(path: str) -> sqlite3.Connection:
 def record(connection: sqlite3.Connection, task: str, fence: int, payload: Mapping[str, object]) -> bool:
     """Store a count, and return whether it was stored.
 
-    An older attempt of the same task can still be running when a newer attempt has stored its count. The older attempt
-    has a lower fence, so its count is rejected. Storing the same count twice has no effect.
+    An older attempt at the same task can still be running after a newer attempt has stored a count. The older attempt
+    has a lower fence, so its count is rejected. Storing a count again has no effect.
     """
     with connection:
         cursor = connection.execute(

@@ -1,4 +1,4 @@
-"""Receives the callbacks that duetime sends to the web site when an order has ended."""
+"""Receives the callback that duetime sends to the web site when an order has ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 def receive(secret: str, headers: Mapping[str, str], body: bytes, ended: MutableMapping[str, str]) -> int:
     """Record how an order has ended, and return the HTTP status of the response.
 
-    The body is verified as received, before it is parsed. The same callback can arrive again; recording it again has no
-    effect.
+    The body is verified exactly as it was received, before it is parsed. A callback can arrive more than once;
+    recording it again has no effect.
 
     Args:
         secret: the deployment's signing secret.
-        headers: headers of the request.
-        body: body of the request, unchanged.
+        headers: the request's headers.
+        body: the request's body, unchanged.
         ended: the state of each topology that has ended, by id; a real shop would use a database table.
     """
     try:

@@ -1,4 +1,4 @@
-"""The functions of the web site that create tasks and schedules."""
+"""The web site's functions that create tasks and schedules."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ QUIET_SECONDS = 1800
 
 
 def cart_changed(client: Client, cart: dict[str, str]) -> None:
-    """Schedule a reminder for an abandoned cart; each change postpones the same e-mail (a debounce).
+    """Schedule an e-mail reminder for an abandoned cart; each change to the cart postpones the e-mail (a debounce).
 
-    The cart stores the id of the reminder's task. A reminder that was already sent cannot be postponed, so the change
-    creates a new reminder.
+    The cart stores the id of the reminder's task. A reminder that was already sent cannot be postponed, so a new
+    reminder is created.
     """
     if "reminder" in cart:
         try:
@@ -44,9 +44,10 @@ def cart_bought(client: Client, cart: dict[str, str]) -> None:
 
 
 def place_order(client: Client, order: Mapping[str, Any], callback_url: str) -> str:
-    """Run the steps of an order, and return the topology's id.
+    """Start a topology that runs the steps of an order, and return its id.
 
-    If a step fails for good, the earlier steps are undone. A repeated request for an order returns the same topology.
+    If a step fails permanently, the earlier steps are undone. A repeated call for the same order returns the same
+    topology.
     """
     retry = {"max_attempts": 3, "initial_seconds": 10}
     nodes = {
@@ -59,10 +60,10 @@ def place_order(client: Client, order: Mapping[str, Any], callback_url: str) -> 
 
 
 def declare_schedules(client: Client) -> None:
-    """Create the schedule of the nightly report, at half past one in London.
+    """Create the schedule for the nightly report, which runs at half past one in London.
 
-    In one night in spring this time does not exist; with `shift_forward`, the report runs as soon as the clocks have
-    changed. In one night in autumn the time occurs twice, but the report runs once.
+    On one night in spring, this time does not exist. With `shift_forward`, the report then runs as soon as the clocks
+    have changed. On one night in autumn, the time occurs twice, but the report runs only once.
     """
     client.schedules.create(
         name="nightly-report",

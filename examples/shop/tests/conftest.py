@@ -1,4 +1,4 @@
-"""Replaces the services by unused services before each test."""
+"""Replaces the services with unused ones before each test."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_many_changes_are_one_reminder(duetime: Duetime) -> None:
 
 
 def test_a_change_after_the_reminder_begins_another(duetime: Duetime) -> None:
-    """A change after the reminder was sent creates a new reminder."""
+    """A change to the cart after the reminder was sent creates a new reminder."""
     cart = new_cart()
     cart_changed(duetime.client, cart)
     duetime.advance(seconds=QUIET_SECONDS)

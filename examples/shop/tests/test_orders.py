@@ -1,4 +1,4 @@
-"""Tests of orders, whose steps are all done or all undone."""
+"""Tests of orders, whose steps must either all be done or all be undone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_step_that_fails_undoes_those_before_it(duetime: Duetime, problem: dic
 
 
 def test_an_order_that_is_sent_twice_is_one(duetime: Duetime) -> None:
-    """A repeated request for the same order returns the same topology and charges the customer once."""
+    """A repeated request for the same order returns the same topology and charges the customer only once."""
     first = place_order(duetime.client, order(), CALLBACK)
     assert place_order(duetime.client, order(), CALLBACK) == first
     duetime.run_until_idle()
@@ -55,7 +55,7 @@ def test_an_order_that_is_sent_twice_is_one(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("fault", ["crash_before_finish", "lose_lease"])
 def test_a_worker_that_is_lost_charges_nobody_twice(duetime: Duetime, fault: str) -> None:
-    """If a worker crashes or loses its lease after charging, the order still succeeds and is charged once."""
+    """If a worker crashes or loses its lease after charging, the order still succeeds and is charged only once."""
     getattr(duetime.faults, fault)(type="order.charge")
     assert end_of(duetime, order()) == "succeeded"
     assert BANK.balance == 50

@@ -1,4 +1,4 @@
-"""Tests of the nightly report in nights when London's clocks change."""
+"""Tests of the nightly report on nights when London's clocks change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from website import declare_schedules
     ids=["spring", "autumn"],
 )
 def test_each_night_has_one_report(duetime: Duetime, start: str, nights: list[tuple[str, str]]) -> None:
-    """The report runs once in each night, even if half past one does not exist or occurs twice."""
+    """The report runs exactly once each night, even if half past one does not exist or occurs twice."""
     duetime.at(start)
     declare_schedules(duetime.client)
     duetime.advance(days=3)

@@ -1,4 +1,4 @@
-"""Tests of the pull worker next to the database."""
+"""Tests of the pull worker that stores counts in the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stockroom import TYPE, connect, record
 
 
 def test_a_count_is_pulled_and_stored(duetime: Duetime, tmp_path: Path) -> None:
-    """A pulled count is stored in the database, and its task ends when the worker reports the outcome."""
+    """A pulled task's count is stored in the database, and the task ends when the worker reports the outcome."""
     duetime.pull(TYPE)
     task = duetime.client.tasks.create(TYPE, payload={"article": "kettle", "number": 12})
     (lease,) = duetime.client.leases.acquire([TYPE], wait_seconds=5)
@@ -23,7 +23,7 @@ def test_a_count_is_pulled_and_stored(duetime: Duetime, tmp_path: Path) -> None:
 
 
 def test_a_late_attempt_does_not_overwrite_a_newer_one(tmp_path: Path) -> None:
-    """A count of the same task with a lower fence is rejected; a repeated count and a later task's count are stored."""
+    """A count with a lower fence of the same task is rejected; a repeated count and a later task's are stored."""
     database = connect(str(tmp_path / "stock.sqlite"))
     assert record(database, "task", 2, {"article": "kettle", "number": 11})
     assert not record(database, "task", 1, {"article": "kettle", "number": 12})

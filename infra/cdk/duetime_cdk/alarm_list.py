@@ -1,4 +1,4 @@
-"""A deployment's alarms, with their conditions and texts. Each alarm has a section in the runbook."""
+"""Lists a deployment's alarms, with their conditions and texts. Each alarm has a section in the runbook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LATE = 10 * SECOND
 _OLDEST = 15 * MINUTE
 _TICK_AGE = 5 * MINUTE
 _SKEW = 3 * SECOND
-"""Clock skew beyond 5 s could let two attempts overlap; DynamoDB reports its time in whole seconds."""
+"""The alarm's threshold; two attempts could overlap above 5 s, and DynamoDB reports only whole seconds."""
 _LAG = MINUTE
 _ARCHIVE_LAG = 60 * MINUTE
 """Batches are collected for five minutes, so some lag is normal; the stream keeps records for a day."""
@@ -33,18 +33,18 @@ ROLLBACK_ALARMS = (
     *("TriggerFailing", "TasksLate", "HandlersUnavailable", "WorkerFailing", "WorkerDefect"),
     *("AcceptedBurnRateFast5m", "OnTimeBurnRateFast5m"),
 )
-"""Alarms that roll back a deployment with a canary. The window of the fast burn rates would notice failures in a small
-share too late, so each fast burn rate also has an alarm on five minutes."""
+"""Alarms that roll back a deployment with a canary. The window of the fast burn rates is too long to detect failures in
+a canary's small share in time, so each fast burn rate also has an alarm with a window of five minutes."""
 _THROTTLED_UNSEEN = (FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.ATTEMPTS)
-"""Functions whose throttled invocations no other alarm notices. The API's throttled invocations are server errors, the
-trigger's throttled invocations cause incomplete ticks, and functions that read a queue or a stream leave a backlog
-there."""
+"""Functions whose throttled invocations trigger no other alarm. Throttled invocations of the API are server errors,
+throttled invocations of the trigger cause incomplete ticks, and throttled functions that read a queue or a stream leave
+a backlog there."""
 _THROTTLED_OPERATIONS = ("PutItem", "UpdateItem")
-"""Operations on the normal path of tasks. Throttled reads make ticks and requests fail, for which there are other
+"""Write operations that every task needs. Throttled reads make ticks and requests fail, for which there are other
 alarms."""
 _ROLLBACK_MINUTES = 5
 _FEW = 10
-"""Number of successful attempts added to each version's rate, so that a single failed attempt is not 100 %."""
+"""Number of successful attempts added to each version's count, so that a single failed attempt is not 100 %."""
 MOST_METRICS = 10
 """Maximum number of metrics of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service
 quotas")."""
@@ -100,7 +100,7 @@ class AlarmSpec:
 
 @dataclass(frozen=True, slots=True)
 class BurnRate:
-    """A burn-rate alarm: the error budget is consumed too fast.
+    """A burn-rate alarm, which goes off if the error budget is consumed too fast.
 
     Attributes:
         name: name of its construct.
@@ -163,7 +163,8 @@ def _trigger() -> list[AlarmSpec]:
             " behind the clock",
             threshold=_TICK_AGE,
             minutes=3,
-            # A trigger that is not invoked, or that fails before it reads, publishes no metric.
+            # Missing data triggers the alarm, because a trigger that is not invoked, or fails before it reads,
+            # publishes no metric.
             missing_is_bad=True,
         ),
         AlarmSpec(
@@ -177,12 +178,12 @@ def _trigger() -> list[AlarmSpec]:
 
 
 def _trigger_failing() -> AlarmSpec:
-    """An alarm that only rolls back a deployment sooner, because a trigger that keeps failing completes no pass."""
+    """An alarm that only rolls back deployments; it goes off sooner than the alarm on missing passes."""
     return AlarmSpec(
         "TriggerFailing",
         function_metric(FunctionName.TRIGGER, "Errors", "Sum"),
         "The trigger failed in three of five minutes: its log says what it could not read",
-        # The next tick makes up for a single failed tick.
+        # A single failed tick does no harm, because the next tick makes up for it.
         datapoints=3,
         runbook="TicksIncomplete",
     )
@@ -336,7 +337,7 @@ def name_of_version_alarm(package: str) -> str:
 
 
 def versions_watched(environment: Environment) -> list[AlarmSpec]:
-    """One alarm for each function with a canary that runs handlers, on the failures in its latest version."""
+    """An alarm on the failures in the latest version of each function that runs handlers and has a canary."""
     return [
         AlarmSpec(
             name_of_version_alarm(package),
@@ -353,7 +354,7 @@ def versions_watched(environment: Environment) -> list[AlarmSpec]:
 
 
 def _failure_rate(version: str) -> Expression:
-    """The share of failures in a version's attempts at handlers, in percent."""
+    """The share of a version's attempts with handlers that failed, in percent."""
     sources = {
         short: own(name, "Sum", FunctionName.WORKER, version=version)
         for short, name in (("f", "version_failures"), ("n", "version_attempts"))
@@ -380,7 +381,7 @@ def _archive_behind() -> AlarmSpec:
 
 
 def _burn_rates(environment: Environment) -> list[BurnRate]:
-    """Burn rates with the long windows that Google's Site Reliability Workbook recommends (chapter 5).
+    """Burn rates, with the long windows that Google's Site Reliability Workbook recommends (chapter 5).
 
     The workbook's short windows would end an alarm sooner, but each window needs a composite alarm and more metrics.
     """
@@ -411,7 +412,7 @@ def _burn_rates(environment: Environment) -> list[BurnRate]:
 
 
 def _started_on_time(environment: Environment) -> Source | Expression:
-    """The share of attempts that start on time: pull workers' attempts count if the deployment has pulled types."""
+    """The share of attempts that start on time, including pull workers' attempts if the deployment has pulled types."""
     return on_time() if environment.pulled_types else own("lateness", ON_TIME_RANK, FunctionName.WORKER)
 
 

@@ -1,4 +1,4 @@
-"""CloudWatch alarms for work that is late, fails, stalls or piles up."""
+"""Creates CloudWatch alarms for work that is late, fails, stalls or piles up."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Alarms(Construct):
             self._burn_rate(rate)
 
     def _grant_publishing(self) -> None:
-        """Allow alarms to publish; the policy that rejects unencrypted connections replaced the topic's default one."""
+        """Allow alarms to publish, because the policy against unencrypted connections replaces the default policy."""
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="AlarmsPublish",

@@ -1,4 +1,4 @@
-"""The archive of ended tasks: its bucket, the stream of removed records, and the Athena catalog."""
+"""Creates the archive of ended tasks: its bucket, and the mapping of removed records to the archive function."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from duetime_cdk.tasks_table import Tables
 
 BATCH_SIZE = 1000
-"""Maximum number of removed records per invocation; they must fit into 6 MB."""
+"""Maximum number of removed records per invocation; the records must fit into 6 MB."""
 BATCH_SECONDS = 300
-"""Batching window in seconds, the longest that Lambda allows: fewer and larger objects cost less to write and read."""
+"""Batching window in seconds, the longest that Lambda allows, because fewer, larger objects cost less."""
 REPLICATED = (TASKS_PREFIX, UNREADABLE_PREFIX, "aws/lambda/")
 """Key prefixes of all objects except query results: the objects that the function writes, and the batches that Lambda
-gives up (Source: AWS Lambda Developer Guide, "Retain discarded records")."""
+discards (Source: AWS Lambda Developer Guide, "Retain discarded records")."""
 *OBJECTS, GIVEN_UP = (f"{prefix}*" for prefix in REPLICATED)
 _INFREQUENT_AFTER = 30
 """Days until objects move to the infrequent-access class, which is the earliest that S3 allows."""
@@ -43,14 +43,14 @@ RESULTS_PREFIX = "query-results/"
 
 @dataclass(frozen=True, slots=True)
 class _Age:
-    """The age at which objects move to a cheaper class."""
+    """The age at which objects move to a cheaper storage class."""
 
     storage: s3.StorageClass
     days: int
 
 
 class ArchiveBucket(Construct):
-    """The bucket of the archive: objects move to cheaper storage, and are deleted after the retention."""
+    """The archive's bucket, whose objects move to cheaper storage, and are deleted after the retention."""
 
     def __init__(
         self, scope: Construct, id_: str, *, environment: Environment, replication: BucketReplication | None
@@ -70,7 +70,7 @@ class ArchiveBucket(Construct):
                 s3.LifecycleRule(
                     prefix="archive/",
                     expiration=Duration.days(days),
-                    # Moving an object that is deleted a day later costs more than it saves.
+                    # Objects that are deleted soon do not move, because that would cost more than it saves.
                     transitions=[
                         s3.Transition(storage_class=each.storage, transition_after=Duration.days(each.days))
                         for each in ages
@@ -91,15 +91,15 @@ class ArchiveBucket(Construct):
                 ),
             ],
             is_versioned=replication is not None,
-            why_unlogged="One function writes it, and whoever reads it does so by a role of the account, which"
-            " CloudTrail can log",
+            why_unlogged="Only one function writes to it, and readers use roles of the account, whose access CloudTrail"
+            " can log",
         )
 
         if replication:
             replication.read(self.bucket)
 
     def grant_rewriting(self, function: LambdaFunction) -> None:
-        """Let a function remove rows from objects with tasks."""
+        """Let a function remove rows from objects that contain tasks."""
         prefix = f"{TASKS_PREFIX}*"
         objects = self.bucket.arn_for_objects(prefix)
         function.allow(["s3:GetObject", "s3:PutObject", "s3:PutObjectTagging", "s3:DeleteObject"], [objects])
@@ -108,7 +108,7 @@ class ArchiveBucket(Construct):
 
 
 class ArchiveStream(Construct):
-    """Delivers records removed by TTL to the function in large batches.
+    """Delivers records that TTL has removed to the function in large batches.
 
     A failed batch is redelivered until it is too old; then Lambda writes the complete batch to the bucket.
     """
@@ -123,9 +123,9 @@ class ArchiveStream(Construct):
         bucket = archive.bucket
         function.allow(["s3:PutObject"], [bucket.arn_for_objects(each) for each in (*OBJECTS, GIVEN_UP)])
         function.allow(["s3:PutObjectTagging"], [bucket.arn_for_objects(f"{TASKS_PREFIX}*")])
-        # Lambda checks this permission before it writes a batch that it gives up.
+        # Lambda checks this permission before it writes a discarded batch.
         function.allow(["s3:ListBucket"], [bucket.bucket_arn])
-        # Attempts, payloads and results that are stored next to the records.
+        # The function reads attempts, payloads and results that are stored in separate items.
         function.allow(["dynamodb:GetItem", "dynamodb:Query"], [tables.tasks.table_arn])
         _acknowledge(function, bucket, [*OBJECTS, GIVEN_UP])
         on_failure = lambda_.CfnEventSourceMapping.OnFailureProperty(destination=bucket.bucket_arn)

@@ -1,4 +1,4 @@
-"""Athena's resources for the archive: a table, a workgroup and a sample query."""
+"""Creates Athena's resources for the archive: a table, a workgroup and a sample query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST_DAY = "2026-01-01"
 _MOST_SCANNED = 100 * 1_000_000_000
 """Maximum number of bytes that one query may scan, which costs half a dollar."""
 _TYPES = {Kind.INTEGER: "bigint", Kind.BOOLEAN: "boolean"}
-"""Glue types of columns; all other columns are strings that contain text or JSON."""
+"""Glue types of columns; columns not listed here are strings that contain text or JSON."""
 _INPUT = "org.apache.hadoop.mapred.TextInputFormat"
 _OUTPUT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
 _SERDE = "org.openx.data.jsonserde.JsonSerDe"
@@ -71,7 +71,7 @@ class ArchiveCatalog(Construct):
             database_name=database,
             table_input=glue.CfnTable.TableInputProperty(
                 name=TABLE,
-                description="Ended tasks, by the day of their end; a task can be there twice: see the saved query",
+                description="Ended tasks, by the day of their end; a task can appear twice (see the saved query)",
                 table_type="EXTERNAL_TABLE",
                 partition_keys=[glue.CfnTable.ColumnProperty(name="day", type="string")],
                 parameters={
@@ -116,7 +116,7 @@ class ArchiveCatalog(Construct):
 
 
 def _database_of(stack: str) -> str:
-    """The name of a stack's database; a digest keeps lower-cased names of different stacks apart."""
+    """The name of a stack's database, with a digest, because lower-cased names of different stacks may be equal."""
     name = stack.lower().replace("-", "_")
     return name if stack == stack.lower() else f"{name}_{sha256(stack.encode()).hexdigest()[:8]}"
 

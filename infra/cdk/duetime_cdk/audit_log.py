@@ -1,4 +1,4 @@
-"""The log group of the audit log, which records who controlled or administered what, why and from where."""
+"""Creates the log group of the audit log, which records who controlled or administered what, why and from where."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AuditLog(Construct):
-    """A log group to which functions can add lines, but whose lines they can neither change nor delete."""
+    """A log group to which functions can add lines, but in which functions can neither change nor delete lines."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -30,6 +30,6 @@ class AuditLog(Construct):
         )
 
     def receive_from(self, function: LambdaFunction) -> None:
-        """Let a function create streams and add lines, and give it the name of the group."""
+        """Let a function create log streams and add lines, and pass it the group's name."""
         self.group.grant_write(function.role)
         function.variables[Variable.AUDIT_LOG_GROUP] = self.group.log_group_name

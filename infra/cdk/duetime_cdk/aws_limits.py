@@ -1,4 +1,4 @@
-"""AWS limits that settings can exceed; they are checked at synthesis, so that the deploy does not fail later."""
+"""At synthesis, checks the AWS limits that settings can exceed, so that the deployment does not fail later."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 VARIABLES_BYTES = 4_096
 """Maximum size of all environment variables of a function (Source: AWS Lambda Developer Guide, "Lambda quotas")."""
 LAYERS = 5
-"""Maximum number of layers of a function (Source: the same)."""
+"""Maximum number of layers of a function (Source: as for `VARIABLES_BYTES`)."""
 POLICY_BYTES = 10 * 6_144
-"""Maximum size of a role's permissions: ten managed policies, into which the CDK splits an inline policy that is too
-long (Source: IAM User Guide, "IAM and AWS STS quotas")."""
+"""Maximum size of a role's permissions in bytes, which is that of ten managed policies; the CDK splits a long inline
+policy into managed policies (Source: IAM User Guide, "IAM and AWS STS quotas")."""
 PATTERN_BYTES = 2_048
 """Maximum size of a rule's event pattern (Source: Amazon EventBridge User Guide, "Amazon EventBridge quotas")."""
 RESOURCES = 500
 """Maximum number of resources in a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
 quotas")."""
 _REFERENCE_BYTES = 150
-"""Assumed size of a name or address that is only known at deployment; our queue URLs and ARNs are not longer."""
+"""Assumed size of a name or address that is known only at deployment; our queue URLs and ARNs are not longer."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\{Token\[[^\]]*\]\}")
 
@@ -44,12 +44,12 @@ class LimitExceeded(NotDeployable, ValueError):
 def split_variables(
     function: str, variables: Mapping[Variable, str], own: Mapping[str, str] = _NONE
 ) -> tuple[dict[Variable, str], dict[Variable, str]]:
-    """Split a function's variables into its environment and a module in a layer.
+    """Split a function's variables between its environment and a module in a layer.
 
     Args:
         function: the name of the function.
-        variables: its variables.
-        own: the user's variables, which stay in its environment.
+        variables: the function's variables.
+        own: the user's variables, which must be in the environment.
 
     Raises:
         LimitExceeded: the variables that cannot be moved are too large.
@@ -82,7 +82,7 @@ def check_limits(stack: Stack) -> None:
     """Check a stack against AWS limits.
 
     Raises:
-        LimitExceeded: a part is too large, or there are too many resources.
+        LimitExceeded: a part of the stack is too large, or there are too many resources.
     """
     resources = [each for each in stack.node.find_all() if isinstance(each, CfnResource)]
     if len(resources) > RESOURCES:

@@ -1,7 +1,7 @@
-"""The replication of large contents and of the archive between the buckets of a deployment in two Regions.
+"""Replicates large contents and the archive between the buckets of a deployment in two Regions.
 
-S3 accepts a rule only if both buckets exist. So each stack creates a role, and `duetime region replicate` creates the
-rules.
+S3 accepts a replication rule only if both buckets exist. Therefore, each stack creates only a role, and `duetime region
+replicate` creates the rules.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BucketReplication(Construct):
             self._allow(["kms:Encrypt"], f"arn:{stack.partition}:kms:*:{stack.account}:key/*", through_s3)
         key = {"KmsKeyArn": environment.kms_key_arn} if environment.kms_key_arn else {}
         self.outputs = {"ReplicationRoleArn": self.role.role_arn, **key}
-        """Facts about the stack that `RegionalBucket` needs."""
+        """The stack's outputs that `RegionalBucket` needs."""
         Validations.of(self.role).acknowledge(Acknowledgment(id="AwsSolutions-IAM5", reason=_WHY))
 
     def read(self, bucket: s3.IBucket) -> None:
@@ -71,11 +71,11 @@ class RegionalBucket:
     """A bucket in one Region.
 
     Attributes:
-        client: client of S3, in that Region.
-        name: the bucket.
+        client: boto3 client for S3 in the bucket's Region.
+        name: name of the bucket.
         role: ARN of the role that replicates its objects; empty if the stack was deployed without `regions`.
-        key: ARN of the KMS key that encrypts the objects; empty for S3's own keys.
-        prefixes: prefixes of the keys that are replicated.
+        key: ARN of the KMS key that encrypts the objects; empty if S3's own keys encrypt them.
+        prefixes: key prefixes of the objects that are replicated.
     """
 
     client: Any
@@ -86,7 +86,7 @@ class RegionalBucket:
 
     @property
     def is_versioned(self) -> bool:
-        """Whether S3 keeps versions of the objects, as replication requires."""
+        """Whether the bucket keeps versions of its objects, as replication requires."""
         return bool(self.client.get_bucket_versioning(Bucket=self.name).get("Status") == "Enabled")
 
     def replicates_to(self, other: RegionalBucket) -> bool:
@@ -108,7 +108,7 @@ class RegionalBucket:
         self.client.put_bucket_replication(Bucket=self.name, ReplicationConfiguration=rules)
 
     def rules_to(self, other: RegionalBucket) -> list[dict[str, Any]]:
-        """S3's rules for this bucket's objects, one rule for each prefix."""
+        """The replication rules for this bucket's objects, one rule for each prefix."""
         partition = self.role.split(":")[1] if self.role else "aws"
         destination: dict[str, Any] = {"Bucket": f"arn:{partition}:s3:::{other.name}"}
         encrypted = {}
@@ -129,7 +129,7 @@ class RegionalBucket:
         ]
 
     def copy_missing(self, other: RegionalBucket, progress: Callable[[int], None]) -> int:
-        """Copy objects that were written before the rule; returns the number of copied objects.
+        """Copy objects that were written before the rules existed; returns the number of copied objects.
 
         Args:
             other: the bucket that may lack the objects.
@@ -147,7 +147,7 @@ class RegionalBucket:
             return sum(pool.map(copy, self.keys()))
 
     def keys(self) -> Iterator[str]:
-        """The keys of all objects that are replicated."""
+        """The keys of all objects to which the rules apply."""
         for prefix in self.prefixes:
             for page in self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix):
                 yield from (each["Key"] for each in page.get("Contents", []))

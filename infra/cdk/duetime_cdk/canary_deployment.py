@@ -1,4 +1,4 @@
-"""CodeDeploy deployments, which shift work to new versions of the functions, and roll back when an alarm goes off."""
+"""Creates CodeDeploy deployments, which shift work to new versions of the functions, and roll back on an alarm."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _POLICY = "service-role/AWSCodeDeployRoleForLambdaLimited"
 class CanaryDeployment(Construct):
     """A deployment group for each function with a canary.
 
-    If one of them is rolled back, the update of its alias fails, and CloudFormation rolls back the stack with all
-    functions. The construct is empty if no canary is set.
+    If the deployment of one function is rolled back, the update of its alias fails, and CloudFormation rolls back the
+    stack with all functions. The construct is empty if no canary is set.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class CanaryDeployment(Construct):
             self._deploy(f"Handlers-{package}", each, environment.canaries.get(package), package)
 
     def _deploy(self, name: str, function: LambdaFunction, canary: Canary | None, package: str | None) -> None:
-        """Deploy a function with its canary, if it has one, and also watch the function's handlers, if any."""
+        """Deploy a function with its canary, if it has one, and with the alarm on its handlers' failures, if any."""
         names = [*ROLLBACK_ALARMS, *([] if package is None else [name_of_version_alarm(package)])]
         if canary and isinstance(function.live, lambda_.Alias):
             codedeploy.LambdaDeploymentGroup(

@@ -1,4 +1,4 @@
-"""The CloudWatch dashboard of a deployment."""
+"""Creates the CloudWatch dashboard of a deployment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AXES = {
 
 
 class MetricNames:
-    """Physical names of the resources that panels and alarms reference with `$`."""
+    """Resolves the resources that panels and alarms reference with `$` to physical names."""
 
     def __init__(self, stack: str, *, stores: Stores, functions: Functions, http: HttpApi) -> None:
         queues, intake = stores.queues, stores.intake
@@ -53,7 +53,7 @@ class MetricNames:
         return self.unlabeled(source, _PERIOD).with_(label=source.label)
 
     def unlabeled(self, source: Source, period: Duration) -> cloudwatch.Metric:
-        """A metric for an alarm; a label would turn it into metric math."""
+        """A metric for an alarm, without a label, because a label would turn the metric into metric math."""
         return cloudwatch.Metric(
             namespace=source.namespace or self._namespace,
             metric_name=source.name,
@@ -73,7 +73,7 @@ class MetricNames:
 
 
 class Dashboard(Construct):
-    """All panels, section by section."""
+    """The dashboard, with all panels, section by section."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment, names: MetricNames) -> None:
         super().__init__(scope, id_)

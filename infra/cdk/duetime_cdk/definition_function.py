@@ -1,4 +1,4 @@
-"""The Lambda function behind the constructs `Schedule` and `TopologyDefinition`."""
+"""Creates the Lambda function behind the constructs `Schedule` and `TopologyDefinition`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from duetime_cdk.layer_versions import LayerVersions
 
 SECONDS = 90
-"""Timeout, which allows three requests to the API function of at most 29 seconds each."""
+"""Timeout in seconds, which allows three requests of at most 29 seconds each to the API function."""
 
 
 class DefinitionFunction(Construct):
-    """The function that CloudFormation invokes; it may invoke only the API function, for any owner."""
+    """The function that CloudFormation invokes; it may invoke only the API function, on behalf of any owner."""
 
     def __init__(
         self, scope: Construct, id_: str, *, environment: Environment, layers: LayerVersions, api: lambda_.IFunction

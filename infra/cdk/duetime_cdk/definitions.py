@@ -1,4 +1,4 @@
-"""Constructs for schedules and topology definitions that are created, updated and deleted with your CDK app's stack."""
+"""Constructs for schedules and topology definitions that CloudFormation manages together with your CDK app's stack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULTS: Mapping[str, Any] = {
     for name, field in ScheduleFields.model_fields.items()
     if name not in {*TIMINGS, _COUNTED_DOWN, "task", "name"}
 }
-"""The API's defaults for fields that an updated schedule leaves out."""
+"""The API's defaults for fields that are left out when a schedule is updated."""
 
 
 class DefinitionInvalid(NotDeployable, ValueError):
@@ -66,13 +66,14 @@ class Schedule(Construct):
 
         Args:
             scope: a construct of your app.
-            id_: its id in that scope.
+            id_: the construct's id in that scope.
             stack: the deployment that runs the schedule.
             name: the schedule's name; a different name means a different schedule.
             task: the task that each occurrence creates, with the fields of the API.
-            owner: its owner, an identity in the form of owners, such as `123456789012:role/Billing`; by default the
-                owner of the stack's definitions.
-            adopt: whether to take over an existing schedule of that name; otherwise, an existing schedule is an error.
+            owner: the schedule's owner, an identity in the form of owners, such as `123456789012:role/Billing`; by
+                default the owner of the stack's definitions.
+            adopt: whether to take over an existing schedule with that name; otherwise, an existing schedule is an
+                error.
             removal_policy: `RETAIN` keeps the schedule when it is removed from your app.
             **fields: the other fields of the API: a timing such as `cron`, `timezone`, `overlap` and so on.
 
@@ -106,12 +107,12 @@ class TopologyDefinition(Construct):
 
         Args:
             scope: a construct of your app.
-            id_: its id in that scope.
-            stack: the deployment that runs it.
+            id_: the construct's id in that scope.
+            stack: the deployment that stores the definition.
             name: the definition's name; a different name means a different definition.
-            nodes: its nodes, with the fields of the API.
-            owner: its owner, as for a schedule.
-            adopt: whether to take over an existing definition of that name; otherwise, an existing definition is an
+            nodes: the definition's nodes, with the fields of the API.
+            owner: the definition's owner, as for a schedule.
+            adopt: whether to take over an existing definition with that name; otherwise, an existing definition is an
                 error.
             removal_policy: `RETAIN` keeps the definition when it is removed from your app.
             **fields: the other fields of the API, such as `parameters`.
@@ -138,7 +139,7 @@ def _resource(
     owner = properties["Owner"] or _default_owner(stack)
     if not Token.is_unresolved(owner) and _OWNER.fullmatch(owner) is None:
         raise DefinitionInvalid(scope.node.path, f"{owner!r} cannot own tasks")
-    # CloudFormation turns numbers into strings, so the body is a single string.
+    # CloudFormation turns numbers into strings, so the body is passed as a single string.
     own = {"Owner": owner, "Body": Stack.of(scope).to_json_string(body), **({"Adopt": "true"} if adopt else {})}
     CustomResource(
         scope,
@@ -163,7 +164,7 @@ def _default_owner(stack: DuetimeStack) -> str:
 def _validate(
     scope: Construct, body: Mapping[str, Any], decode: Callable[[str], object], more: Mapping[str, str]
 ) -> None:
-    """Validate a body as the API does, except values that are known only at deployment."""
+    """Validate a body as the API does, except for values that are known only at deployment."""
     whole = {**body, **more}
     try:
         decode(json.dumps(whole))
@@ -179,7 +180,7 @@ def _validate(
 
 
 def _is_unknown(value: Any, path: str) -> bool:  # noqa: ANN401 - any JSON
-    """Whether the field at a path, such as `task.target.arn`, is a token of the CDK."""
+    """Whether the value at a path, such as `task.target.arn`, is a CDK token."""
     for part in re.findall(r"[^.\[\]]+", path):
         if isinstance(value, dict) and part in value:
             value = value[part]

@@ -1,4 +1,4 @@
-"""Encryption at rest, with AWS's keys or with one customer key for everything that stores data."""
+"""Sets up encryption at rest, with AWS's keys or with one customer key for everything that stores data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def key_of(scope: Construct, environment: Environment) -> kms.IKey | None:
-    """The customer's key in a construct; `None` if AWS's own keys encrypt everything."""
+    """The customer's key, as a construct; `None` if AWS's own keys encrypt everything."""
     if not environment.kms_key_arn:
         return None
     known = scope.node.try_find_child("Key")
@@ -41,7 +41,7 @@ def key_of(scope: Construct, environment: Environment) -> kms.IKey | None:
 
 
 def table_encryption(key: kms.IKey | None) -> dynamodb.TableEncryption:
-    """The encryption of a table; AWS's key is a key in this account, so that CloudTrail shows its use."""
+    """The encryption of a table; without a customer key, an AWS key in this account, whose use CloudTrail shows."""
     return dynamodb.TableEncryption.CUSTOMER_MANAGED if key else dynamodb.TableEncryption.AWS_MANAGED
 
 
@@ -60,8 +60,8 @@ def grant_use(role: iam.Role, environment: Environment, services: Collection[str
 
     Args:
         role: the role.
-        environment: names the key.
-        services: prefixes of the actions that the role is granted.
+        environment: the settings, which name the key.
+        services: action prefixes of the services that the role may use.
     """
     region = Stack.of(role).region
     if not environment.kms_key_arn:

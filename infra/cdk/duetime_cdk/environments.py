@@ -1,4 +1,4 @@
-"""The settings of a deployment, and four presets: `DEV`, `STAGING`, `PROD` and `LOCAL`.
+"""The settings of a deployment, and four presets: `DEV`, `STAGING`, `PROD` and `LOCAL_STACK`.
 
 A project derives its settings from a preset: `replace(PROD, alarm_email="ops@example.org")`.
 """
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from duetime_cdk.canary import Canary
 
 LOCAL = "local"
-"""The environment that is deployed to the embedded AWS of one machine."""
+"""The environment that is deployed to the embedded AWS on one machine."""
 MAX_BATCHING_SECONDS = 300
 """Longest batching window of a queue (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 MAX_KEY_CACHE_SECONDS = 300
@@ -187,17 +187,17 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
     # The WebSocket API itself gives up after 29 seconds.
     FunctionName.WATCH: FunctionSize(memory_mb=512, timeout_seconds=29),
-    # This function serves files from memory.
+    # This function only serves files from memory.
     FunctionName.CONSOLE: FunctionSize(memory_mb=256, timeout_seconds=10),
     # The longest time for publishing a batch of changes; the shard's next batch waits until then.
     FunctionName.BROADCAST: FunctionSize(memory_mb=512, timeout_seconds=60),
-    # One batch has up to a thousand tasks, each with a payload and a result of up to 200 KB before they are compressed.
+    # A batch has up to a thousand tasks, each with a payload and a result of up to 200 KB before compression.
     FunctionName.ARCHIVE: FunctionSize(memory_mb=1024, timeout_seconds=300),
-    # This function mostly waits, but ten concurrent TLS handshakes must not use up the time for the endpoints.
+    # This function mostly waits, but needs CPU so that ten concurrent TLS handshakes leave time for the endpoints.
     FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
     # The longest timeout that Lambda allows, because a handler may use all of it.
     FunctionName.HANDLERS: FunctionSize(memory_mb=512, timeout_seconds=900),
-    # This function waits for the API, and repeats writes that get no response from the store.
+    # This function waits for the API, and retries writes to which the store does not respond.
     FunctionName.ATTEMPTS: FunctionSize(memory_mb=512, timeout_seconds=60),
     # Source: API Gateway quotas, at most ten seconds for a Lambda authorizer.
     FunctionName.AUTHORIZER: FunctionSize(memory_mb=512, timeout_seconds=10),
@@ -210,10 +210,10 @@ _SELDOM = {
     FunctionName.DEADLETTER: 10,
     FunctionName.BROADCAST: 10,
     FunctionName.WATCH: 10,
-    # Invoked once in five minutes for each shard of the table's stream.
+    # This function is invoked once every five minutes for each shard of the table's stream.
     FunctionName.ARCHIVE: 2,
     FunctionName.ATTEMPTS: 10,
-    # The authorizer needs a few milliseconds for a request with a key.
+    # The authorizer needs only a few milliseconds for a request with a key.
     FunctionName.AUTHORIZER: 10,
 }
 """Concurrency assumed for rarely invoked functions without a reservation."""
@@ -537,7 +537,7 @@ class Environment:
         others = {name: number for name, number in _SELDOM.items() if name in self.functions}
         seldom = sum(number for name, number in others.items() if name not in self.reserved)
         shared = sum(map(self.workers_at_once, self.concurrency)) + intake + seldom
-        # Each attempt of a package has a separate execution.
+        # Each attempt in a package's function occupies a separate execution.
         packages = sum(package.reserved or 0 for package in self.handlers_packages)
         return sum(self.reserved.values()) + packages + max(shared, _LEAST_UNRESERVED)
 
@@ -740,7 +740,7 @@ class Environment:
             raise UnsafeEnvironment(f"environment {self.name!r}: only tokens (`jwt`) have a `teams_claim`")
 
     def _check_key(self) -> None:
-        """Check the customer's key, which must not be an alias, because an alias could lead to another key later."""
+        """Check the customer's key, which must not be an alias, because an alias could refer to another key later."""
         if self.kms_key_arn and not ("${Token[" in self.kms_key_arn or _KMS_KEY.fullmatch(self.kms_key_arn)):
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: {self.kms_key_arn!r} is not the ARN of a key in KMS, such as"
@@ -764,7 +764,7 @@ class Environment:
             )
 
     def _check_retention(self) -> None:
-        """Check that tasks are kept for longer than idempotency keys, so that a repeat does not create them again."""
+        """Check that tasks outlive idempotency keys, so that a repeated request does not create them again."""
         limits = (
             ("retention_days", _SHORTEST_RETENTION_DAYS, MAX_RETENTION_DAYS),
             ("archive_days", 0, MAX_ARCHIVE_DAYS),
@@ -837,7 +837,7 @@ class Environment:
     def _check_reservations(
         self, setting: str, reserved: Mapping[str, tuple[str, ...]], patterns: re.Pattern[str]
     ) -> None:
-        """Check the reservations for owners: a pattern that matches nothing would protect nothing."""
+        """Check reservations for owners, because a pattern that can match nothing would protect nothing."""
         for pattern, owners in reserved.items():
             if patterns.fullmatch(pattern) is None:
                 raise UnsafeEnvironment(f"environment {self.name!r}: {pattern!r} in `{setting}` can match nothing")
@@ -849,7 +849,7 @@ class Environment:
 
 
 def _are_owners(patterns: Sequence[str]) -> bool:
-    """Whether a setting names owners, or patterns of owners; a plain string instead of a tuple is a common mistake."""
+    """Whether a setting is a tuple of owners or patterns of owners; a plain string is a common mistake."""
     return (
         bool(patterns)
         and not isinstance(patterns, str)
@@ -867,7 +867,8 @@ DEV = Environment(
 )
 STAGING = Environment(
     name="staging",
-    # Workers depend on the egress function, and everything depends on the trigger and the API, so these come first.
+    # Workers depend on the egress function, and everything depends on the trigger and the API, so these get
+    # reservations.
     reserved={
         FunctionName.TRIGGER: 10,
         FunctionName.API: 100,
@@ -881,8 +882,8 @@ STAGING = Environment(
 )
 PROD = Environment(
     name="prod",
-    # Together with the reservations, these numbers use the default account limit of 1 000 (Source: AWS Lambda quotas).
-    # Raise all of them in an account with a higher limit.
+    # With the reservations, these numbers use up the default account limit of 1 000 (Source: AWS Lambda quotas). In an
+    # account with a higher limit, raise all of them.
     concurrency={Priority.HIGH: 185, Priority.NORMAL: 185, Priority.LOW: 38},
     reserved={
         FunctionName.TRIGGER: 20,
@@ -903,7 +904,7 @@ LOCAL_STACK = replace(
     DEV,
     name=LOCAL,
     target=Target.of_this_machine(),
-    # The emulator's poller does not wake for an expired delay, so only `exact` has every message in the queue in time.
+    # The emulator's poller does not notice that a delay has expired, so only `exact` delivers every message in time.
     precision=Precision.EXACT,
     # Each invocation is a separate process on this machine and handles ten tasks at once.
     concurrency={Priority.HIGH: 4, Priority.NORMAL: 4, Priority.LOW: 4},
@@ -913,7 +914,7 @@ LOCAL_STACK = replace(
     api_keys=True,
     console=True,
     long_polls=20,
-    # The owner of requests without an owner.
+    # This is the owner of requests that name no owner.
     intake_owner="local",
     event_bus="default",
     # People watch the local console, and nothing is billed.
@@ -925,7 +926,7 @@ LOCAL_STACK = replace(
     http_allow=("127.0.0.1",),
     requests_per_second=10_000,
     request_burst=10_000,
-    # Printing a line costs more than a task, because the emulator waits for it.
+    # Logging a line takes longer than running a task, because the emulator waits until the line is printed.
     log_level="WARN",
     log_retention="ONE_DAY",
     audit_retention="",

@@ -1,4 +1,4 @@
-"""Errors that say why a project is not deployed."""
+"""Errors that explain why a project cannot be deployed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The intake of events: a queue, the rule that fills it, and a queue for events that cannot become tasks."""
+"""Creates the intake of events: a queue, the rules that fill it, and a queue for events that cannot become tasks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_DAYS = INTAKE_KEPT // DAY
 
 
 class Intake(Construct):
-    """The intake: everyone who may send to its queue or bus can create tasks for its owner; IAM controls access."""
+    """The intake. Everyone who may send to its queue or bus can create tasks for its owner; IAM controls access."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -47,14 +47,14 @@ class Intake(Construct):
         Validations.of(self.rejects).acknowledge(
             Acknowledgment(
                 id="Serverless-SQSRedrivePolicy",
-                reason="It is a dead-letter queue itself: an alarm reports its messages, and a person handles them",
+                reason="This is a dead-letter queue itself; an alarm reports its messages, and a person handles them",
             )
         )
         seconds = environment.sizes[FunctionName.INTAKE].timeout_seconds + environment.intake_batch_seconds
         self.queue = sqs.Queue(
             self,
             "Queue",
-            # An event must expire before the record that detects its repeated delivery.
+            # An event must expire before the record of its task, which detects repeated deliveries.
             retention_period=Duration.days(min(_MOST_DAYS, environment.shortest_retention_days)),
             # The visibility timeout also covers the batching window.
             visibility_timeout=Duration.seconds(seconds),
@@ -71,7 +71,7 @@ class Intake(Construct):
             event_bus=bus,
             event_pattern=events.EventPattern(
                 detail_type=[environment.intake_detail_type],
-                # Events sent by tasks create no tasks, because the new tasks' owner would differ.
+                # Events sent by tasks create no tasks, because the new tasks would belong to another owner.
                 source=events.Match.anything_but(EVENT_SOURCE),
             ),
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.rejects)],
@@ -93,7 +93,7 @@ class Intake(Construct):
 
 
 class IntakeSources(Construct):
-    """Queues, streams of tables and log groups whose events are for the intake rules."""
+    """Passes events from queues, table streams and log groups to the intake rules."""
 
     def __init__(
         self, scope: Construct, id_: str, *, environment: Environment, function: LambdaFunction, rejects: sqs.Queue
@@ -118,7 +118,7 @@ class IntakeSources(Construct):
                 filter_pattern=logs.FilterPattern.all_events(),
             )
         if environment.intake_log_groups:
-            # A failed delivery is repeated twice, for six hours at most, and is then put aside.
+            # A failed delivery is retried twice within at most six hours, and then goes to the reject queue.
             function.live.configure_async_invoke(
                 retry_attempts=2,
                 max_event_age=Duration.hours(6),

@@ -1,4 +1,4 @@
-"""The Lambda functions: their environment variables, permissions and event sources."""
+"""Creates the Lambda functions with their environment variables, permissions and event sources."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
 INSERT_MANY = ("dynamodb:PartiQLInsert",)
 """Table action needed to create many tasks for a request, events or nodes: `BatchExecuteStatement` with insertions."""
 DELETE = ("dynamodb:DeleteItem",)
-"""Table action needed to leave a lock's queue, and to delete items stored next to a task's record."""
+"""Table action needed to leave a lock's line, and to delete items stored next to a task's record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Stores:
 
 
 class Functions(Construct):
-    """All functions, each with only the variables it reads and the actions it calls."""
+    """All functions, each with only the variables that it reads and the permissions that it needs."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Functions(Construct):
                 Variable.AUTHENTICATION: settings.authentication,
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.REDACT: self._redacted,
-                # Set by the construct `AuditLog`, if there is one.
+                # The construct `AuditLog`, if there is one, sets this variable.
                 Variable.AUDIT_LOG_GROUP: "",
                 Variable.ADMINS: " ".join(settings.admins),
                 Variable.API_KEYS: "on" if settings.api_keys else "",
@@ -147,7 +147,7 @@ class Functions(Construct):
             },
         )
         self._grant_egress(function)
-        # Owners read their own secrets, which are derived from this secret.
+        # The API lets owners read their own secrets, which are derived from this secret.
         function.allow(["secretsmanager:GetSecretValue"], [self._stores.signing.secret.secret_arn])
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
@@ -159,7 +159,7 @@ class Functions(Construct):
         return function
 
     def _tell_where_logs_are(self) -> None:
-        """Give the API the location of the logs for its callers; the local stack has no CloudWatch console."""
+        """Tell the API where the logs are, for links in its responses; the local stack has no CloudWatch console."""
         self.api.variables[Variable.STACK] = Stack.of(self).stack_name
         log_group = "" if self._environment.name == LOCAL else self.worker.log_group.log_group_name
         self.api.variables[Variable.WORKER_LOGS] = log_group
@@ -178,14 +178,14 @@ class Functions(Construct):
             function.variables[Variable.EGRESS_FUNCTION] = self.egress.live_name
             self._grant_egress(function)
         function.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
-        # Schedules pass their payloads on to the tasks that the trigger creates.
+        # The trigger copies a schedule's payload to the tasks that it creates.
         self._stores.content.grant_access(function)
         function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
         self._grant_bulk_start(function)
-        # The next tick catches up; a retry by Lambda would only overlap with it.
+        # Lambda does not retry a tick, because a retry would only overlap with the next tick, which catches up.
         function.live.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
-        # With many shards, the trigger invokes itself. This needs a separate policy, because the role's own policy
-        # would have to exist before the function that it names.
+        # With many shards, the trigger invokes itself, which needs a separate policy, because the role's own policy
+        # must exist before the function, and cannot name it.
         invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.live_arn])
         iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[function.role])
         return function
@@ -224,7 +224,7 @@ class Functions(Construct):
         function.allow(["dynamodb:Query"], self._stores.tables.arns_of(schema.OWNER_INDEX, schema.FAILED_INDEX))
         self._stores.content.grant_access(function)
         self._stores.content.grant_deletion(function)
-        # If a start fails, the operation's timer resumes it within two minutes.
+        # Lambda does not retry a start, because the operation's timer starts the operation within two minutes.
         function.live.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         return function
 
@@ -271,7 +271,7 @@ class Functions(Construct):
         return function
 
     def _attempts(self) -> LambdaFunction:
-        """The function that packages report to; each request can act only for the attempt that it names."""
+        """The function to which packages report; each request can affect only the attempt that it names."""
         variables = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             Variable.BUCKET: self._stores.content.bucket.bucket_name,
@@ -287,7 +287,7 @@ class Functions(Construct):
         return function
 
     def _package(self, package: HandlersPackage) -> LambdaFunction:
-        """The function of one handler package; it may invoke the attempts function, and do what its settings allow."""
+        """The function of a handler package; it may invoke the attempts function, and has the package's permissions."""
         if self.attempts is None:
             raise TypeError(package)
         own = self._handlers.packages[package.name]
@@ -308,7 +308,7 @@ class Functions(Construct):
         return function
 
     def _invoke_by_queues(self, worker: LambdaFunction) -> None:
-        """One mapping for each priority, so that each has its own concurrency."""
+        """Add one mapping for each priority, so that each priority has its own concurrency."""
         for priority, queue in self._stores.queues.of_priority.items():
             pollers = self._environment.provisioned_pollers.get(priority)
             concurrency = None if pollers else self._environment.concurrency[priority]
@@ -330,7 +330,7 @@ class Functions(Construct):
                 **self._retention,
             },
         )
-        # When a group's member ends, the function looks for open members.
+        # When a member of a group ends, the function reads the open members.
         function.allow(["dynamodb:Query"], [self._stores.tables.tasks.table_arn])
         function.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE, concurrency=DEAD_LETTERS_AT_ONCE)
         return function
@@ -349,7 +349,7 @@ class Functions(Construct):
                 Variable.INTAKE_REJECTS: intake.rejects.queue_url,
             },
         )
-        # Rules cancel tasks by bulk operations, and wake tasks that wait for an event.
+        # Intake rules can cancel tasks by bulk operations, and wake tasks that wait for an event.
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         self._stores.content.grant_access(function, reads=False)
@@ -392,7 +392,7 @@ class Functions(Construct):
         return function
 
     def _archive(self, archive: ArchiveBucket) -> LambdaFunction:
-        """The function that copies removed records; it can only write to the archive."""
+        """The function that copies removed records to the archive, which is the only place where it can write."""
         tables = self._stores.tables
         variables = {
             Variable.TABLE: tables.tasks.table_name,
@@ -407,7 +407,7 @@ class Functions(Construct):
         return function
 
     def _watch(self) -> LambdaFunction:
-        """The function behind the WebSocket API."""
+        """The function that handles the WebSocket API's events."""
         function = self._live_function(FunctionName.WATCH)
         function.allow([*WRITE, "dynamodb:Query", *DELETE], [self._stores.tables.tasks.table_arn])
         self._live.serve(function)
@@ -445,7 +445,7 @@ class Functions(Construct):
         return function
 
     def _live_function(self, name: FunctionName, more: Mapping[Variable, str] | None = None) -> LambdaFunction:
-        """A function that creates no tasks and sends to WebSocket connections."""
+        """A function that creates no tasks, and sends messages to WebSocket connections."""
         variables = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             Variable.WATCH_URL: self._live.url,
@@ -456,7 +456,7 @@ class Functions(Construct):
         return function
 
     def _egress(self) -> LambdaFunction:
-        """The function that makes HTTP calls; it may only read the secrets that it signs with or sends."""
+        """The function that makes HTTP calls; it may only read the secrets with which it signs or which it sends."""
         settings, secret = self._environment, self._stores.signing.secret
         variables = {
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
@@ -524,13 +524,13 @@ class Functions(Construct):
 
     @property
     def _redacted(self) -> str:
-        """The variable with the redacted values, by patterns of types."""
+        """The value of the variable with redacted fields, by patterns of types."""
         paths = {pattern: [*each] for pattern, each in self._environment.redact.items()}
         return json.dumps(paths, separators=(",", ":")) if paths else ""
 
     @property
     def _callable(self) -> dict[Variable, str]:
-        """The variables with the allowed targets, so that creating a task rejects any other target."""
+        """The variables with the allowed targets, so that the creation of a task with another target is rejected."""
         settings = self._environment
         return {
             Variable.AWS_TARGETS: " ".join(settings.aws_targets),
@@ -542,7 +542,7 @@ class Functions(Construct):
 
     @property
     def _secrets(self) -> str:
-        """The variables with the secrets for HTTP calls: ARN, hosts and owners."""
+        """The value of the variable with the secrets for HTTP calls: ARN, hosts and owners."""
         secrets = self._environment.http_secrets
         shortened = {
             name: {"arn": one.arn, "hosts": [*one.hosts], **({"owners": [*one.owners]} if one.owners else {})}
@@ -582,17 +582,17 @@ class Functions(Construct):
 
 
 def _json_of(quotas: Quotas | None) -> str:
-    """The default quotas of owners; empty if there are no quotas."""
+    """The value of the variable with owners' default quotas; empty if there are no quotas."""
     if quotas is None:
         return ""
     return json.dumps({name: limit for name, limit in asdict(quotas).items() if limit is not None})
 
 
 def _days_text(by_type: Mapping[str, int]) -> str:
-    """The variable with days by patterns of types; the order of the patterns matters."""
+    """The value of a variable with days by patterns of types; the order of the patterns matters."""
     return json.dumps(dict(by_type), separators=(",", ":")) if by_type else ""
 
 
 def _owners_text(owners: Mapping[str, Sequence[str]]) -> str:
-    """The variable with patterns of owners, by names; the order of the names matters."""
+    """The value of a variable with patterns of owners by names; the order of the names matters."""
     return json.dumps({name: sorted(who) for name, who in owners.items()}, separators=(",", ":")) if owners else ""

@@ -19,8 +19,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
 """Names of variables (Source: AWS Lambda API Reference, "Environment")."""
 _RESERVED_PREFIXES = ("AWS_", "DUETIME_", "LAMBDA_", "POWERTOOLS_")
 _RESERVED = frozenset(Variable) | {"PYTHONPATH", "PYTHONHOME"}
-"""Names that would change the function itself (Source: AWS Lambda Developer Guide, "Defined runtime environment
-variables")."""
+"""Names of variables that would change the function itself (Source: AWS Lambda Developer Guide, "Defined runtime
+environment variables")."""
 _TOKEN = "${Token["  # noqa: S105 - not a password
 """Prefix of a value that the CDK resolves at deployment, such as the name of a bucket of the same app."""
 _SUBNET = re.compile(r"subnet-[0-9a-f]{8,17}")

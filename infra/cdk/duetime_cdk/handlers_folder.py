@@ -1,4 +1,4 @@
-"""The folder of a project's handlers: their package, its `requirements.txt` and its `grants.json`."""
+"""Finds the folder with a project's handlers, which contains a package, `requirements.txt` and `grants.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 METADATA = "duetime:handlers"
-"""Metadata type in the assembly's manifest for the folder of the package."""
+"""Metadata type for the package's folder in the cloud assembly's manifest."""
 METADATA_OF_PACKAGES = "duetime:handlers-packages"
 """Metadata type for the folders of additional packages, by name, with the types of each package."""
 _GRANTS = "grants.json"
@@ -28,7 +28,7 @@ class HandlersNotFound(NotDeployable):
 
 @dataclass(frozen=True, slots=True)
 class HandlersFolder:
-    """The code of a project that is deployed."""
+    """The code of a project that the stack deploys."""
 
     package: Path
     """The folder of the package; its name is the package's import name."""
@@ -37,7 +37,7 @@ class HandlersFolder:
 
     @property
     def grants(self) -> list[dict[str, Any]]:
-        """The IAM statements for the role of the handlers' function; empty without a `grants.json`."""
+        """The IAM statements for the role of the handlers' function; empty if there is no `grants.json`."""
         path = self.package.parent / _GRANTS
         statements: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
         return statements
@@ -48,7 +48,7 @@ def handlers_of(environment: Environment, project: Path | None = None) -> Handle
 
     Args:
         environment: the settings.
-        project: the folder that the settings' folders are relative to; the project's own by default.
+        project: the folder to which the folders in the settings are relative; by default, the project's folder.
 
     Raises:
         HandlersNotFound: the settings name no folder, or a folder lacks the named package.

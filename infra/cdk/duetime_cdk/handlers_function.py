@@ -1,4 +1,4 @@
-"""Gives a function the environment of handlers: variables, secrets, network, layers and policies."""
+"""Gives a function its handlers' environment: variables, secrets, network, layers and policies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INTERFACE_ENDPOINTS = ("sqs", "lambda", "states")
 
 
 def equip(function: LambdaFunction, own: HandlersEnvironment, statements: Iterable[Mapping[str, Any]]) -> None:
-    """Give a function the environment of handlers, and its role the needed permissions and those in `grants.json`."""
+    """Give a function its handlers' environment, and its role the permissions for it and those in `grants.json`."""
     for statement in statements:
         function.role.add_to_policy(iam.PolicyStatement.from_json(statement))
     function.own_variables = own.variables
@@ -59,7 +59,7 @@ def _acknowledge(function: LambdaFunction, rule: str) -> None:
 
 
 def _grant_secrets(function: LambdaFunction, sources: list[str]) -> None:
-    """Let a function read secrets and parameters by their names or ARNs, and no other secrets."""
+    """Let a function read the secrets and parameters with these names or ARNs, and no others."""
     stack = Stack.of(function)
     names = [each.removeprefix(PARAMETER).removeprefix("/") for each in sources if each.startswith(PARAMETER)]
     parameters = [stack.format_arn(service="ssm", resource="parameter", resource_name=name) for name in names]
@@ -82,7 +82,7 @@ def _secret_arn(stack: Stack, source: str) -> str:
 
 
 def _connect(function: LambdaFunction, vpc: Vpc, own: HandlersEnvironment) -> None:
-    """Put a function into a VPC, and print which endpoints must be reachable from there."""
+    """Put a function into a VPC, and show which endpoints must be reachable from there."""
     resource = function.function.node.default_child
     if not isinstance(resource, lambda_.CfnFunction):
         raise TypeError(resource)

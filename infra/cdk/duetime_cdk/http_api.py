@@ -1,4 +1,4 @@
-"""The HTTP API: all paths lead to the api function, with the environment's authorizer except for public paths."""
+"""Creates the HTTP API, whose paths all lead to the api function; all except public paths require authentication."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EVERYTHING = "/v1/{proxy+}"
 WITH_KEY = "/key/v1/{proxy+}"
-"""Paths of requests with an API key: an HTTP API has one authorizer per route."""
+"""Paths of requests with an API key, which are separate because an HTTP API has one authorizer per route."""
 CONSOLE = ("/console", "/console/{proxy+}")
 PUBLIC = tuple(
     operation.path
@@ -42,7 +42,7 @@ PUBLIC = tuple(
     )
 )
 HELD_BY_LINK = links.OPEN.path
-"""Path of links, whose token is the credential of their holders."""
+"""Path of links, whose token is the credential of the holder."""
 READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
 PREFLIGHT_LIFE = Duration.hours(1)
 ALLOWED_HEADERS = (
@@ -66,8 +66,8 @@ ACCESS_LOG_FIELDS = {
     "latencyMs": "$context.responseLatency",
     "integrationLatencyMs": "$context.integrationLatency",
 }
-"""Fields of an access-log line. The gateway inserts values as they are, except the message of an error, so a value that
-a caller writes, such as `$context.path`, could forge fields and lines."""
+"""Fields of an access-log line. Except for error messages, the gateway inserts values without escaping them, so a value
+that a caller writes, such as `$context.path`, could forge fields and lines."""
 
 _CALLERS = {
     Authentication.IAM: "$context.identity.userArn",
@@ -79,7 +79,7 @@ of a verified token, which its issuer writes (Source: API Gateway Developer Guid
 _KEY = "$context.authorizer.key"
 """The id of the API key, from the context that our authorizer returns."""
 _ERROR = "$context.error.messageString"
-"""The gateway's error message, already quoted and escaped (Source: the same)."""
+"""The gateway's error message, already quoted and escaped (Source: as for `_CALLERS`)."""
 
 
 def access_log_format(authentication: Authentication) -> str:
@@ -89,7 +89,7 @@ def access_log_format(authentication: Authentication) -> str:
 
 
 class HttpApi(Construct):
-    """All routing happens in the function, so that tests cover the deployed API."""
+    """The API. All routing happens in the function, so that tests cover the deployed API."""
 
     def __init__(
         self, scope: Construct, id_: str, *, environment: Environment, function: lambda_.IFunction, content: Content
@@ -114,7 +114,7 @@ class HttpApi(Construct):
             self._open(path, READING, integration)
         self._open(HELD_BY_LINK, (*READING, apigateway.HttpMethod.POST), integration)
         if environment.cors_origins:
-            # Browsers send no credentials with a preflight, which the route above would require (Source: API Gateway
+            # Browsers send preflights without credentials, which the route above would reject (Source: API Gateway
             # Developer Guide, "Configure CORS for HTTP APIs in API Gateway").
             self._open(EVERYTHING, (apigateway.HttpMethod.OPTIONS,), integration)
         log_group = logs.LogGroup(
@@ -146,12 +146,12 @@ class HttpApi(Construct):
         Validations.of(self.stage).acknowledge(
             Acknowledgment(
                 id="Serverless-APIGWStructuredLogging",
-                reason="It is JSON: the gateway writes the quotes of the error's message, so the format has none",
+                reason="The format is JSON; the gateway adds the error message's quotes, so the format omits them",
             )
         )
 
     def accept_keys(self, function: lambda_.IFunction) -> None:
-        """Accept requests with an API key that the function has checked, at separate paths."""
+        """Accept requests with API keys at separate paths; the function checks the keys."""
         authorizer = authorizers.HttpLambdaAuthorizer(
             "ApiKeys",
             function,
@@ -167,10 +167,10 @@ class HttpApi(Construct):
             self._open(WITH_KEY, (apigateway.HttpMethod.OPTIONS,), self._integration)
 
     def serve_console(self, function: lambda_.IFunction) -> str:
-        """Serve the console under the API's origin, so that its page needs no CORS.
+        """Serve the console under the API's origin, so that the console's page needs no CORS.
 
         Returns:
-            The address of its page.
+            The address of the console's page.
         """
         integration = integrations.HttpLambdaIntegration("Console", function)
         for path in CONSOLE:
@@ -180,7 +180,7 @@ class HttpApi(Construct):
     def _open(
         self, path: str, methods: Sequence[apigateway.HttpMethod], integration: integrations.HttpLambdaIntegration
     ) -> None:
-        """A route without authentication."""
+        """Add a route without authentication."""
         routes = self.api.add_routes(
             path=path, methods=list(methods), integration=integration, authorizer=apigateway.HttpNoneAuthorizer()
         )
@@ -188,14 +188,14 @@ class HttpApi(Construct):
             Validations.of(route).acknowledge(
                 Acknowledgment(
                     id="AwsSolutions-APIG4",
-                    reason="It reveals nothing about tasks, and is public; the token of a link is its credential.",
+                    reason="Public routes reveal nothing about tasks; for links, the token is the credential.",
                 )
             )
 
 
 @jsii.implements(apigateway.IAccessLogSettings)
 class _AccessLog:
-    """An access log with one JSON line per request: caller, route and result."""
+    """An access log with one JSON line per request, which names the caller, the route and the result."""
 
     def __init__(self, log_group: logs.LogGroup, authentication: Authentication) -> None:
         self._authentication = authentication
@@ -218,7 +218,7 @@ def _domain(scope: Construct, environment: Environment) -> apigateway.DomainName
 
 
 def _cors(origins: Sequence[str]) -> apigateway.CorsPreflightOptions:
-    """The gateway's CORS settings; it removes the function's own CORS headers."""
+    """The gateway's CORS settings, with which the gateway replaces the function's own CORS headers."""
     methods = apigateway.CorsHttpMethod
     return apigateway.CorsPreflightOptions(
         allow_origins=list(origins),

@@ -1,4 +1,4 @@
-"""EventBridge rules that send a message when an AWS job of a task has ended."""
+"""Creates EventBridge rules that send a message when a task's AWS job has ended."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class JobEvents(Construct):
 
 
 def _ours(service: AwsService, row: JobService, patterns: Sequence[str]) -> dict[str, list[dict[str, str]]]:
-    """The event pattern that selects jobs of tasks, by the job's name or its definition's name."""
+    """The part of an event pattern that selects jobs of tasks, by the job's name or the definition's name."""
     if isinstance(row.event_job, str):
         return {row.event_job: [{"prefix": JOB_PREFIX}]}
     names = [each.rpartition("/")[2] for each in patterns if service_of(each) is service]
@@ -59,12 +59,12 @@ def _ours(service: AwsService, row: JobService, patterns: Sequence[str]) -> dict
 
 
 def wildcard_of(name: str) -> str:
-    """A name pattern in EventBridge's syntax, which has no `?` and rejects `**` (Source: its library Event Ruler)."""
+    """A name pattern in EventBridge's syntax, which has no `?` and rejects `**` (Source: the library Event Ruler)."""
     return re.sub(r"[*?]+", "*", name)
 
 
 def _job(service: AwsService, row: JobService) -> str | list[str]:
-    """The job in the message: its name, or an id with which its service finds the job."""
+    """The job as named in the message, by its name, or by an id with which the job's service finds it."""
     if isinstance(row.event_job, str):
         return events.EventField.from_path(f"$.detail.{row.event_job}")
     named = [events.EventField.from_path(f"$.detail.{field}") for field in row.event_job]

@@ -1,4 +1,4 @@
-"""A Lambda function with its own role and log group."""
+"""Creates a Lambda function with its own role and log group."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _OUTSIDE_LOOPS = frozenset(
         FunctionName.AUTHORIZER,
     }
 )
-"""Functions outside chains of tasks that start tasks; recursive-loop detection stays on for these functions."""
+"""Functions that are not part of chains in which tasks start tasks; their recursive-loop detection stays on."""
 
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """Actions that Lambda performs on a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda
 with SQS)."""
-UNTRACED = "The setting `xray` turns tracing on: for sparse traffic it would be most of the bill"
+UNTRACED = "The setting `xray` turns tracing on, which would be most of the bill for sparse traffic"
 _VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
-"""Functions that validate requests with pydantic; none of them runs handlers, which may need its plugins."""
+"""Functions that validate requests with pydantic, and need no pydantic plugins, because they run no handlers."""
 _VERSION_FLAGS = ("@aws-cdk/aws-lambda:recognizeLayerVersion", "@aws-cdk/aws-lambda:recognizeVersionProps")
-"""Feature flags of the CDK, without which a change to only a layer would publish no version."""
+"""CDK feature flags without which a change that affects only a layer would publish no version."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
-"""Functions that create tasks; they reject types without a handler."""
+"""Functions that create tasks, and reject types without a handler."""
 
 
 class LambdaFunction(Construct):
@@ -68,7 +68,7 @@ class LambdaFunction(Construct):
         package: HandlersPackage | None = None,
     ) -> None:
         super().__init__(scope, name.capitalize() if package is None else f"Handlers-{package.name}")
-        # Versions recognize changes to layers, and ignore changes that Lambda does not publish.
+        # With these flags, changes to layers publish a version, and changes that Lambda does not publish are ignored.
         for flag in _VERSION_FLAGS:
             self.node.set_context(flag, value=True)
         self.log_group = log_group = _log_group(self, environment)
@@ -102,23 +102,25 @@ class LambdaFunction(Construct):
             role=self.role,
             log_group=log_group,
             logging_format=lambda_.LoggingFormat.JSON,
-            # Set for Lambda as well, because Lambda's level (INFO by default) overrides the level of Powertools.
+            # The level is also set for Lambda, because Lambda's level (INFO by default) overrides the level of
+            # Powertools.
             application_log_level_v2=lambda_.ApplicationLogLevel[environment.log_level],
             # The start, end and report lines of invocations would dominate the log and its cost.
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
             tracing=lambda_.Tracing.ACTIVE if environment.xray else lambda_.Tracing.DISABLED,
-            # An attempt may run in an earlier version for minutes after a deployment; versions cost nothing.
+            # Earlier versions are kept, because attempts may run in them for minutes after a deployment, and they cost
+            # nothing.
             current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),
-            # Retries through a queue are not a runaway loop: our own limits end these retries, not Lambda's sixteen
-            # hops.
+            # Retries through a queue are not a runaway loop. Our own limits must end these retries, instead of Lambda's
+            # limit of sixteen hops.
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
         self.live: lambda_.Function | lambda_.Alias = self.function
         """The resource that is invoked: the function's alias, except on the local stack, which replaces code in
         place."""
         self.live_name, self.live_arn = self.function.function_name, self.function.function_arn
-        """Name and ARN of the invoked resource, without a dependency on it, so that functions that name each other can
-        be deployed."""
+        """Name and ARN of the invoked resource, which create no dependency on it, so that functions can name each
+        other."""
         if environment.name != LOCAL:
             self.live = lambda_.Alias(self, "Live", alias_name=LIVE, version=self.function.current_version)
             self.live_name, self.live_arn = f"{self.live_name}:{LIVE}", f"{self.live_arn}:{LIVE}"
@@ -126,13 +128,13 @@ class LambdaFunction(Construct):
 
     @property
     def version(self) -> str:
-        """The most recently deployed version, as metrics name it; the local stack has no versions."""
+        """The most recently deployed version as named in metrics; `$LATEST` on the local stack, without versions."""
         if self.live is self.function:
             return f"{self.live_name}:$LATEST"
         return f"{self.function.function_name}:{self.function.current_version.version}"
 
     def switch_after(self, functions: Iterable[LambdaFunction]) -> None:
-        """Let the alias change only when the versions of all these functions are published."""
+        """Let the alias change only after the versions of all these functions are published."""
         if isinstance(self.live, lambda_.Alias):
             self.live.node.add_dependency(*(each.function.current_version for each in functions))
 
@@ -157,19 +159,19 @@ class LambdaFunction(Construct):
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
-                reason="X-Ray's actions do not support resource-level permissions; nothing else is granted on all",
+                reason="X-Ray's actions do not support resource-level permissions; no other action is granted on all",
             )
         )
         undelivered = Acknowledgment(
             id="Serverless-LambdaAsyncFailureDestination",
-            reason="A failed tick or start need not be kept: the next tick recovers it",
+            reason="Failed ticks and starts need not be kept, because the next tick makes up for them",
         )
         Validations.of(self.function).acknowledge(
             Acknowledgment(id="Serverless-LambdaTracing", reason=UNTRACED),
             Acknowledgment(
                 id="Serverless-LambdaDLQ",
-                reason="It would take asynchronous invocations only: ticks and starts of bulk operations. The next tick"
-                " makes up for both; the messages of queues have the queue's own",
+                reason="It would receive only asynchronous invocations, which are ticks and starts of bulk operations."
+                " The next tick makes up for both. Messages from queues go to the queues' own dead-letter queues",
             ),
             undelivered,
         )
@@ -178,7 +180,7 @@ class LambdaFunction(Construct):
     def allow(
         self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, object] | None = None
     ) -> None:
-        """Grant only this function `actions` on `resources`, with optional `conditions`."""
+        """Grant this function alone `actions` on `resources`, with optional `conditions`."""
         self._services |= {action.partition(":")[0] for action in actions}
         self.role.add_to_policy(
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
@@ -211,7 +213,7 @@ class LambdaFunction(Construct):
         Validations.of(mapping).acknowledge(
             Acknowledgment(
                 id="Serverless-LambdaEventSourceMappingDestination",
-                reason="Lambda has none for queues: failed messages go to the dead-letter queue of the queue itself",
+                reason="Lambda supports none for queues; failed messages go to the queue's own dead-letter queue",
             )
         )
 
@@ -229,14 +231,14 @@ def _layers(name: FunctionName, layers: LayerVersions, package: HandlersPackage 
 
 
 def _tracing_layers(scope: Construct, environment: Environment) -> list[lambda_.ILayerVersion]:
-    """The tracing layer; it comes first, so that our own layers override files that both contain."""
+    """The tracing layer, which comes first, so that our own layers override files that both contain."""
     if not environment.otlp_layer:
         return []
     return [lambda_.LayerVersion.from_layer_version_arn(scope, "Tracing", environment.otlp_layer)]
 
 
 def _code(name: FunctionName) -> lambda_.Code:
-    """The function's folder, with its name kept, so that the import path is the same in tests and when deployed."""
+    """The function's folder under its own name, so that import paths are the same in tests and in Lambda."""
     only = ["/*", f"!/{name}", "__pycache__"]
     return lambda_.Code.from_asset(str(FUNCTIONS), exclude=only, ignore_mode=IgnoreMode.GIT)
 

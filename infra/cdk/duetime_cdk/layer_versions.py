@@ -1,4 +1,4 @@
-"""The built layers as Lambda layer versions."""
+"""Creates Lambda layer versions from the built layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LayerVersions(Construct):
-    """Our layers for every function, the user's handlers for the worker, and their types for task creation."""
+    """The versions of our layers for every function, of the user's handlers, and of the list of task types."""
 
     def __init__(self, scope: Construct, id_: str, *, target: Target, layers: Layers) -> None:
         super().__init__(scope, id_)
@@ -25,17 +25,17 @@ class LayerVersions(Construct):
             lambda_.Architecture.ARM_64 if target.architecture == "arm64" else lambda_.Architecture.X86_64
         )
         self.own = [self._version("Dependencies", layers.dependencies), self._version("Duetime", layers.duetime)]
-        # The handlers' layer comes last, so that the handlers' packages can add data that our layers leave out.
+        # The handlers' layer comes last, so that its packages can add data that our layers leave out.
         self.with_handlers = [*self.own, self._version("Handlers", layers.handlers)]
         types = [self._version("Types", layers.types)] if layers.types else []
         self.with_types = [*self.own, *types]
-        """For functions that create tasks."""
-        # The phases of packages' handlers.
+        """The layers for functions that create tasks."""
+        # The list of types also tells the worker which phases the handlers of other packages have.
         self.with_handlers = [*self.with_handlers, *(types if layers.packages else [])]
         self.of_packages = {
             name: [*self.own, self._version(f"Handlers-{name}", layer)] for name, layer in layers.packages.items()
         }
-        """For the function of each package."""
+        """The layers for each package's function, by the package's name."""
         self.types_module = MODULE if layers.types else ""
 
     def settings(self, function: str, layer: Layer) -> lambda_.LayerVersion:
@@ -46,7 +46,7 @@ class LayerVersions(Construct):
         return lambda_.LayerVersion(
             self,
             id_,
-            # The hash of the layer's inputs, which is the same on every machine and need not be computed again.
+            # The asset's hash is that of the layer's inputs, which is known already and the same on every machine.
             code=lambda_.Code.from_asset(
                 str(layer.folder), asset_hash=layer.fingerprint, asset_hash_type=AssetHashType.CUSTOM
             ),

@@ -1,4 +1,4 @@
-"""Figures calculated from metrics: service levels, and the cost of a million tasks."""
+"""Calculates figures from metrics: service levels, and the cost of a million tasks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 QUEUES = ("high", "normal", "low")
 MESSAGE_REQUESTS = 0.4
-"""Requests to SQS for one message in full batches of ten, which is sent, received, hidden and deleted."""
+"""SQS requests per message, if each message is sent, received, hidden and deleted in full batches of ten."""
 ON_TIME_RANK = f"PR(:{ON_TIME})"
 """The percentage of lateness values that count as on time (Source: Amazon CloudWatch User Guide, "CloudWatch statistics
-definitions"; a statistic of alarms, too: Amazon CloudWatch API Reference, "PutMetricAlarm", ExtendedStatistic)."""
+definitions"; alarms also allow this statistic: Amazon CloudWatch API Reference, "PutMetricAlarm",
+ExtendedStatistic)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Expression:
     """A figure calculated from metrics.
 
     Attributes:
-        label: its name in the panel.
+        label: the figure's name in the panel.
         formula: CloudWatch's metric math over the names of `sources`.
         sources: each metric by its name in the formula.
     """
@@ -55,7 +56,7 @@ def accepted() -> Expression:
 
 
 def dollars_per_million(environment: Environment) -> Expression:
-    """The current cost of a million tasks, by the prices in `docs/reference/costs.md`."""
+    """The current cost of a million tasks, at the prices in `docs/reference/costs.md`."""
     indexes = ["", *(index.name for index in schema.INDEXES)]
     writes = {f"w{n}": table("ConsumedWriteCapacityUnits", "Sum", "writes", each) for n, each in enumerate(indexes)}
     reads = {f"r{n}": table("ConsumedReadCapacityUnits", "Sum", "reads", each) for n, each in enumerate(indexes)}

@@ -1,4 +1,4 @@
-"""Metric references of panels and alarms, independent of the names of queues and functions."""
+"""References to metrics for panels and alarms, independent of the names of queues and functions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Source:
     """A metric and its statistic.
 
     Attributes:
-        namespace: CloudWatch's namespace; empty for the functions' own metrics, which use the environment's.
+        namespace: CloudWatch's namespace; empty for the functions' own metrics, which use the stack's namespace.
         name: the metric's name.
         dimensions: the metric's dimensions; a value that begins with `$` refers to a resource of the deployment.
         statistic: `Sum`, `Maximum`, `Average`, `SampleCount`, `p50` and so on.
-        label: its name in panels.
+        label: the metric's name in panels.
     """
 
     namespace: str
@@ -49,10 +49,10 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
     """A metric that a function writes itself.
 
     Args:
-        name: as in `duetime.metrics`.
+        name: the metric's name, as in `duetime.metrics`.
         statistic: the statistic of the metric's values.
-        function: the function that writes it.
-        label: its name in panels; by default the metric's name.
+        function: the function that writes the metric.
+        label: the metric's name in panels; by default the metric's name.
         split: a value of the metric's additional dimension.
     """
     metric = METRICS[name]
@@ -63,7 +63,7 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
 
 
 def everywhere(name: str, statistic: str, label: str = "", **split: str) -> list[Source]:
-    """A metric of every function that writes it."""
+    """A metric that functions write themselves, one source for each of these functions."""
     functions = METRICS[name].functions
     shown = label or " ".join((name, *split.values()))
     return [
@@ -73,26 +73,26 @@ def everywhere(name: str, statistic: str, label: str = "", **split: str) -> list
 
 
 def queue(queue_name: str, name: str, statistic: str, label: str) -> Source:
-    """A metric of a queue: `high`, `normal`, `low`, or `dead_letters`."""
+    """An SQS metric for a queue, such as `high`, `normal`, `low`, or `dead_letters`."""
     return Source("AWS/SQS", name, {"QueueName": f"$queue_{queue_name}"}, statistic, label)
 
 
 def function_metric(function: str, name: str, statistic: str, label: str = "") -> Source:
-    """A metric of Lambda for a function."""
+    """A Lambda metric for a function."""
     return Source("AWS/Lambda", name, {"FunctionName": f"$function_{function}"}, statistic, label or function)
 
 
 def table(name: str, statistic: str, label: str, index: str = "") -> Source:
-    """A metric of DynamoDB for the table or an index."""
+    """A DynamoDB metric for the table or an index."""
     by_index = {"GlobalSecondaryIndexName": index} if index else {}
     return Source("AWS/DynamoDB", name, {"TableName": "$table", **by_index}, statistic, label)
 
 
 def table_operation(operation: str, name: str, statistic: str, label: str) -> Source:
-    """A metric of DynamoDB for one operation on the table."""
+    """A DynamoDB metric for one operation on the table."""
     return Source("AWS/DynamoDB", name, {"TableName": "$table", "Operation": operation}, statistic, label)
 
 
 def api(name: str, statistic: str, label: str) -> Source:
-    """A metric of API Gateway for the API."""
+    """An API Gateway metric for the API."""
     return Source("AWS/ApiGateway", name, {"ApiId": "$api"}, statistic, label)

@@ -1,4 +1,4 @@
-"""The panels of a deployment's dashboards, shared by CloudWatch and Grafana."""
+"""Lists the panels of a deployment's dashboards, shared by CloudWatch and Grafana."""
 
 from __future__ import annotations
 

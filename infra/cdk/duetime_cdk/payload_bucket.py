@@ -1,4 +1,4 @@
-"""The bucket for payloads and results that are too large for an item of the table."""
+"""Creates the bucket for payloads and results that are too large for an item of the table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OBJECTS = "Objects are named after tasks, which cannot be listed in a policy; i
 
 
 class Content(Construct):
-    """The bucket of large content; objects are written before their record, and expire after it."""
+    """The bucket of large contents, whose objects are written before the record, and expire after the record."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -55,26 +55,26 @@ class Content(Construct):
             self,
             environment=environment,
             lifecycle_rules=[
-                # Objects are rewritten with the tag when their task ends, so their age counts from then.
+                # Objects are rewritten with the tag when their task ends, so their age counts from that time.
                 s3.LifecycleRule(tag_filters={key: value}, expiration=Duration.days(kept)),
-                # Objects without a record were left by a writer that crashed or was rejected.
+                # Objects without a record were left behind by a writer that crashed or was rejected.
                 s3.LifecycleRule(
                     tag_filters={key: unreferenced}, expiration=Duration.days(UNREFERENCED_OBJECT_LIFE_DAYS)
                 ),
                 # An upload is copied to the contents of the task that is created with it.
                 s3.LifecycleRule(prefix=UPLOADS, expiration=Duration.days(ABANDONED_UPLOAD_DAYS)),
             ],
-            why_unlogged="Only the functions read and write it, and each access is logged with its task by them",
+            why_unlogged="Only the functions read and write it, and they log each access with the task",
             is_versioned=bool(environment.regions),
         )
 
     @property
     def url(self) -> str:
-        """Beginning of the addresses of the bucket's objects, as the API signs them."""
+        """The beginning of the addresses that the API signs for the bucket's objects."""
         return f"https://s3.{Aws.REGION}.{Aws.URL_SUFFIX}/{self.bucket.bucket_name}/"
 
     def accept_uploads(self, origins: Sequence[str]) -> None:
-        """Let pages of these origins upload and read payloads by signed requests.
+        """Let pages from these origins upload and read payloads with signed requests.
 
         An existing bucket has its own rules.
         """
@@ -97,12 +97,12 @@ class Content(Construct):
         self._acknowledge(function)
 
     def grant_deletion(self, function: LambdaFunction) -> None:
-        """Let a function delete the objects of tasks that their user deletes."""
+        """Let a function delete the objects of tasks that a user deletes."""
         function.allow(["s3:DeleteObject"], [self.bucket.arn_for_objects("*")])
 
     def _acknowledge(self, function: LambdaFunction) -> None:
         if self.bucket.node.default_child is None:
-            # An existing bucket is named by the user.
+            # The user's settings name an existing bucket, so its name is known.
             resource = f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:s3:::{self.bucket.bucket_name}/*]"
             Validations.of(function.role).acknowledge(Acknowledgment(id=resource, reason=_OBJECTS))
             return

@@ -1,4 +1,4 @@
-"""A bucket that only this deployment's own roles can reach, over TLS."""
+"""Creates a bucket that only this deployment's own roles can access, over TLS."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def private_bucket(
     why_unlogged: str,
     is_versioned: bool = False,
 ) -> s3.Bucket:
-    """The bucket of a construct, which removes uploads that were never completed after a day.
+    """Create a construct's bucket, which removes incomplete uploads after a day.
 
     Args:
         scope: the construct.
-        environment: determines the bucket's encryption, and whether the bucket outlives its stack.
+        environment: the settings, which determine the bucket's encryption, and whether the bucket outlives its stack.
         lifecycle_rules: when objects expire.
         why_unlogged: the reason for missing server access logs, for cdk-nag's report.
         is_versioned: whether S3 keeps replaced or deleted objects for another day, as replication requires.
@@ -56,7 +56,8 @@ def private_bucket(
             *lifecycle_rules,
         ],
         removal_policy=removal_of(environment),
-        # CloudFormation does not delete a bucket that has objects. The embedded AWS does, and has no custom resources.
+        # CloudFormation does not delete a bucket that has objects. The embedded AWS deletes the objects itself, and has
+        # no custom resources.
         auto_delete_objects=not environment.protected and environment.name != LOCAL,
     )
     reason = f"{why_unlogged}; server access logs would cost more than the objects"

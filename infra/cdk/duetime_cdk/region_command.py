@@ -1,4 +1,4 @@
-"""`duetime region`: add a standby Region, see which Region is active, and let the other Region take over."""
+"""`duetime region` adds a standby Region, shows which Region is active, and lets the other Region take over."""
 
 from __future__ import annotations
 
@@ -37,11 +37,9 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.services.region_takeover import RegionTakeover
 
-app = CommandGroup(
-    help="Add a standby Region, see which Region is active, and let the other Region take over.", no_args_is_help=True
-)
+app = CommandGroup(help="Add a standby Region, and let the other Region take over.", no_args_is_help=True)
 DECLINED = 3
-"""Exit code if the user did not confirm, so that nothing was done."""
+"""Exit code if the user did not confirm, in which case nothing was done."""
 _LOOK_SECONDS = 15
 
 Stack = Annotated[str, typer.Option("--stack", metavar="STACK", help="The stack; it has this name in both Regions.")]
@@ -58,7 +56,7 @@ class _ClockOfCommand:
     clock: Clock
 
     def now(self) -> Millis:
-        """The time."""
+        """The current time."""
         return from_datetime(self.clock.now().astimezone(UTC))
 
     def sleep_until(self, at: Millis) -> None:
@@ -77,7 +75,7 @@ def add(
 ) -> None:
     """Replicate the table of a deployment to a second Region; print the settings of the stacks.
 
-    Run it in the Region of the deployment. It can be repeated, and waits for an addition that has begun.
+    Run this command in the Region of the deployment. It can be repeated, and waits for an addition that has begun.
     """
     with _Failures():
         outputs, first = outputs_of(stack), boto3.Session().region_name or ""
@@ -91,7 +89,7 @@ def add(
         say(f"1. {table} is replicated to {region}; this takes minutes, or hours for a large table")
         while _state_of(there, table) != "ACTIVE":
             clock.sleep(_LOOK_SECONDS)
-        # Replicas do not share this setting.
+        # Each replica has its own setting for continuous backups.
         there.update_continuous_backups(
             TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
         )
@@ -112,7 +110,8 @@ def add(
 def replicate(*, stack: Stack) -> None:
     """Replicate contents above 200 KB and the archive between the buckets of both Regions, in both directions.
 
-    S3 replicates objects written from now on; the command copies existing objects that are missing. It can be repeated.
+    S3 replicates objects written from now on; the command copies existing objects that are missing. The command can be
+    repeated.
     """
     with _Failures():
         pairs = _buckets(_outputs(_deployment(stack, ""), stack))
@@ -136,7 +135,7 @@ def replicate(*, stack: Stack) -> None:
 
 
 _BUCKETS = {"contents": ("BucketName", ("",)), "archive": ("ArchiveBucketName", REPLICATED)}
-"""The outputs with the names of the buckets, and the prefixes of the keys that are replicated."""
+"""For each kind of bucket, the output with the bucket's name, and the key prefixes of replicated objects."""
 
 
 def _outputs(deployment: TwoRegions, stack: str) -> dict[str, Mapping[str, str]]:
@@ -145,7 +144,7 @@ def _outputs(deployment: TwoRegions, stack: str) -> dict[str, Mapping[str, str]]
 
 
 def _buckets(outputs: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, RegionalBucket]]:
-    """The buckets by Region: for contents, and for the archive if both Regions have one."""
+    """The buckets for contents, and for the archive if both Regions have an archive, by kind and Region."""
     found: dict[str, dict[str, RegionalBucket]] = {}
     for kind, (output, prefixes) in _BUCKETS.items():
         if not outputs or not all(each.get(output) for each in outputs.values()):
@@ -176,14 +175,14 @@ def _is_replicated(described: Any, region: str) -> bool:  # noqa: ANN401 - same
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The view of one Region.
+    """One Region's view of the deployment.
 
     Attributes:
-        region: its name.
-        is_reachable: whether it responds.
-        active: the Region that it considers active; empty if it does not respond.
+        region: the Region's name.
+        is_reachable: whether the Region responds.
+        active: the Region that this Region considers active; empty if this Region does not respond.
         epoch: epoch of the last takeover that the Region knows.
-        is_open: whether the active Region works; a takeover that is not complete has stopped both.
+        is_open: whether the active Region works; during an incomplete takeover, no Region works.
         since: when the last takeover began.
     """
 
@@ -208,7 +207,7 @@ def status(
     """Show which Region is active, the replication lag, and what a takeover now would repeat or lose.
 
     The command writes an item and waits until the item arrives in the other Region. Exit codes: 0 the Regions agree; 1
-    they do not, or one of them does not respond.
+    they disagree, or a Region does not respond.
     """
     with _Failures():
         deployment = _deployment(stack, region)
@@ -278,7 +277,7 @@ def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
     if len(document["archives"]) == 1:
         (has,) = document["archives"]
         (lacks,) = (each.region for each in sides if each.region != has)
-        say(f"only {has} has an archive: tasks that {lacks} removes by TTL are in none")
+        say(f"only {has} has an archive: tasks that {lacks} removes by TTL are in no archive")
         say(f"  deploy {lacks} with the `archive_days` of {has}, then run `duetime region replicate`")
     say(f"A takeover by {document['standby']} now:")
     late = (
@@ -311,8 +310,8 @@ def takeover(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Let a Region take over: stop the other Region, take over the tasks, and begin to work.
 
-    After an interruption, run it again. When a lost Region has returned, run it once more with --force to take over
-    tasks that arrived late. Exit codes: 0 the Region works; 1 failed; 3 not confirmed.
+    After an interruption, run the command again. When a lost Region has returned, run the command once more with
+    --force to take over tasks that arrived late. Exit codes: 0 the Region works; 1 failed; 3 not confirmed.
     """
     with _Failures():
         deployment = _deployment(stack, to)
@@ -402,7 +401,7 @@ def _side(deployment: TwoRegions, region: str, clock: _ClockOfCommand) -> Side:
 
 
 class _Failures:
-    """Shows errors of AWS and of the Regions as errors of the command."""
+    """Shows errors from AWS and about the Regions as errors of the command."""
 
     def __enter__(self) -> None:
         return None

@@ -1,4 +1,4 @@
-"""Removal policies of stateful resources, and names of log groups that AWS services write to."""
+"""Decides the removal policies of stateful resources, and names log groups to which AWS services write."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 VENDED_LOGS = "/aws/vendedlogs"
-"""Name prefix of log groups that AWS services write to. One entry of CloudWatch's resource policy covers all of them;
-one entry per log group would make the policy too long (Source: Step Functions Developer Guide, "Using CloudWatch Logs
-to log execution history")."""
+"""Name prefix of log groups to which AWS services write. One entry in CloudWatch's resource policy covers all of these
+log groups; one entry per log group would make the policy too long (Source: Step Functions Developer Guide, "Using
+CloudWatch Logs to log execution history")."""
 
 
 def removal_of(environment: Environment) -> RemovalPolicy:
-    """Retain resources of protected environments, unless their first deploy fails, when they are still empty."""
+    """Retain resources of protected environments, unless their first deployment fails and they are still empty."""
     return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if environment.protected else RemovalPolicy.DESTROY

@@ -1,4 +1,4 @@
-"""`duetime restore`: restore the table to an earlier time, and report what has run since."""
+"""`duetime restore` restores the table to an earlier time, and reports what has run since."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duetime.ports.restore import TableRestore
 
 DECLINED = 3
-"""Exit code if the user did not confirm, so that nothing was done."""
+"""Exit code if the user did not confirm, in which case nothing was done."""
 _LOOK_SECONDS = 15
 
 
@@ -48,10 +48,10 @@ class Plan:
     """A restore.
 
     Attributes:
-        source: the current table; empty if it is lost.
-        target: the restored table, which may exist.
+        source: the current table; empty if that table is lost.
+        target: the restored table, which may already exist.
         at: the restore point; `None` for an existing restored table, for which nothing is compared.
-        bucket: the bucket of contents.
+        bucket: the bucket with payloads and results.
         epoch: the new epoch.
     """
 
@@ -129,7 +129,7 @@ def _plan(  # noqa: PLR0913 - same
     if source == table:
         raise RestoreRejected("--table is the table itself; name another one, which need not exist")
     known = tables.epoch_of(table) if exists else 0
-    # A takeover by another Region has raised the epoch, too.
+    # A takeover by another Region has also raised the epoch.
     epoch = epoch or known or (max(tables.epoch_of(source), tables.takeovers_of(source)) + 1 if source else 0)
     if not epoch:
         raise RestoreRejected("give --epoch with a higher number than the present setting `epoch`")
@@ -183,7 +183,7 @@ def _restore(tables: TableRestore, plan: Plan, path: Path, clock: Clock) -> None
 
 
 class _Writer:
-    """Writes the report's lines, which several threads add."""
+    """Writes the report's lines, which several threads add concurrently."""
 
     def __init__(self, file: Any) -> None:  # noqa: ANN401 - an open text file
         self._file = file

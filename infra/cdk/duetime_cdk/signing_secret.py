@@ -1,4 +1,4 @@
-"""The secret that HTTP calls are signed with."""
+"""Creates the secret with which HTTP calls are signed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 LENGTH = 64
-"""Length in letters and digits, the base64 of 48 bytes: Standard Webhooks requires 24 to 64 bytes."""
+"""Length in letters and digits, which are the base64 of 48 bytes; Standard Webhooks requires 24 to 64 bytes."""
 
 
 class Signing(Construct):
-    """The keys from which owners' secrets are derived: `duetime_common.signing_keys` describes the secret's contents.
+    """The keys from which owners' secrets are derived; `duetime_common.signing_keys` describes the contents.
 
     CloudFormation generates the first key. `duetime secrets rotate` stores additional keys, and the rotation schedule.
     """
@@ -34,7 +34,8 @@ class Signing(Construct):
             generate_secret_string=secretsmanager.SecretStringGenerator(
                 password_length=LENGTH,
                 exclude_punctuation=True,
-                # Repeats `exclude_punctuation` as a list of characters, the only form that the embedded AWS supports.
+                # This repeats `exclude_punctuation` as a list of characters, which is all that the embedded AWS
+                # supports.
                 exclude_characters=string.punctuation,
                 include_space=False,
             ),
@@ -44,6 +45,6 @@ class Signing(Construct):
         Validations.of(self.secret).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-SMG4",
-                reason="the secrets derived from it are rotated by the schedule that it holds, without a function",
+                reason="The secrets derived from it are rotated by the schedule that it contains, without a function",
             )
         )

@@ -1,4 +1,4 @@
-"""Locations of the functions' and layers' code: in this package's wheel, or in a checkout."""
+"""Locates the code of the functions and layers, in this package's wheel or in a checkout."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FUNCTIONS = _SOURCES / "functions"
 DEFINITION_RESOURCES = Path(__file__).parent / "definition_resources"
 """The folder of the function behind `Schedule` and `TopologyDefinition`."""
 NO_HANDLERS = Path(__file__).parent / "without_handlers" / "no_handlers"
-"""The package of a worker without handlers."""
+"""The handlers' package of a worker without handlers."""
 CORE = Path(duetime.__file__).parent
 """The package that all functions import."""
 COMMON = Path(duetime_common.__file__).parent
-"""The package that the functions share with the client."""
+"""The package that functions and client share."""
 CLIENT = Path(duetime_client.__file__).parent
 """The client, which handlers use."""
 REQUIREMENTS = _SOURCES / "pyproject.toml"
@@ -33,9 +33,9 @@ CONSTRAINTS = _SOURCES / "constraints.txt"
 
 
 def project_folder(start: Path | None = None) -> Path:
-    """The folder of the deployed project: the nearest one with a `cdk.json`, from here upwards.
+    """The folder of the deployed project, which is the nearest parent folder (or `start`) with a `cdk.json`.
 
-    Without a `cdk.json`, it is the checkout, or the working directory.
+    Without a `cdk.json`, the project is the checkout, or `start`, which is the working directory by default.
     """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
@@ -45,6 +45,6 @@ def project_folder(start: Path | None = None) -> Path:
 
 
 def node_package(name: str) -> Path:
-    """The path of an installed Node package or command, in the project or otherwise in the checkout."""
+    """The path of an installed Node package or command, in the project, or in the checkout if not there."""
     found = project_folder() / "node_modules" / name
     return found if CHECKOUT is None or found.exists() else CHECKOUT / "node_modules" / name

@@ -1,4 +1,4 @@
-"""The CDK stack: creates all constructs and outputs their names."""
+"""Defines the CDK stack, which creates all constructs and outputs their names."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 class DuetimeStack(Stack):
     """A complete deployment of duetime in one account and region.
 
-    Its attributes are constructs, to grant, watch and extend in your app.
+    Its attributes are constructs to which your app can grant access, and which it can monitor and extend.
     """
 
     duetime_environment: Environment
@@ -64,9 +64,9 @@ class DuetimeStack(Stack):
     api: apigateway.HttpApi
     """The REST API."""
     api_url: str
-    """The API's address, for a client's `DUETIME_URL`; your own domain, if there is one."""
+    """The API's address, for a client's `DUETIME_URL`; it has your own domain, if the settings name one."""
     api_domain: apigateway.DomainName | None
-    """The API's own domain; `None` without `domain_name`. A DNS alias leads to its `regional_domain_name`."""
+    """The API's own domain; `None` without `domain_name`. Point a DNS alias to its `regional_domain_name`."""
     table: dynamodb.ITable
     """The table of tasks."""
     bucket: s3.IBucket
@@ -78,9 +78,9 @@ class DuetimeStack(Stack):
     pulled_queues: Mapping[str, sqs.Queue]
     """The queue of each pulled type."""
     dead_letters: sqs.Queue
-    """Messages that the workers could not process."""
+    """The queue of messages that the workers could not process."""
     intake_queue: sqs.Queue | None
-    """Events that become tasks; `None` without `intake_owner`."""
+    """The queue of events that become tasks; `None` without `intake_owner`."""
     functions: Mapping[FunctionName, lambda_.Function]
     """All functions."""
     packages: Mapping[str, lambda_.Function]
@@ -92,7 +92,7 @@ class DuetimeStack(Stack):
     topologies: sfn.StateMachine
     """The state machine that runs topologies."""
     event_bus: events.IEventBus | None
-    """The bus that receives events; `None` without the setting `event_bus`."""
+    """The bus to which events are sent; `None` without the setting `event_bus`."""
     alarm_topic: sns.Topic
     """Receives the alarms: `stack.alarm_topic.add_subscription(…)`."""
 
@@ -117,7 +117,7 @@ class DuetimeStack(Stack):
             environment: the settings, or the name of a preset: `dev`, `staging`, `prod` or `local`.
             settings: values that override settings of the environment.
             layers: built layers.
-            env: the account and region, as for other stacks; by default those of the deploying environment.
+            env: the account and region, as for other stacks; by default, those of the CDK's current credentials.
 
         Raises:
             NotDeployable: the settings or the handlers are not deployable.
@@ -128,7 +128,7 @@ class DuetimeStack(Stack):
         self.duetime_environment = environment
         self._definition_function: DefinitionFunction | None = None
         super().__init__(scope, id_, env=env, description=f"duetime, a distributed task scheduler ({environment.name})")
-        # Used by the local stack, which reloads handlers, and not part of the template.
+        # The local stack uses this metadata to reload handlers; it is not part of the template.
         self.node.add_metadata(METADATA, str(own.package))
         packages = Packages.of(own, environment.handlers_packages)
         if packages.folders:
@@ -166,7 +166,7 @@ class DuetimeStack(Stack):
         if functions.authorizer:
             http.accept_keys(functions.authorizer.live)
         console_url = http.serve_console(functions.console.live) if functions.console else ""
-        # The local stack's gateway has a different address than its template.
+        # The local stack's gateway has a different address than its template says.
         if console_url and environment.name != LOCAL:
             for function in (functions.worker, functions.api):
                 function.variables[Variable.CONSOLE_URL] = console_url
@@ -233,7 +233,7 @@ class DuetimeStack(Stack):
 
     @property
     def definition_resources(self) -> lambda_.Function:
-        """The function behind `Schedule` and `TopologyDefinition`, added with the first such construct."""
+        """The function behind `Schedule` and `TopologyDefinition`, added with the first of these constructs."""
         if self._definition_function is None:
             self._definition_function = DefinitionFunction(
                 self,
@@ -255,7 +255,7 @@ class DuetimeStack(Stack):
 
 
 def _report(line: str) -> None:
-    """Show progress: the first build of the layers takes minutes, during which the CDK prints nothing."""
+    """Show progress, because the first build of the layers takes minutes, during which the CDK prints nothing."""
     sys.stderr.write(f"duetime: {line}\n")
     sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""Resources and outputs of a deployed stack, from CloudFormation."""
+"""Reads the resources and outputs of a deployed stack from CloudFormation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEPT = frozenset({"Retain", "RetainExceptOnCreate"})
 
 
 class StackUnreadable(Exception):
-    """CloudFormation did not describe a stack."""
+    """The outputs or resources of a stack cannot be read from CloudFormation."""
 
     def __init__(self, stack: str, reason: object) -> None:
         super().__init__(f"the stack {stack} cannot be read: {reason}")
@@ -26,9 +26,9 @@ class StackResource:
     """A resource of a stack.
 
     Attributes:
-        logical_id: its name in the template.
-        physical_id: its name or ARN.
-        is_kept: whether the resource stays when the stack is deleted.
+        logical_id: the resource's name in the template.
+        physical_id: the resource's name or ARN.
+        is_kept: whether the resource is kept when the stack is deleted.
     """
 
     logical_id: str
@@ -51,7 +51,7 @@ def outputs_of(stack: str, region: str = "") -> Mapping[str, str]:
 
 
 def resources_of(stack: str) -> Sequence[StackResource]:
-    """The resources of a stack, with the policies of the template that it was deployed from.
+    """The resources of a stack, with the deletion policies in the template from which it was deployed.
 
     Raises:
         StackUnreadable: the stack cannot be read.
@@ -70,7 +70,7 @@ def resources_of(stack: str) -> Sequence[StackResource]:
             each["ResourceType"],
             each.get("PhysicalResourceId", ""),
             described.get(each["LogicalResourceId"], {}).get("DeletionPolicy") in _KEPT
-            # Deleted with its function.
+            # A version is deleted with its function.
             and each["ResourceType"] != "AWS::Lambda::Version",
         )
         for each in found

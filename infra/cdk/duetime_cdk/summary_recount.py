@@ -1,4 +1,4 @@
-"""The EventBridge schedule that triggers recounts for the summary."""
+"""Creates the EventBridge schedule that triggers recounts for the summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SummaryRecount(Construct):
             "Every",
             schedule=scheduler.ScheduleExpression.rate(every),
             time_window=scheduler.TimeWindow.off(),
-            # The next invocation continues where this invocation stopped.
+            # A failed invocation is not retried, because the next invocation continues where it stopped.
             target=targets.LambdaInvoke(
                 function,
                 role=role,

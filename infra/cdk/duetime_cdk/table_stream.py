@@ -1,4 +1,4 @@
-"""The event source mappings from the table's stream to the functions that read it."""
+"""Creates the event source mapping from the table's stream to the function `broadcast`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
 """Actions that Lambda performs on the stream with the function's role (Source: AWS Lambda Developer Guide, "Using
-Lambda with DynamoDB"; `dynamodb:ListStreams` is needed only for the console)."""
+Lambda with DynamoDB"; `dynamodb:ListStreams` is needed only for AWS's console)."""
 OLDEST = Duration.hours(23)
-"""The stream keeps records for 24 hours (Source: DynamoDB Developer Guide); older records are reported as lost."""
+"""Age at which records count as lost; the stream keeps records for 24 hours (Source: DynamoDB Developer Guide)."""
 _REPEATS = -1
-"""Retry until a batch is too old; the function itself catches errors that must not be retried."""
+"""Number of retries; -1 retries until a batch is too old. The function catches errors that must not be retried."""
 
 
 class TableStream(Construct):
-    """Delivers the stream's changes of tasks and schedules to the function in batches, in order for each record.
+    """Delivers changes of tasks and schedules from the stream to the function in batches, in order for each record.
 
-    A failed batch is halved, so that a record that always fails delays only later records of its shard. When a record
-    is given up, its position in the stream is sent to a queue.
+    A failed batch is halved, so that a record that always fails delays only later records of its shard. When Lambda
+    discards a record, the record's position in the stream is sent to a queue.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TableStream(Construct):
             "Mapping",
             function_name=function.live.function_arn,
             event_source_arn=stream,
-            # Start at the first change, so that counts include everything created before the mapping.
+            # The mapping starts at the first change, so that counts include everything created before the mapping.
             starting_position="TRIM_HORIZON",
             batch_size=environment.broadcast_batch_size,
             maximum_batching_window_in_seconds=environment.stream_seconds,
@@ -77,7 +77,7 @@ class TableStream(Construct):
             encryption_master_key=key_of(self, environment),
             enforce_ssl=True,
         )
-        reason = "It is a dead-letter queue itself: an alarm reports its messages, and a person handles them"
+        reason = "This is a dead-letter queue itself; an alarm reports its messages, and a person handles them"
         Validations.of(queue).acknowledge(
             Acknowledgment(id="AwsSolutions-SQS3", reason=reason),
             Acknowledgment(id="Serverless-SQSRedrivePolicy", reason=reason),

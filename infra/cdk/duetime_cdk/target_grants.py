@@ -1,4 +1,4 @@
-"""AWS permissions of the worker on behalf of tasks: each service's action on the ARN patterns in the settings."""
+"""Grants the worker AWS permissions for tasks: each service's action on the ARN patterns in the settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ACTIONS = {
     AwsService.SNS: "sns:Publish",
     AwsService.EVENTBRIDGE: "events:PutEvents",
     AwsService.STEP_FUNCTIONS: JOB_SERVICES[AwsService.STEP_FUNCTIONS].start,
-    # A job definition may be submitted to the queues listed with it.
+    # A job definition may be submitted to the job queues that are listed in the settings.
     AwsService.BATCH: JOB_SERVICES[AwsService.BATCH].start,
     AwsService.CODEBUILD: JOB_SERVICES[AwsService.CODEBUILD].start,
     AwsService.GLUE: JOB_SERVICES[AwsService.GLUE].start,
@@ -30,9 +30,9 @@ _CLUSTER = ":cluster/"
 
 
 def grant_target_calls(function: LambdaFunction, patterns: Sequence[str]) -> None:
-    """Let a function call the resources that match ARN patterns, each with its service's action.
+    """Let a function call the resources that match ARN patterns, each with the action of the resource's service.
 
-    It may also read and stop the jobs of services that run jobs, and pass the listed roles to containers.
+    The function may also read and stop the jobs of services that run jobs, and pass the listed roles to containers.
     """
     for service, action in _ACTIONS.items():
         if of_service := _of(service, patterns):
@@ -65,7 +65,8 @@ def _grant_containers(function: LambdaFunction, patterns: Sequence[str]) -> None
     on_clusters = {"ArnLike": {"ecs:cluster": clusters}}
     to_containers = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
     function.allow([JOB_SERVICES[AwsService.ECS].start], definitions, on_clusters)
-    # The action applies to container instances or everything; the resource of a list by starter is undocumented.
+    # This action can be restricted only to container instances, and AWS documents no resource for lists of tasks by
+    # starter.
     function.allow(["ecs:ListTasks"], ["*"], on_clusters)
     _acknowledge(function, "*", "Tasks are listed on the named clusters only")
     if roles:

@@ -1,4 +1,4 @@
-"""The tasks table, as defined in `duetime.adapters.dynamodb.schema`."""
+"""Creates the tasks table, as defined in `duetime.adapters.dynamodb.schema`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Tables(Construct):
-    """A single table, new or existing: tasks by due minute, and separate items that the trigger need not read."""
+    """A single table, new or existing, with tasks by due minute, and separate items that the trigger need not read."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -25,7 +25,7 @@ class Tables(Construct):
         self.tasks: dynamodb.ITable = self._existing(environment) if environment.table else self._created(environment)
 
     def _existing(self, environment: Environment) -> dynamodb.ITable:
-        """A table that the stack does not own, and whose stream, TTL and backup it does not change."""
+        """A table that the stack does not own; the stack does not change the table's stream, TTL and backup."""
         return dynamodb.Table.from_table_attributes(
             self, "Tasks", table_name=environment.table, table_stream_arn=environment.table_stream_arn
         )

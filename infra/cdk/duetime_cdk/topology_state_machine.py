@@ -1,9 +1,9 @@
-"""The state machine that runs topologies.
+"""Defines the state machine that runs topologies.
 
 The machine makes no decisions, because nodes start each other (see `duetime.services.topologies`). It starts and ends a
 run, waits for each node, and retries failed states. An execution has at most 25 000 events, and an inline map 40
-iterations at once (Source: Step Functions Developer Guide, quotas, Map state), so child executions of 40 nodes each
-wait for larger graphs.
+iterations at once (Source: Step Functions Developer Guide, quotas, Map state). Therefore, child executions wait for the
+nodes of larger graphs, 40 nodes each.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ if TYPE_CHECKING:
     from duetime_cdk.lambda_function import LambdaFunction
 
 HEARTBEAT_SECONDS = 43_200
-"""Seconds without a signal from a node after which its wait restarts with a new token and a check of the node. Each
-restart adds four events to the execution's history for each of forty nodes; with two restarts a day, the longest
-execution stays within the limit. A lost token delays neither nodes nor a topology's end, only the execution's own
-end."""
+"""If a node sends no signal for this number of seconds, the wait for the node restarts with a new token and a check of
+the node. Each restart adds four events to the execution's history for each of forty nodes; with two restarts a day, the
+longest execution stays within the limit. A lost token delays only the execution's own end, and neither nodes nor the
+topology's end."""
 LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
 """Maximum duration of a topology's attempt, and thus of its execution."""
 CHILDREN_AT_ONCE = 10
-"""Concurrent child executions that wait for the nodes of one large graph. Ten thousand waits started at once would take
-the account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node waits for them."""
+"""Number of concurrent child executions that wait for the nodes of one large graph. If ten thousand waits started at
+once, they would take the account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node
+depends on these waits."""
 _INVOKE = "arn:aws:states:::lambda:invoke"
 _UNLIMITED_ATTEMPTS = 1_000_000
 _RETRIES = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxDelaySeconds": 60, "MaxAttempts": 12}
@@ -81,7 +82,7 @@ class TopologyMachine(Construct):
                     removal_policy=removal,
                 ),
                 level=sfn.LogLevel.ALL,
-                # Inputs and outputs have task tokens, with which a reader of the log could end a node.
+                # Inputs and outputs contain task tokens, with which a reader of the log could end the wait for a node.
                 include_execution_data=False,
             ),
         )
@@ -98,7 +99,7 @@ class TopologyMachine(Construct):
         )
 
     def _grant_children(self) -> None:
-        """A separate policy, because the role's own policy would have to exist before the machine that it names."""
+        """Add a separate policy, because the role's own policy must exist before the machine, and cannot name it."""
         own = self.machine.state_machine_arn
         start = iam.PolicyStatement(actions=["states:StartExecution"], resources=[own])
         # Source: Step Functions Developer Guide, "IAM policies for using Distributed Map states".
@@ -127,7 +128,7 @@ class TopologyMachine(Construct):
         )
 
     def grant_start(self, function: LambdaFunction) -> None:
-        """Let a function start runs and check whether one is still running."""
+        """Let a function start executions, and check whether an execution is still running."""
         function.allow(["states:StartExecution"], [self.machine.state_machine_arn])
         policy = iam.Policy(
             self,
@@ -138,7 +139,7 @@ class TopologyMachine(Construct):
         self._acknowledge_executions(policy)
 
     def grant_task_success(self, by_name: Sequence[LambdaFunction]) -> None:
-        """Let functions signal the ends of nodes, including to executions started by a distributed map."""
+        """Let functions signal the ends of nodes, also to executions that a distributed map has started."""
         own = self.machine.state_machine_arn
         answer = iam.PolicyStatement(actions=["states:SendTaskSuccess"], resources=[own, f"{own}/*"])
         policy = iam.Policy(self, "Answers", statements=[answer], roles=[function.role for function in by_name])
@@ -158,7 +159,7 @@ def definition(function_arn: str) -> dict[str, Any]:
     """The machine in the Amazon States Language.
 
     Args:
-        function_arn: ARN of the function that executes its states.
+        function_arn: ARN of the function that executes the machine's states.
     """
     return {
         "Comment": "Plans a run of a topology, waits for its nodes, and ends it",
@@ -169,7 +170,7 @@ def definition(function_arn: str) -> dict[str, Any]:
 
 
 def _planning(function_arn: str) -> dict[str, Any]:
-    """The states that create the run's nodes; their number decides how they are awaited."""
+    """The states that create the run's nodes, and then choose how to wait for them by their number."""
     return {
         "Plan": {
             **_task(function_arn, {"state": "plan", **_RUN}),
@@ -191,7 +192,7 @@ def _planning(function_arn: str) -> dict[str, Any]:
 
 
 def _waiting(function_arn: str) -> dict[str, Any]:
-    """The states that wait for all nodes: few nodes in this execution, many nodes in child executions."""
+    """The states that wait for all nodes, in this execution if they are few, otherwise in child executions."""
     return {
         "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]", "Node"), "Catch": _BROKEN, "Next": "Finish"},
         "ManyNodes": {**_chunks(function_arn), "Catch": _BROKEN, "Next": "Finish"},
@@ -199,7 +200,7 @@ def _waiting(function_arn: str) -> dict[str, Any]:
 
 
 def _finishing(function_arn: str) -> dict[str, Any]:
-    """The states that end the run; a permanent error is recorded."""
+    """The states that end the run, or record a permanent error."""
     return {
         "Finish": {
             **_task(function_arn, {"state": "finish", **_RUN, "looks.$": "$.plan.looks"}),
@@ -278,7 +279,7 @@ def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
 
 
 def _chunks(function_arn: str) -> dict[str, Any]:
-    """A state that waits for many nodes, with one child execution per inline map's worth of nodes."""
+    """A state that waits for many nodes in child executions, each for as many nodes as an inline map can process."""
     return {
         "Type": "Map",
         "ItemsPath": "$.plan.chunks",

@@ -1,4 +1,4 @@
-"""The EventBridge schedule that invokes the trigger every minute."""
+"""Creates the EventBridge schedule that invokes the trigger every minute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TriggerSchedule(Construct):
-    """The only schedule of the trigger; its delays do not affect lateness, because the trigger reads ahead."""
+    """The trigger's only schedule. Its delays do not make tasks late, because the trigger reads ahead."""
 
     def __init__(self, scope: Construct, id_: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id_)
@@ -28,7 +28,7 @@ class TriggerSchedule(Construct):
             "EveryMinute",
             schedule=scheduler.ScheduleExpression.rate(Duration.minutes(1)),
             time_window=scheduler.TimeWindow.off(),
-            # The next tick makes up for a tick that could not be delivered.
+            # A tick that cannot be delivered is not retried, because the next tick makes up for it.
             target=targets.LambdaInvoke(function, role=role, retry_attempts=0, max_event_age=Duration.minutes(1)),
             description="Reads the minutes that are due, and puts their tasks on the queues",
         )

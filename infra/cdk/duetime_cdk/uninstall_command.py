@@ -1,4 +1,4 @@
-"""`duetime uninstall`: delete a stack, and list what stays."""
+"""`duetime uninstall` deletes a stack, and lists the resources that are kept."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _size(resource: StackResource) -> str:
             case "AWS::S3::Bucket":
                 return " (its size is in S3's metrics)"
     except (BotoCoreError, ClientError):
-        # The caller may lack the permission to read the size; the resource is still listed.
+        # The caller may lack the permission to read the size; the resource is then listed without a size.
         return ""
     return ""
 

@@ -1,4 +1,4 @@
-"""The WebSocket API: live updates for browsers and clients."""
+"""Creates the WebSocket API, which sends live updates to browsers and clients."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 STAGE = "live"
 ROUTES = ("$connect", "$disconnect", "$default")
 SELECTION = "$request.body.do"
-"""All messages take the default route: the function parses them, so that tests cover the deployed routing."""
+"""All messages take the default route, and the function parses them, so that tests cover the deployed routing."""
 
 
 class WebSocketApi(Construct):
-    """The WebSocket API is created before the functions, which need its URL; one function is attached afterwards."""
+    """The WebSocket API. It is created before the functions, which need its URL; one function is attached later."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -40,8 +40,8 @@ class WebSocketApi(Construct):
             ),
         )
         reason = (
-            "Logs of WebSocket APIs need a role of the whole account, which is not this stack's to set. The function"
-            " logs what fails"
+            "WebSocket APIs can write logs only with an account-wide role, which this stack must not set. The function"
+            " logs failures"
         )
         Validations.of(self.stage).acknowledge(
             Acknowledgment(id="AwsSolutions-APIG1", reason=reason),
@@ -56,14 +56,14 @@ class WebSocketApi(Construct):
     def serve(self, function: LambdaFunction) -> None:
         """Route the API's events to a function."""
         for route in ROUTES:
-            # The integration's id names its route, so that the invoke permission covers only that route.
+            # The id of the integration contains the route, so that the invoke permission covers only that route.
             integration = integrations.WebSocketLambdaIntegration(route.removeprefix("$"), function.live)
             added = self.api.add_route(route, integration=integration)
             Validations.of(added).acknowledge(
                 Acknowledgment(
                     id="AwsSolutions-APIG4",
-                    reason="A connection is opened with a ticket, which is accepted once; the other routes know"
-                    " open connections only",
+                    reason="A connection is opened with a ticket, which is accepted once; the other routes"
+                    " accept only open connections",
                 )
             )
 

@@ -1,4 +1,4 @@
-"""The embedded AWS: a pinned version of MiniStack, and everything that handles its differences from AWS.
+"""Runs the embedded AWS, a pinned version of MiniStack, and handles its differences from AWS.
 
 No module outside this package depends on which emulator is used.
 """

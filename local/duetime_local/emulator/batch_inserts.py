@@ -1,7 +1,7 @@
 """Executes PartiQL batch insertions as ordinary writes.
 
-MiniStack 1.5.33 inserts items without a record in the table's stream, and charges one unit for each item, regardless of
-its size. This module executes each insertion as a conditional `PutItem`, as AWS does.
+For batch insertions, MiniStack 1.5.33 creates no records in the table's stream, and it counts one capacity unit for
+each item, regardless of the item's size. This module executes each insertion as a conditional `PutItem`, as AWS does.
 
 The emulator's own Python runs this module, so it imports only the standard library.
 """
@@ -16,7 +16,7 @@ _UNITS = "CapacityUnits"
 
 
 class BatchInserts:
-    """Replaces `BatchExecuteStatement` for batches that contain only insertions.
+    """Replaces the emulator's `BatchExecuteStatement` for batches that contain only insertions.
 
     Args:
         engine: the emulator's DynamoDB module.

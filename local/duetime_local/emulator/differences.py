@@ -1,82 +1,85 @@
 """Handles the differences between MiniStack 1.5.33 and AWS, which are listed here.
 
-Before the deployment (`with_fixed_addresses`), because MiniStack generates random API ids:
+Handled before the deployment (`with_fixed_addresses`), because MiniStack generates random API ids:
 
 * A MiniStack tag sets each API's id, so that the API's address is the same after every start.
 
-After the deployment (`complete_deployment`), because MiniStack's CloudFormation accepts these properties but drops
-them:
+Handled after the deployment (`complete_deployment`), because MiniStack's CloudFormation accepts these properties but
+ignores them:
 
 * time to live and point-in-time recovery of a table;
 * `ReservedConcurrentExecutions` and `RecursiveLoop` of a function;
 * the CORS settings of an HTTP API, which MiniStack stores under names that it does not read;
 * the URL of the WebSocket API in the functions' environment, whose host exists only in AWS.
 
-After the deployment, because every concurrent invocation is a separate process with 110 MB and a second of CPU time:
+Handled after the deployment, because every concurrent invocation is a separate process with 110 MB and a second of CPU
+time:
 
-* The concurrency of a state machine's maps is limited to `GENTLE_WAITS`. Nodes run independently of these waits, so no
-  node is delayed; a topology with 200 nodes ends one to three seconds later. The limit also prevents lost errors: if a
-  function with a token raises or is throttled, the state is not notified and waits until its timeout. Without the
-  limit, a topology with more nodes than the account's concurrency would never end.
+* The concurrency of a state machine's maps is limited to `GENTLE_WAITS`. Nodes run independently of the states that
+  wait for them, so no node is delayed, but a topology with 200 nodes ends one to three seconds later. The limit also
+  avoids lost errors: if a function that was called with a token raises an error or is throttled, MiniStack does not
+  notify the state, which then waits until its timeout. Without the limit, a topology with more nodes than the account's
+  concurrency would never end.
 
-In the server, because MiniStack stores the setting but does not apply it (`http_throttle.py`):
+Handled in the server, because MiniStack stores the setting but does not apply it (`http_throttle.py`):
 
-* the throttle of an HTTP API's stage. A function at its concurrency limit also results in 429 in MiniStack.
+* the throttle of an HTTP API's stage. MiniStack also responds with 429 when a function is at its concurrency limit.
 
-In the server, because every concurrent request needs a separate process (`http_throttle.py`):
+Handled in the server, because every concurrent request needs a separate process (`http_throttle.py`):
 
-* Only a few requests of HTTP APIs are executed at a time; other requests are queued, and get 503 if they wait too long.
-  In AWS requests run concurrently, up to the account's concurrency.
+* Only a few requests to HTTP APIs are executed at a time; other requests are queued, and get 503 if they wait too long.
+  In AWS, requests run concurrently, up to the account's concurrency.
 
-With settings of the `local` environment (`infra/`), because there is no alternative:
+Handled with settings of the `local` environment (`infra/`), because there is no alternative:
 
 * Functions run as warm subprocesses of the emulator's own Python, whatever runtime is declared, so layers contain boto3
   and wheels for this machine.
-* MiniStack's poller checks a queue after a message is sent or a batch has ended, otherwise once a second, and does not
-  notice the end of a message's delay. Locally, precision is therefore `exact`, so that messages arrive a second before
-  their tasks are due.
+* MiniStack's poller checks a queue when a message is sent or a batch has ended, and otherwise once a second; the end of
+  a message's delay does not cause a check. Locally, the precision is therefore `exact`, so that messages arrive a
+  second before their tasks are due.
 * MiniStack's authorizers check JWTs but not IAM signatures, so locally the API has one default owner.
 
-In the server, because each process would unpack all of its layers (`shared_layers.py`):
+Handled in the server, because each process would unpack all of its layers (`shared_layers.py`):
 
-* A layer version is unpacked once for all processes.
+* A layer version is unpacked only once, for all processes together.
 * When a function's configuration changes, a process finishes its invocation before it ends.
 
-In the server, because a waiting function would block other functions (`stream_poller.py`, `function_logs.py`):
+Handled in the server, because a waiting function would block other functions (`stream_poller.py`, `function_logs.py`):
 
 * A separate thread polls streams. MiniStack's own poller does not deliver queue messages while a function processes a
   stream batch.
 * An invocation ends as soon as its log is read. MiniStack waits 50 ms for an invocation that logs nothing.
 
-In the server, because MiniStack's batch insertions create no stream records and cost one unit each
+Handled in the server, because MiniStack's batch insertions create no stream records and cost one unit each
 (`batch_inserts.py`):
 
 * Insertions with `BatchExecuteStatement` are executed as conditional writes.
 
-In the server, because splitting expressions and copying items take a third of a write's time (`table_speed.py`):
+Handled in the server, because splitting expressions and copying items take a third of a write's time
+(`table_speed.py`):
 
 * An expression is split into tokens once, and items are copied without `copy.deepcopy`.
 
-In the log reader (`duetime_local.logs`), because a truncated response looks complete:
+Handled in the log reader (`duetime_local.logs`), because a truncated response looks complete:
 
 * `FilterLogEvents` ignores JSON patterns, and returns the oldest 10 000 events of a log group without a token.
 
-By starting worker processes before they are needed (`lambda_warm_up.warm_up`):
+Handled by starting function processes before they are needed (`lambda_warm_up.warm_up`):
 
 * A cold start takes a second of CPU time, so many concurrent cold starts slow down all other processes.
 
 Not handled, because these differences are harmless here; tests must not take them for AWS's behavior:
 
-* IAM, memory limits, the rule that a queue's visibility timeout is at least the function's timeout, and
-  DelaySeconds <= 900 are not enforced. The template's tests assert these rules.
+* IAM, memory limits, the rule that a queue's visibility timeout is at least the function's timeout, and DelaySeconds <=
+  900 are not enforced. The template's tests assert these rules.
 * EventBridge Scheduler checks its schedules every ten seconds, so a one-minute rate is up to ten seconds late, and
   first fires a minute after the deployment. The look-ahead of three minutes covers this delay.
 * Functions inherit the server's environment (the server is started with a clean environment) and its site-packages
   (layers come first).
 * If a function raises, times out or dies (`os._exit`, SIGKILL), its batch returns when the messages' visibility timeout
   ends, and the event source mapping then pauses for a second.
-* MessageGroupId on a standard queue is stored and returned, but queues are not fair.
-* The error type of a function that raised is always `Runtime.HandlerError`.
+* `MessageGroupId` on a standard queue is stored and returned, but does not make the queue fair.
+* When a function raises an error, the reported error type is always `Runtime.HandlerError`.
 * EMF lines do not become metrics, X-Ray is missing, and TTL deletions emit no stream records.
 * State is saved only on a graceful stop; after a restart, stream mappings are inactive until the next deployment.
 * A state that waits for a token has no heartbeat, so only the state's timeout ends the wait.
@@ -103,7 +106,7 @@ GENTLE_WAITS = 4
 
 
 def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
-    """Apply the template's properties that the emulator's CloudFormation drops."""
+    """Apply those properties in the template that the emulator's CloudFormation ignores."""
     for logical_id, resource in template["Resources"].items():
         complete = _COMPLETIONS.get(resource["Type"])
         if complete is not None:

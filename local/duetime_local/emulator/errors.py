@@ -11,7 +11,7 @@ class EmulatorNotInstalled(RuntimeError):
 
 
 class EmulatorFailed(RuntimeError):
-    """The emulator ended unexpectedly, or did not respond in time."""
+    """The emulator could not be installed or started, ended unexpectedly, or did not respond in time."""
 
     def __init__(self, what: str, last_lines: str) -> None:
         super().__init__(f"the embedded AWS {what}\n{last_lines}".rstrip())

@@ -1,8 +1,8 @@
 """Collects the logs of functions without waiting.
 
-After each invocation MiniStack 1.5.33 waits for more lines from its reading thread, 50 ms if there are no lines. A
-function writes its log before its response, so all lines are already in the pipe, and this module's collector reads
-them directly. With the wait, an invocation of an empty function takes ten times as long.
+After each invocation, MiniStack 1.5.33 waits for its reading thread to deliver more lines (50 ms if there are none). A
+function writes its log before its response, so all lines are already in the pipe when the response arrives, and this
+module reads them directly. With MiniStack's wait, an invocation of an empty function takes ten times as long.
 
 The emulator's own Python runs this module, so it imports only the standard library.
 """
@@ -21,7 +21,7 @@ _CHUNK_BYTES = 65_536
 
 
 class Process(Protocol):
-    """The emulator's process for a function; the process's log lines are queued until they are drained."""
+    """The emulator's process for a function, with a queue for log lines that have been read but not yet collected."""
 
     _proc: Any
     _stderr_queue: Any
@@ -30,10 +30,10 @@ class Process(Protocol):
 
 
 class LogReader:
-    """Reads the log of a process line by line, for both the reading thread and collectors.
+    """Reads a process's log line by line; the reading thread and collectors share an instance.
 
     Args:
-        pipe: the pipe to read from, which is set to non-blocking.
+        pipe: the pipe to read from, which is switched to non-blocking mode.
         put: receives each line, without the line end.
     """
 
@@ -45,7 +45,7 @@ class LogReader:
         os.set_blocking(pipe.fileno(), False)
 
     def run(self) -> None:
-        """Read until the process closes its end of the pipe."""
+        """Read, and wait for more, until the process closes its end of the pipe."""
         ready = select.poll()
         ready.register(self._pipe.fileno(), select.POLLIN)
         while ready.poll() and self.read():
@@ -71,7 +71,7 @@ class FunctionLogs:
     """Replaces the emulator's functions that read and collect logs.
 
     Args:
-        collect_slowly: the emulator's own function, which waits.
+        collect_slowly: the emulator's own function for collecting logs, which waits for more lines.
     """
 
     def __init__(self, collect_slowly: Callable[..., str]) -> None:
@@ -79,7 +79,7 @@ class FunctionLogs:
         self._readers: dict[int, LogReader] = {}
 
     def read(self, process: Process) -> None:
-        """Read the log of a process until it ends; runs in a thread."""
+        """Read a process's log until the process ends; the emulator calls this method in a thread."""
         started = process._proc  # noqa: SLF001 - the emulator has no other way
         if started is None:
             return
@@ -95,7 +95,7 @@ class FunctionLogs:
 
         Args:
             process: the process that has just responded.
-            waits: the emulator's waits, which are used only if the process has ended in the meantime.
+            waits: the emulator's timeouts, which are used only if the process has ended in the meantime.
         """
         reader = self._readers.get(id(process._proc))  # noqa: SLF001 - same
         if reader is None:

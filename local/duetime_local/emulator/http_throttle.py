@@ -3,10 +3,10 @@
 API Gateway limits a stage's rate and burst with a token bucket, and rejects excess requests with 429, without a
 `Retry-After` header. MiniStack 1.5.33 stores the settings but does not apply them.
 
-In AWS each concurrent invocation has its own machine. In the embedded AWS each needs a process with 110 MB, whose start
-takes a second of CPU time, so a burst of requests would start many processes that all make no progress. Therefore only
-a few requests are executed at a time, and other requests wait in order of arrival. Requests that wait too long get 503,
-as from API Gateway when a function is throttled.
+In AWS, each concurrent invocation has its own machine. In the embedded AWS, each concurrent invocation needs a process
+with 110 MB, which takes a second of CPU time to start, so a burst of requests would start many processes that slow each
+other down. Therefore, only a few requests are executed at a time, and other requests wait in order of arrival. Requests
+that wait too long get the status 503, which API Gateway also returns when a function is throttled.
 
 The emulator's own Python runs this module, so it imports only the standard library and the emulator.
 
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     Answer = tuple[int, dict[str, str], bytes]
 
 CONCURRENCY = 12
-"""The maximum number of concurrent requests to all HTTP APIs, and thus of processes for their functions."""
+"""The maximum number of concurrent requests to all HTTP APIs, which is also the maximum number of processes for their
+functions."""
 FIRST_CONCURRENCY = 2
-"""The initial concurrency; each response raises the limit by one, so that few processes start at once."""
+"""The initial concurrency limit; each completed request raises the limit by one, so that few processes start at
+once."""
 MOST_WAITING = 500
 """The maximum number of waiting requests."""
 PATIENCE_SECONDS = 20.0
-"""The longest wait of a request in seconds; API Gateway times out after thirty seconds in total."""
+"""The longest time that a request waits, in seconds; API Gateway times out after 30 seconds in total."""
 BUSY: Answer = (
     503,
     {"Content-Type": "application/json", "Retry-After": "1"},
@@ -64,7 +66,10 @@ class Bucket:
 
 
 def throttle_of(stage: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return a stage's rate and burst if both are set; CloudFormation capitalizes the names, but the API does not."""
+    """Return a stage's rate and burst limits if both are set.
+
+    CloudFormation capitalizes the names of the settings, but the API does not.
+    """
     settings = {name.lower(): value for name, value in (stage.get("defaultRouteSettings") or {}).items()}
     rate, burst = settings.get("throttlingratelimit"), settings.get("throttlingburstlimit")
     return None if rate is None or burst is None else (float(rate), float(burst))

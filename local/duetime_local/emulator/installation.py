@@ -1,4 +1,4 @@
-"""Finds the Python environment of the embedded AWS, or installs it into a project that is not a checkout."""
+"""Finds the Python environment of the embedded AWS, and installs the embedded AWS into a project outside a checkout."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-"""The emulator's pinned requirements; the emulator needs other library versions than the project."""
+"""The emulator's pinned requirements, which are separate because the emulator needs other library versions than the
+project."""
 _NAME = "emulator-"
 _PYTHON = Path("bin", "python")
 _LAST_LINES = 15
 
 
 def interpreter() -> Path:
-    """Return the path of the Python that runs the emulator, whether or not it is installed."""
+    """Return the path of the Python interpreter that runs the emulator, which need not be installed yet."""
     if CHECKOUT is not None:
         return CHECKOUT / ".venv-emulator" / _PYTHON
-    # The project has an environment for each version of the requirements and Python.
+    # The environment's name contains a hash of the requirements and the Python version.
     inputs = REQUIREMENTS.read_bytes() + sys.version.encode()
     return project_folder() / ".duetime" / f"{_NAME}{sha256(inputs).hexdigest()[:12]}" / _PYTHON
 
@@ -47,7 +48,7 @@ def run_uv(command: list[str]) -> None:
         EmulatorFailed: the command ended with an error.
     """
     environ = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
-    # uv's path comes from uv's own package, and the requirements file is ours.
+    # The path of uv comes from its own package, and the requirements file is part of this package.
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise EmulatorFailed("cannot be installed", "\n".join(done.stderr.splitlines()[-_LAST_LINES:]))

@@ -18,18 +18,20 @@ _OPTIONS = {"requestContext": {"http": {"method": "OPTIONS"}}, "rawPath": "/v1/t
 NOTHING = json.dumps(
     {"Records": [], "calls": [], "state": "none", "task_id": "0" * 26, "fence": 0, **_OPTIONS}
 ).encode()
-"""An event that has no effect on any function: no messages, no calls, an unknown state and an OPTIONS request."""
+"""An event that has no effect in any function, because it has no messages, no calls, an unknown state and an OPTIONS
+request."""
 
 
 def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
     """Start as many function processes as can run concurrently.
 
-    Each start takes a second of CPU time. Unlike in AWS, ten cold starts during a measurement would delay all tasks by
-    seconds.
+    Each start takes a second of CPU time. On one machine, unlike in AWS, ten cold starts during a measurement would
+    delay all tasks by seconds.
 
     Args:
         emulator: the emulator that runs the functions.
-        worker: the function that the queues invoke, up to a queue's concurrency.
+        worker: the function that the queues invoke, with up to the concurrency that the queue's event source mapping
+            allows.
         called: the function that the worker calls.
         waiting: the function that waits for the nodes of topologies.
 
@@ -47,14 +49,14 @@ def start_many(emulator: Emulator, counts: Mapping[str, int]) -> int:
     functions = emulator.client("lambda")
     with ThreadPoolExecutor(max(counts.values())) as threads:
         for name, count in counts.items():
-            # The calls are concurrent, because consecutive calls would all reuse the first process.
+            # The calls are concurrent, because consecutive calls would reuse the first process.
             for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for _ in range(count)]:
                 call.result()
     return sum(counts.values())
 
 
 def start_one(emulator: Emulator, *names: str) -> None:
-    """Start a process for each function without an idle process; the starts are concurrent."""
+    """Start a process for each function that has no idle process; the processes start concurrently."""
     functions = emulator.client("lambda")
     with ThreadPoolExecutor(len(names)) as threads:
         for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for name in names]:

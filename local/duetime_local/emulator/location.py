@@ -9,16 +9,16 @@ from contextlib import suppress
 from duetime_local.emulator.errors import EmulatorFailed
 
 PREFERRED_PORT = 8750
-"""The default port, which is fixed so that addresses are the same in every run."""
+"""The default port, which is fixed so that the stack has the same addresses in every run."""
 MEMORY = "/dev/shm"  # noqa: S108 - the folder below it is private
 MEMORY_BYTES = 4 * 1024**3
-"""The minimum free memory for an in-memory folder, of which the emulator uses half a gigabyte."""
+"""The minimum free memory, in bytes, for using an in-memory folder; the emulator uses half a gigabyte of it."""
 
 
 def roomy_memory() -> str | None:
-    """Return a folder in memory if it has enough free space, or `None` for the default location.
+    """Return an in-memory folder if it has enough free space; `None` means that the default location is used.
 
-    The emulator unpacks layers with half a gigabyte in total, and deleting them from a disk can take a minute.
+    The emulator unpacks half a gigabyte of layers, and deleting these files from a disk can take a minute.
     """
     try:
         status = os.statvfs(MEMORY)
@@ -39,12 +39,13 @@ def usable_port() -> int:
 def free_port(wanted: int) -> int:
     """Return the port `wanted` if it is free; for 0, return any free port."""
     with socket.socket() as probe:
-        # Servers also set this option, so lingering connections of a stopped emulator do not block the port.
+        # Servers set this option, too, so a stopped emulator's lingering connections do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", wanted))
         except OSError as error:
-            # The port is checked before the start, because otherwise another emulator on the port would respond.
+            # The port is checked before the emulator starts, because otherwise another emulator on this port would
+            # respond instead.
             raise EmulatorFailed(
                 f"cannot use port {wanted}: {error.strerror}; choose another with --port", ""
             ) from None

@@ -48,19 +48,22 @@ SECRET = "none"  # noqa: S105 - the emulator checks no signatures
 HOME, TEMPORARY, STARTUP = "home", "tmp", "startup"
 """Subfolders of the emulator's folder."""
 NO_DEBUGGER = "no debugger here; run the handler in a test with pytest --pdb"
-"""The text is not a function's name, so `breakpoint()` prints a warning with the text and continues.
+"""The value of `PYTHONBREAKPOINT`, which is not a function's name, so `breakpoint()` prints a warning with this text
+and continues.
 
-A debugger would read the requests to the function's process as debugger commands, and block until the timeout."""
+A debugger would read requests to the function's process as debugger commands and block until the timeout."""
 START_SECONDS = 120.0
-"""The longest wait for the start in seconds; the start usually takes two or three seconds."""
+"""The longest time to wait for the emulator's start, in seconds; the start usually takes two or three seconds."""
 _PATIENT = Config(read_timeout=300, proxies={})
-"""Waits long for responses, and uses no proxy.
+"""A client configuration with a long read timeout and without a proxy.
 
-A function that starts along with many other functions may respond only after minutes, and a retry would start a second
-process. A proxy from the environment cannot reach this machine's loopback interface."""
+A function that starts at the same time as many other functions can take minutes to respond, and a retry would start a
+second process. A proxy from the environment cannot reach this machine's loopback interface.
+"""
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 SAVE_SECONDS = 30.0
-"""The longest wait in seconds for saving the state at a stop; saving takes one or two seconds on an idle machine."""
+"""The longest time to wait until a stopping emulator has saved its state, in seconds; saving takes one or two seconds
+on an idle machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +84,20 @@ class Emulator:
         """Environment variables that direct AWS SDKs and the CDK to this emulator only."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
-            # The CDK caches accounts by access key; a separate key keeps the emulator out of that cache.
+            # The CDK caches account ids by access key; with a unique key, no account id is taken from this cache.
             "AWS_ACCESS_KEY_ID": f"duetime-local-{self.port}",
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
-            # A proxy cannot reach this machine's loopback interface; programs read one of these two spellings.
+            # A proxy cannot reach this machine's loopback interface. Programs differ in which of these two names they
+            # read.
             "NO_PROXY": LOOPBACK,
             "no_proxy": LOOPBACK,
         }
 
     def show_paths_of(self, package: Path) -> None:
-        """Show the paths of the user's own files in tracebacks of handlers, in processes that start after this call."""
+        """Let processes that start after this call show the paths of the user's own files in handlers' tracebacks."""
         (self.folder / TEMPORARY / PACKAGE_FILE).write_text(str(package.resolve()), encoding="utf-8")
 
     @overload
@@ -140,8 +144,8 @@ class Emulator:
 
 @cache
 def _client(endpoint_url: str, access_key: str, service: str) -> object:
-    """Create a client; clients are cached, because creating a client takes a tenth of a second."""
-    # The session ignores the caller's AWS profile and files, because a missing profile would be an error.
+    """Create a client; clients are cached, because each takes a tenth of a second to create."""
+    # The session ignores the user's AWS profile and configuration files, because a missing profile would be an error.
     bare = botocore.session.Session(
         {"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
     )
@@ -169,7 +173,7 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
     with (
         tempfile.TemporaryFile() as log,
         guarded(
-            # -P keeps the modules next to the starter off the import path.
+            # With -P, the starter's folder is not added to the import path.
             [str(program), "-P", str(STARTER)],
             environ=_environment(port, folder, data_dir),
             cwd=folder,
@@ -202,8 +206,8 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         "PYTHONPATH": str(startup),
         "STATE_DIR": str(folder / "state"),
         "S3_DATA_DIR": str(folder / "s3"),
-        # The default depends on the machine's memory, and can be too low for three queues, the tasks' calls and the
-        # API.
+        # The default depends on the machine's memory and can be too low for the three queues, the tasks' calls and the
+        # API together.
         "LAMBDA_ACCOUNT_CONCURRENCY": "128",
     }
     environ |= local_secrets()

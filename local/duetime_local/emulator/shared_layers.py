@@ -1,9 +1,9 @@
-"""Lets Lambda processes of the embedded AWS share unpacked layers, and end only between invocations.
+"""Lets the embedded AWS's Lambda processes share unpacked layers, and ends processes only between invocations.
 
-MiniStack 1.5.33 unpacks all layers of a function, 33 MB, for each of the function's processes. This module unpacks each
-layer version once, into a folder that all processes share. In AWS, a layer is a read-only folder, too.
+For each process of a function, MiniStack 1.5.33 unpacks all of the function's layers (33 MB). This module unpacks each
+layer version only once, into a folder that all processes share. In AWS, a layer is a read-only folder, too.
 
-When the configuration of a function changes, MiniStack kills all of the function's processes. With this module, as in
+When a function's configuration changes, MiniStack kills all of the function's processes. With this module, as in
 AWS, a process finishes its invocation first; new invocations use the new configuration at once.
 
 The emulator's own Python runs this module, so it imports only the standard library.
@@ -79,7 +79,7 @@ class GentleEnd:
         self._lock = threading.Lock()
 
     def end(self, processes: Iterable[Process]) -> None:
-        """End processes that must not be used for more invocations."""
+        """End processes that must not run more invocations."""
         with self._lock:
             idle: list[Process] = []
             for process in processes:
@@ -87,7 +87,7 @@ class GentleEnd:
         self._kill(idle)
 
     def release(self, process: Process | None) -> None:
-        """Take a process back after its invocation, and end it if its function has changed."""
+        """Release a process after its invocation, and end the process if its function has changed."""
         self._release(process)
         with self._lock:
             has_left = any(process is leaving for leaving in self._leaving)

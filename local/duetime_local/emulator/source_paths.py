@@ -1,7 +1,7 @@
-"""Gives the handlers' code the paths of the user's own files, so that tracebacks and warnings show these paths.
+"""Changes the paths in the handlers' code to those of the user's own files, which tracebacks and warnings then show.
 
-A function imports handlers from an unpacked layer in a temporary folder. This module is copied as the `sitecustomize`
-module of the functions' processes, so it imports only the standard library.
+A function imports handlers from an unpacked layer in a temporary folder. This module is copied into the functions'
+processes as `sitecustomize`, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ PACKAGE_FILE = "handlers-package"
 
 
 def named(code: CodeType, path: str) -> CodeType:
-    """Return a module's code with another path in the module and in all of its functions."""
+    """Return a copy of a module's code in which the module and all of its functions have another path."""
     constants = tuple(named(each, path) if isinstance(each, CodeType) else each for each in code.co_consts)
     return code.replace(co_filename=path, co_consts=constants)
 
 
 def own_path(path: str, package: Path) -> str | None:
-    """Return the user's file for a layer's module; `None` if the module is not in the package or the file is gone."""
+    """Return the path of the user's file for a module in a layer.
+
+    The path is `None` if the module is not in the user's package or the file no longer exists.
+    """
     layer, found, inner = path.partition(f"/python/{package.name}/")
     own = package / inner
     return str(own) if found and layer.rsplit("/", 2)[-2:-1] == ["layers"] and own.is_file() else None
 
 
 def install(package: Path) -> None:
-    """Change the paths in the code of modules that are imported after this call."""
+    """Change the paths in the code of all modules of the package that are imported after this call."""
     load = SourceFileLoader.get_code
 
     def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:

@@ -1,4 +1,4 @@
-"""Starts the embedded AWS with the additions of this folder's modules.
+"""Starts the embedded AWS with the additions that this folder's modules contain.
 
 The emulator's own Python runs this module, so it imports only the standard library, the emulator and modules in this
 folder.
@@ -23,7 +23,7 @@ def main() -> None:
     from ministack import app  # type: ignore[import-not-found] # noqa: PLC0415 - not there where the tests run
     from ministack.core import lambda_runtime  # type: ignore[import-not-found] # noqa: PLC0415 - same
 
-    # These functions are replaced first, because other modules import them by name.
+    # These functions are replaced before other modules import them by name.
     _share_layers(lambda_runtime)
     _end_gently(lambda_runtime)
     _collect_logs_at_once(lambda_runtime)
@@ -42,7 +42,7 @@ def main() -> None:
 
 def _limit_requests(apigateway: Any) -> None:  # noqa: ANN401 - a module of the emulator
     throttle = _module_beside("http_throttle")
-    # The wrapped function is called in the scope of the API's account and Region, which is needed to find the stages.
+    # The emulator calls this function in the scope of the API's account and Region, which is needed to find the stages.
     apigateway._handle_execute_in_scope = throttle.gated(  # noqa: SLF001 - it has no hook for this
         throttle.limited(apigateway._handle_execute_in_scope),  # noqa: SLF001 - same
         lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
@@ -62,7 +62,7 @@ def _share_layers(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of th
 
 
 def _archive_of(layer: object) -> bytes | None:
-    # This module is imported late, because the import restores the state that an earlier server saved.
+    # This module is imported late, because importing it restores the state that an earlier server saved.
     from ministack.services import lambda_svc  # noqa: PLC0415 - see above
 
     archive: bytes | None = lambda_svc._resolve_layer_zip(layer)  # noqa: SLF001 - it has no hook for this
@@ -78,13 +78,16 @@ def _end_gently(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the 
 def _collect_logs_at_once(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
     worker = lambda_runtime.Worker
     logs = _module_beside("function_logs").FunctionLogs(worker._drain_stderr_bounded)  # noqa: SLF001 - it has no hook
-    # These are functions, because bound methods would not receive the process.
+    # These are plain functions, because bound methods would not receive the process as an argument.
     worker._read_stderr = lambda process: logs.read(process)  # noqa: PLW0108, SLF001 - see the line above
     worker._drain_stderr_bounded = lambda process, **waits: logs.collect(process, **waits)  # noqa: PLW0108, SLF001 - same
 
 
 def _module_beside(name: str) -> ModuleType:
-    """Import a module from this folder, which is not on the import path, so that it does not hide other modules."""
+    """Import a module from this folder.
+
+    The folder is not on the import path, because its modules would hide other modules of the same name.
+    """
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None  # noqa: S101 - a path that ends in .py has one
     assert spec.loader is not None  # noqa: S101 - same

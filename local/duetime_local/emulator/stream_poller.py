@@ -1,8 +1,8 @@
 """Polls streams without blocking queues.
 
-MiniStack 1.5.33 polls queues and streams in one thread, and blocks the thread until a function has processed a stream
-batch, so no queue messages are delivered in the meantime. In AWS each mapping has its own pollers. This module polls
-streams in a separate thread.
+MiniStack 1.5.33 polls queues and streams in one thread and blocks this thread until a function has processed a stream
+batch, so no queue messages are delivered in the meantime. In AWS, each event source mapping has its own pollers. This
+module polls streams in a separate thread.
 
 The emulator's own Python runs this module, so it imports only the standard library.
 """
@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 
 class StreamPoller:
-    """Polls streams in a separate thread, which the first call of `start` starts.
+    """Polls streams in a separate thread, which starts with the first call to `start`.
 
     Args:
-        look: polls all streams once, and invokes functions with new records.
+        look: polls all streams once and invokes functions with new records.
         pause: waits for a number of seconds.
     """
 
@@ -37,10 +37,12 @@ class StreamPoller:
         self._thread: threading.Thread | None = None
 
     def start(self) -> bool:
-        """Start polling if it has not started yet; the emulator calls this method instead of polling streams itself.
+        """Start the polling thread if it has not started yet.
+
+        The emulator calls this method instead of polling streams itself.
 
         Returns:
-            `False` (no records found), so that the emulator's poller continues to wait.
+            `False`, which means that no records were found, so that the emulator's poller continues to wait.
         """
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="stream-poller", daemon=True)

@@ -1,7 +1,7 @@
 """Parses each expression only once, and copies items without `copy.deepcopy`.
 
-For each request, MiniStack 1.5.33 splits expressions into tokens letter by letter, and for each write it copies an item
-five times. Both together take a third of the time for writing a small record.
+For each request, MiniStack 1.5.33 splits expressions into tokens letter by letter, and for each write, it copies the
+item five times. Together, splitting and copying take a third of the time needed to write a small record.
 
 The emulator's own Python runs this module, so it imports only the standard library.
 """
@@ -18,10 +18,10 @@ _EXPRESSIONS = 1_000
 
 
 def speed_up(engine: Any) -> None:  # noqa: ANN401 - a module of the emulator
-    """Make the emulator's DynamoDB module cache split expressions and copy items faster."""
+    """Make the emulator's DynamoDB module cache the tokens of expressions and copy items faster."""
     split = lru_cache(_EXPRESSIONS)(lambda text: tuple(tokenize(text)))
     tokenize = engine._tokenize  # noqa: SLF001 - it has no hook for this
-    # Each caller gets a new list, because it can change the list.
+    # Each caller gets a new list, because a caller can change its list.
     engine._tokenize = lambda text: list(split(text))  # noqa: SLF001 - same
     engine.copy = SimpleNamespace(deepcopy=copied)
 

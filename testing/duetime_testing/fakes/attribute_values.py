@@ -23,7 +23,7 @@ class ValueInvalid(ValueError):
 
 
 def kind_of(value: Value) -> str:
-    """The type descriptor of a value, such as `S` or `N`."""
+    """A value's type descriptor, such as `S` or `N`."""
     return next(iter(value))
 
 
@@ -36,7 +36,7 @@ def number_of(text: str) -> int | Decimal:
 
 
 def number_text(number: int | Decimal) -> str:
-    """Format a number as DynamoDB does, without unnecessary exponents or zeros."""
+    """Format a number as DynamoDB does, without an exponent and without trailing zeros after the decimal point."""
     if isinstance(number, int):
         return str(number)
     text = f"{number:f}"
@@ -80,7 +80,7 @@ def joined(one: Value, other: Value) -> Value:
 
 
 def order(one: Value, other: Value) -> int | None:
-    """-1, 0 or 1 if the first value is less than, equal to or greater than the second; `None` if incomparable."""
+    """Return -1, 0 or 1 if `one` is less than, equal to or greater than `other`; `None` if they are incomparable."""
     kind = kind_of(one)
     if kind not in _ORDERED or kind != kind_of(other):
         return None
@@ -133,7 +133,10 @@ def _checked_number(text: str) -> str:
 
 
 def size_of(item: Mapping[str, Value]) -> int:
-    """Approximate size of an item in bytes, with attribute names (Source: DynamoDB Developer Guide, "Item sizes")."""
+    """The approximate size of an item in bytes, including attribute names.
+
+    Source: DynamoDB Developer Guide, "Item sizes".
+    """
     total = 0
     for name, value in item.items():
         ((kind, inside),) = value.items()

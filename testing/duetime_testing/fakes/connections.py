@@ -14,7 +14,7 @@ class FakeConnections:
 
     Attributes:
         received: the messages received by each open connection, in order.
-        refused: connections that currently reject messages.
+        refused: connections that currently reject messages because of a rate limit.
     """
 
     exceptions: Exceptions = field(default_factory=Exceptions)

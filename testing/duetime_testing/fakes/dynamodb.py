@@ -40,8 +40,8 @@ class FakeDynamoDB:
 
     Attributes:
         now: returns the time in milliseconds.
-        lag: returns the milliseconds by which the next eventually consistent read lags behind.
-        processed: returns how many of the given number of keys, writes or statements in a batch are processed.
+        lag: returns the age, in milliseconds, of the data that the next eventually consistent read returns.
+        processed: returns how many of a batch's keys, writes or statements are processed, given their number.
         page: maximum number of items in a page.
     """
 
@@ -206,7 +206,7 @@ class FakeDynamoDB:
         return dict(_META)
 
     def batch_execute_statement(self, *, Statements: list[dict[str, Any]]) -> dict[str, Any]:
-        """Execute insertion statements independently of each other; some statements can fail."""
+        """Execute insertion statements independently of each other, so that some can fail and others succeed."""
         if not 1 <= len(Statements) <= MOST_STATEMENTS:
             raise self._invalid("BatchExecuteStatement", "a batch has 1 to 25 statements")
         now = self.processed(len(Statements))
@@ -232,7 +232,7 @@ class FakeDynamoDB:
         return {"TableName": name}
 
     def _metadata(self) -> dict[str, Any]:
-        """The metadata of a response, including the service's time."""
+        """A response's metadata, including the service's time."""
         return {"HTTPStatusCode": 200, "HTTPHeaders": {"date": formatdate(self.now() / 1000, usegmt=True)}}
 
     def delete_item(
@@ -441,7 +441,7 @@ class FakeDynamoDB:
         values: Mapping[str, Value],
         keys: tuple[str, str],
     ) -> str:
-        """The partition that a key condition names; the key condition can also restrict the sort key."""
+        """The partition named by a key condition, which can also restrict the sort key."""
         by_name: dict[str, Comparison] = {}
         for comparison in parsed.comparisons or ():
             by_name[name_of(comparison.name, names) if comparison.name[0] == "#" else comparison.name] = comparison
@@ -485,13 +485,13 @@ def _keys_in(table: Table, item: Item) -> Item:
 def _bounds(
     parsed: Condition, names: Mapping[str, str], values: Mapping[str, Value], sort_name: str
 ) -> tuple[str, str | None]:
-    """The range of sort keys that can meet a key condition: inclusive start, and exclusive end or `None`."""
+    """The inclusive start, and the exclusive end or `None`, of the sort keys that can meet a key condition."""
     low, high = "", None
     for each in parsed.comparisons or ():
         if (name_of(each.name, names) if each.name[0] == "#" else each.name) != sort_name:
             continue
         first, last = (values[label]["S"] for label in (each.values[0], each.values[-1]))
-        # The next string in sort order is the same string with a NUL appended.
+        # In sort order, a string is directly followed by the same string with a NUL appended.
         match each.operator:
             case "=" | "BETWEEN":
                 low, high = first, f"{last}\0"
@@ -519,7 +519,10 @@ def _items_of(
     *,
     forward: bool,
 ) -> Iterator[Item]:
-    """The items of a partition, or of a keys-only index, within a range of sort keys and after the previous page."""
+    """The items of a partition within a range of sort keys, starting after the previous page.
+
+    The partition belongs to the table or to a keys-only index.
+    """
     low, high = within
     if index is None:
         sorts = table.in_order(partition, since)
@@ -537,7 +540,7 @@ def _items_of(
 
 
 def _part_of(keys: list[K], low: K, high: K | None, after: K | None, *, forward: bool) -> Iterator[K]:
-    """The sorted keys in [`low`, `high`) that follow the key `after`, which need not exist any longer."""
+    """The sorted keys in [`low`, `high`) that come after the key `after`, which may have been deleted."""
     first = bisect_left(keys, low)
     end = len(keys) if high is None else bisect_left(keys, high)
     if after is not None and forward:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DESCRIBED = 3_600_000
-"""How long a stopped task is still described, in milliseconds (Source: ECS API Reference, DescribeTasks)."""
+"""How long DescribeTasks still returns a stopped task, in milliseconds (Source: ECS API Reference, DescribeTasks)."""
 
 
 class FakeEcs:
@@ -23,7 +23,7 @@ class FakeEcs:
         over: called with the name of a stopped task.
         tasks: descriptions of all tasks, by ARN.
         requests: the request that started each task, by ARN.
-        listed_after: returns the milliseconds until a new task is listed and described.
+        listed_after: returns the milliseconds until the service lists and describes a new task.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -39,7 +39,7 @@ class FakeEcs:
         self._stopped_at: dict[str, int] = {}
 
     def run_task(self, **request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's own
-        """Run a task; requests to a cluster with the same token start only one task.
+        """Run a task; repeated requests with the same token to the same cluster start only one task.
 
         Source: ECS API Reference, RunTask and "Ensuring idempotency".
         """
@@ -64,7 +64,7 @@ class FakeEcs:
         return {"tasks": [self.tasks[arn]], "failures": []}
 
     def list_tasks(self, *, cluster: str, startedBy: str) -> dict[str, Any]:
-        """List the running tasks of a cluster that were started by `startedBy`."""
+        """List a cluster's running tasks that were started with the given `startedBy`."""
         running = (arn for arn, task in self.tasks.items() if task["lastStatus"] != "STOPPED")
         listed = [arn for arn in running if self._listed_at.get(arn, 0) <= self.now()]
         request = {"cluster": cluster, "startedBy": startedBy}
@@ -91,7 +91,7 @@ class FakeEcs:
     def end(
         self, arn: str, exit_code: int | None, stop_code: str = "EssentialContainerExited", reason: str = ""
     ) -> None:
-        """End a task, as if its containers exited or a user stopped it."""
+        """End a task as if its containers had exited or a user had stopped the task."""
         task = self.tasks[arn]
         if task["lastStatus"] == "STOPPED":
             return

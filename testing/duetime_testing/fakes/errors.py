@@ -10,7 +10,7 @@ _STATUS = {"InternalServerError": 500, "ServiceUnavailable": 503, "InternalError
 
 
 class Exceptions:
-    """A client's `exceptions`, with a class for each error code that is created on first access."""
+    """A client's `exceptions` attribute; the class for an error code is created on first access."""
 
     def __init__(self) -> None:
         self._classes: dict[str, type[ClientError]] = {}
@@ -23,7 +23,7 @@ class Exceptions:
         return self._classes[code]
 
     def make(self, code: str, operation: str, message: str = "", **node_refs: Any) -> ClientError:  # noqa: ANN401 - any member
-        """Create an error with a code and other members of the response."""
+        """Create an error with a code and the response's other members."""
         response: Any = {
             "Error": {"Code": code, "Message": message},
             "ResponseMetadata": {"HTTPStatusCode": _STATUS.get(code, 400)},

@@ -13,8 +13,8 @@ class FakeEvents:
     Attributes:
         taken: the accepted entries, in order.
         requests: the entries of each request.
-        refuses: number of entries to reject before all entries are accepted.
-        error: exception that the first request raises.
+        refuses: number of entries that are rejected before entries are accepted.
+        error: exception raised by the first request.
     """
 
     def __init__(self) -> None:

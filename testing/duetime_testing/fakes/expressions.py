@@ -1,4 +1,4 @@
-"""Parses DynamoDB expressions, caches them by their text, and evaluates them as closures.
+"""Parses DynamoDB expressions into closures, which are cached by the expression's text.
 
 Source: DynamoDB Developer Guide, "Condition and filter expressions, operators, and functions" and "Update expressions".
 """
@@ -49,7 +49,7 @@ class Condition:
     Attributes:
         names: the placeholders of the names.
         values: the placeholders of the values.
-        comparisons: the clauses, if the condition is a conjunction of comparisons between names and values.
+        comparisons: the comparisons, if the condition only combines comparisons of names with values by AND.
     """
 
     test: Test
@@ -130,7 +130,7 @@ class _Parser:
             position = found.end()
 
     def peek(self) -> str:
-        """The next token; empty at the end of the expression."""
+        """The next token; an empty string at the end of the expression."""
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
     def take(self, wanted: str | None = None) -> str:

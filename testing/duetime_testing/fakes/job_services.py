@@ -17,20 +17,20 @@ _PLACE = "us-east-1:123456789012"
 
 
 class FakeJobs:
-    """Base class of the job services.
+    """The base class of fake services that run jobs.
 
     Attributes:
         begin: called when a job begins.
         over: called when a job is stopped.
         has_capacity: whether a job can be started.
         jobs: descriptions of all jobs, by the service's identifier.
-        names: the names given by tasks.
+        names: the job names given by tasks, by the service's identifier.
         facts: the task data passed to each job.
         listed_after: returns the milliseconds until the service lists a new job.
     """
 
     state_field: str
-    """Name of the field that contains the state in a job's description."""
+    """Name of the field in a job's description that contains the job's state."""
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
         self.now = now
@@ -45,7 +45,7 @@ class FakeJobs:
         self.facts: dict[str, str] = {}
 
     def event(self, job: str) -> str | list[str]:
-        """The reference to an ended job in the message that the EventBridge rule sends."""
+        """How the EventBridge rule's message about an ended job identifies the job."""
         return self.names[job]
 
     def running(self) -> list[str]:
@@ -89,7 +89,7 @@ class FakeBatch(FakeJobs):
         return self.jobs[job]["status"] not in {"SUCCEEDED", "FAILED"}
 
     def end(self, job: str, *, well: bool) -> None:
-        """End a job as if its container exited."""
+        """End a job as if its container had exited."""
         self.jobs[job] |= {
             "status": "SUCCEEDED" if well else "FAILED",
             "statusReason": "Essential container in task exited",
@@ -119,7 +119,7 @@ class FakeBatch(FakeJobs):
         return {"jobArn": arn, "jobId": job, "jobName": name}
 
     def list_jobs(self, *, jobQueue: str, filters: list[dict[str, Any]]) -> dict[str, Any]:
-        """List the jobs in a queue with a name, in any state."""
+        """List a queue's jobs that have a given name, in any state."""
         (names,) = (each["values"] for each in filters if each["name"] == "JOB_NAME")
         kept = ("jobArn", "jobId", "jobName", "status")
         listed = self._listed().values()
@@ -142,7 +142,7 @@ class FakeCodeBuild(FakeJobs):
     state_field = "buildStatus"
 
     def event(self, job: str) -> str | list[str]:
-        """The project and the ARN of a build."""
+        """The service, Region, project and ARN, which identify a build in the message."""
         return ["codebuild", "us-east-1", self.jobs[job]["projectName"], self.jobs[job]["arn"]]
 
     def is_running(self, job: str) -> bool:
@@ -184,7 +184,7 @@ class FakeCodeBuild(FakeJobs):
         return {"build": build}
 
     def list_builds_for_project(self, *, projectName: str, sortOrder: str) -> dict[str, Any]:
-        """List the latest builds of a project."""
+        """List a project's latest builds."""
         assert sortOrder == "DESCENDING"
         ids = [job for job, build in self._listed().items() if build["projectName"] == projectName]
         return {"ids": ids[:-101:-1]} if ids else {}
@@ -205,7 +205,7 @@ class FakeGlue(FakeJobs):
     state_field = "JobRunState"
 
     def event(self, job: str) -> str | list[str]:
-        """The job and the id of a run."""
+        """The service, Region, job name and id, which identify a run in the message."""
         return ["glue", "us-east-1", self.jobs[job]["JobName"], job]
 
     def is_running(self, job: str) -> bool:
@@ -228,7 +228,7 @@ class FakeGlue(FakeJobs):
         return {"JobRunId": job}
 
     def get_job_runs(self, *, JobName: str, MaxResults: int) -> dict[str, Any]:
-        """List the runs of a job, latest first."""
+        """List a job's runs, latest first."""
         runs = [run for run in self._listed().values() if run["JobName"] == JobName]
         return {"JobRuns": runs[::-1][:MaxResults]}
 
@@ -284,7 +284,7 @@ class FakeDurableFunctions(FakeJobs):
         return {"StatusCode": 202, "DurableExecutionArn": job}
 
     def list_durable_executions_by_function(self, *, FunctionName: str, DurableExecutionName: str) -> dict[str, Any]:
-        """List the executions of a function with a name."""
+        """List a function's executions that have a given name."""
         kept = ("DurableExecutionArn", "DurableExecutionName", "FunctionArn", "Status", "StartTimestamp")
         found = [
             {field: each[field] for field in kept}

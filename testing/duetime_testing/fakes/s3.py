@@ -18,7 +18,7 @@ class FakeS3:
     """An S3 client with in-memory buckets.
 
     Attributes:
-        objects: bytes by bucket and key.
+        objects: the objects' bytes by bucket and key.
         tags: the tags of each object, as a query string.
         content_types: the content types of objects, if set.
     """
@@ -55,7 +55,7 @@ class FakeS3:
         return {"Body": BytesIO(self._object(Bucket, Key, "GetObject"))}
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
-        """Read an object's metadata; for a missing object, the error's code is only the HTTP status."""
+        """Read an object's metadata; if the object is missing, the error code is only the HTTP status."""
         if (Bucket, Key) not in self.objects:
             raise self.exceptions.make("404", "HeadObject", "Not Found")
         size, content_type = len(self.objects[Bucket, Key]), self.content_types.get((Bucket, Key), _OCTETS)
@@ -64,7 +64,7 @@ class FakeS3:
     def generate_presigned_url(
         self, *, ClientMethod: str, Params: dict[str, Any], ExpiresIn: int, HttpMethod: str = "GET"
     ) -> str:
-        """Create a presigned URL, for `send_signed`."""
+        """Create a presigned URL that `send_signed` accepts."""
         self._signed.append((HttpMethod, {**Params, "operation": ClientMethod, "seconds": ExpiresIn}))
         return f"{_SIGNED_URL}{len(self._signed) - 1}"
 

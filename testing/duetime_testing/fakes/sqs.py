@@ -1,4 +1,4 @@
-"""A fake of SQS: standard queues with delays, visibility timeouts and dead-letter queues."""
+"""A fake of SQS, which has standard queues with delays, visibility timeouts and dead-letter queues."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ _INVALID = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MOST_ENTRIES = 10
 _MOST_BYTES = 1_048_576
 _NOISY_SHARE, _NOISY_LEAST = 0.1, 30
-"""A message group is noisy if it has more than this share, and at least this number, of the messages in flight.
-
-The group's share of the processing time is not considered. Source: SQS Developer Guide, "How Amazon SQS fair queues
-work".
+"""A message group is noisy if it has at least this number and more than this share of the messages in flight; the
+group's share of the processing time is not considered. Source: SQS Developer Guide, "How Amazon SQS fair queues work".
 """
 _LONGEST_HIDDEN = 43_200_000
 """The longest visibility timeout, in milliseconds (Source: SQS Developer Guide, Visibility timeout)."""
 _USUAL_RETENTION = "345600"
-"""The default retention, four days in seconds (Source: SQS API Reference, CreateQueue, "MessageRetentionPeriod")."""
+"""The default message retention (four days), in seconds (Source: SQS API Reference, CreateQueue,
+"MessageRetentionPeriod")."""
 _NAMESPACE = "AWS.SimpleQueueService."
 _ACCOUNT = "123456789012"
 
@@ -88,10 +87,10 @@ class FakeSQS:
 
     Attributes:
         now: returns the time in milliseconds.
-        wait: waits in a long poll until a message is visible or the time is over.
+        wait: performs a long poll's wait until a message is visible or the given time is reached.
         pick: chooses and orders the messages to receive.
         changed: called with the time at which a message becomes visible, to wake pollers.
-        transit: returns the milliseconds, in addition to the delay, until a new message can be received.
+        transit: returns how many milliseconds pass, in addition to the delay, until a new message can be received.
         is_fair: whether messages of noisy groups are received after messages of other groups.
     """
 
@@ -276,7 +275,10 @@ class FakeSQS:
         return {"MessageId": held.id, "MD5OfMessageBody": _digest(body)}
 
     def _visible(self, queue: Queue) -> list[Held]:
-        """The messages that can be received; noisy groups come last, ordered by their messages in flight."""
+        """The messages that can be received.
+
+        Messages of noisy groups come last, ordered by the group's number of messages in flight.
+        """
         now = self.now()
         visible = [each for each in queue.messages if each.visible_at <= now]
         if not self.is_fair:
@@ -287,7 +289,7 @@ class FakeSQS:
         return sorted(visible, key=lambda each: noisy.get(each.group or "", 0)) if noisy else visible
 
     def _give_up(self, queue: Queue) -> None:
-        """Delete messages that are too old; move messages that were received too often to the dead-letter queue."""
+        """Delete messages older than the retention; move messages received too often to the dead-letter queue."""
         oldest = self.now() - queue.retention * 1000
         queue.messages[:] = [each for each in queue.messages if each.sent_at > oldest]
         if not queue.most_receives:
@@ -319,7 +321,7 @@ class FakeSQS:
 
 @dataclass
 class _Answer:
-    """The response to a batch request, by entry."""
+    """The response to a batch request, with a result for each entry."""
 
     successful: list[dict[str, Any]] = field(default_factory=list)
     failed: list[dict[str, Any]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Parses the PartiQL statements that the stores use: insertions of an item whose values are parameters."""
+"""Parses the only PartiQL statements that the stores use, which insert an item with its values as parameters."""
 
 from __future__ import annotations
 

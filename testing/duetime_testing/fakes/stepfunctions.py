@@ -1,4 +1,4 @@
-"""A fake of Step Functions: executions of one standard state machine, and their task tokens."""
+"""A fake of Step Functions with one standard state machine, its executions, and their task tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Execution:
     """One execution.
 
     Attributes:
-        over: called when the execution is ended from outside.
+        over: called when the execution is ended from outside, for example by StopExecution.
     """
 
     arn: str
@@ -57,7 +57,7 @@ class Token:
     Attributes:
         output: a tuple with the reported output; `None` until an output is reported.
         woken: called when an output is reported.
-        waits: whether the token's state still waits.
+        waits: whether the state that created the token still waits for the output.
     """
 
     output: tuple[Any] | None = None
@@ -71,7 +71,7 @@ class FakeStepFunctions:
     Attributes:
         now: returns the time in milliseconds.
         begin: called with each started execution.
-        forgets: returns whether a token's accepted result is lost.
+        forgets: returns whether a result, although accepted, does not reach the state that waits for it.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:

@@ -1,4 +1,4 @@
-"""A table's stream as Lambda delivers it, with ordered and filtered records and Base64-encoded bytes."""
+"""A fake of a table's stream as Lambda delivers it: records are ordered and filtered, and bytes are Base64-encoded."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Record = dict[str, Any]
 
 @dataclass
 class FakeStream:
-    """Records every subsequent write to a table (Source: DynamoDB Streams API Reference, "Record").
+    """Records all writes to a watched table (Source: DynamoDB Streams API Reference, "Record").
 
     Attributes:
         now: returns the time in milliseconds.
         records: the records that pass the event source's filters, in the order of the writes.
         told: called after each new record.
-        by_ttl: whether removals count as TTL deletions.
+        by_ttl: whether removed items are recorded as deleted by TTL.
         filters: the event source's filters.
     """
 
@@ -38,7 +38,7 @@ class FakeStream:
     _numbers: int = 0
 
     def watch(self, table: Table) -> None:
-        """Record each write to a table; the table's existing watcher is still called."""
+        """Record each future write to a table, and keep calling the table's previous watcher."""
         before = table.watch
 
         def written(old: Item | None, new: Item | None) -> None:
@@ -60,7 +60,10 @@ class FakeStream:
             self.told()
 
     def event(self, start: int = 0, end: int | None = None) -> dict[str, Any]:
-        """Return a Lambda event with the records from `start` to `end`; by default, with all records."""
+        """Return a Lambda event with the records from `start` up to, but not including, `end`.
+
+        By default, the event contains all records.
+        """
         return {"Records": self.records[start:end]}
 
 

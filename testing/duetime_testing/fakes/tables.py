@@ -1,4 +1,4 @@
-"""An in-memory table with items by partition and sort key, indexes, and recent versions of items."""
+"""An in-memory table, which stores items by partition and sort key, indexes, and recent versions of items."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _KEPT = 16
 
 
 class SortedKeys(Generic[K]):
-    """The keys of each partition in order, sorted when the partition is first read and kept sorted afterwards.
+    """The ordered keys of each partition, sorted when the partition is first read and kept sorted after that.
 
-    If a partition's collection was replaced, its keys are sorted again.
+    If the collection that holds a partition's keys is replaced by another collection, the keys are sorted again.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class SortedKeys(Generic[K]):
 
 @dataclass
 class Index:
-    """A keys-only index over one attribute, sorted by another.
+    """A keys-only index that is partitioned by one attribute and sorted by another attribute.
 
     Attributes:
         entries: the entries of each partition, as tuples of sort value and the table's two keys.
@@ -87,7 +87,7 @@ class Index:
         return item[self.partition_name]["S"], item[self.sort_name]["S"]
 
     def in_order(self, partition: str, since: Millis | None) -> list[tuple[str, ...]]:
-        """The entries of a partition in order, as of time `since` if given."""
+        """The ordered entries of a partition, as they were at the time `since` if given."""
         entries = self.entries.get(partition, set())
         if since is None:
             return self._sorted.of(partition, entries) if entries else []
@@ -117,7 +117,7 @@ class Table:
     _sorted: SortedKeys[str] = field(default_factory=SortedKeys)
 
     def get(self, key: tuple[str, str], since: Millis | None = None) -> Item | None:
-        """The item with a key, as of time `since` if given."""
+        """The item with a key, as it was at the time `since` if given."""
         if since is not None:
             for at, old in self.earlier.get(key[0], {}).get(key[1], ()):
                 if at > since:
@@ -143,14 +143,17 @@ class Table:
             index.change(now, key, old, new)
 
     def in_order(self, partition: str, since: Millis | None) -> list[str]:
-        """The sort keys of a partition in order; with `since`, including keys of items that were removed later."""
+        """The ordered sort keys of a partition.
+
+        With `since`, keys of items that were removed after that time are included.
+        """
         items = self.partitions.get(partition, {})
         if since is None:
             return self._sorted.of(partition, items) if items else []
         return sorted({*items, *self.earlier.get(partition, {})})
 
     def key_item(self, key: tuple[str, str]) -> dict[str, Value]:
-        """Convert a key to an item."""
+        """Convert a key to an item that has only the key attributes."""
         return {self.partition_name: {"S": key[0]}, self.sort_name: {"S": key[1]}}
 
     def key_of(self, item: Item) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Creates a tasks table like the CDK's, with keys and indexes from the schema."""
+"""Creates a tasks table with the keys and indexes that the schema defines, like the table in the CDK stack."""
 
 from __future__ import annotations
 

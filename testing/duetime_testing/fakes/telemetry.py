@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class FakeTelemetry:
-    """A `duetime.ports.runtime.Telemetry` in memory; metrics that are not in the table of metrics are rejected.
+    """An in-memory `duetime.ports.runtime.Telemetry` that rejects metrics that are missing from the table of metrics.
 
     Attributes:
-        counts: the counts by name, and by dimension value as `name{dimension=value}`.
-        measures: the measured values by name, and by dimension value.
+        counts: the counts by metric name and, for each dimension value, by `name{dimension=value}`.
+        measures: the measured milliseconds with the metric name and, for each dimension value, with
+            `name{dimension=value}`.
     """
 
     counts: Counter[str] = field(default_factory=Counter)

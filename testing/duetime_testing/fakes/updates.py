@@ -56,7 +56,7 @@ def _sum(old: Value | None, added: Value) -> Value:
 
 
 def _put(item: Item, path: list[str], value: Value | None) -> None:
-    """Put a value at a path, and copy the maps along the path so that the old item stays unchanged."""
+    """Put a value at a path, and copy the maps along the path so that the old item is not modified."""
     inside: dict[str, Mapping[str, object]] = item
     for part in path[:-1]:
         found = inside.get(part)

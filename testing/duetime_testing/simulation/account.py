@@ -1,4 +1,4 @@
-"""A simulated account in virtual time, which invokes the unmodified functions like Lambda, over fakes of AWS."""
+"""Simulates an account in virtual time, which invokes the unmodified functions over fakes of AWS services."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ INTAKE_OWNER = "local"
 START: Millis = 1_795_228_387_250
 """The default start time, 2026-11-21T02:33:07.250Z, in milliseconds since 1970."""
 MOST_WORKERS = 60
-"""Maximum concurrent invocations per queue, enough for all tasks of a large graph to run without waiting."""
+"""Maximum concurrent invocations per queue, which is enough to run all tasks of a large graph at once."""
 _RECEIVED = 10
 """Maximum number of messages in one request (Source: SQS API Reference, ReceiveMessage)."""
 LEASE_SECONDS = 30
 LATE_WRITES = 0.4
-"""The share of faults in conditional writes that are late arrivals."""
+"""The minimum share of late arrivals (`Fault.LATE`) among the faults in `update_item` calls."""
 _MILD_FAULTS, _MILD_TIME, _MILD_RATE = 2, 5 * MINUTE, 0.4
 _USUAL_LAG = 20
+"""The usual lag of an eventually consistent read, in milliseconds."""
 _NEVER = 36_500 * DAY
-"""The usual lag of an eventually consistent read (`_USUAL_LAG`), in milliseconds."""
 _STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 _ASYNC_TRIES = 3
 """How many times Lambda attempts an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous
@@ -92,7 +92,7 @@ class Invocation:
 
     Attributes:
         answer: the function's return value; `None` if it did not return.
-        failed: the function raised, its machine died, or it timed out.
+        failed: whether the function raised an exception, timed out, or ran on a machine that died.
         version: the function version that was invoked.
     """
 
@@ -133,9 +133,9 @@ class Account:
     """All deployed resources of an account, and its virtual time.
 
     Attributes:
-        fetched: URLs that the egress function was asynchronously invoked to fetch.
+        fetched: URLs that the egress function was invoked asynchronously to call.
         rate: the probability of a fault in each call.
-        is_mild: whether only faults are injected that must not make tasks late.
+        is_mild: whether to inject only faults that must not make tasks late.
         calls: number of AWS calls.
         faults: number of injected faults by kind.
         lines: the lines of the trace.
@@ -144,22 +144,22 @@ class Account:
         generation: number of deployments after the first.
         code: the code version that was deployed last.
         reordering: the probability that a message is delivered late or twice; if 0, messages are not reordered either.
-        delivery: minimum and maximum milliseconds until a sent message can be received, drawn for each message from a
-            separate random source; a poller adds up to a quarter of the maximum.
-        hot_until: throttled partitions of the table, with end times.
+        delivery: minimum and maximum milliseconds until a sent message can be received. The time is drawn for each
+            message from a separate random source; a poller adds up to a quarter of the maximum.
+        hot_until: the throttled partitions of the table, with the time when the throttling ends.
         sends_fail_until: time until which the queues reject messages.
         creations_fail_until: time until which the table rejects new records from the API.
-        unread_until: queues from which no messages are received, with end times.
-        most_workers: maximum concurrent invocations of a queue's function.
+        unread_until: the queues from which no messages are received, with the time when receiving resumes.
+        most_workers: maximum concurrent invocations per queue.
         worker_batch: maximum number of messages in a worker's invocation, and milliseconds that the poller waits for
             them.
         endpoint_down_until: time until which the tasks' endpoint responds with errors.
-        before_call: hook of a scenario before each AWS call, which can let time pass, reject the call, or end the
-            process.
-        after_call: hook after an AWS call, before the response arrives.
-        heard: hook for calls of endpoints outside AWS.
+        before_call: a scenario's hook that is called before each AWS call and can let time pass, reject the call, or
+            end the process.
+        after_call: hook that is called after an AWS call, before the response arrives.
+        heard: hook that is called when a function calls an endpoint outside AWS.
         handlers_package: the package that registers the Python handlers.
-        pulled_types: the types of pull workers.
+        pulled_types: the task types that pull workers lease.
         aws_targets: the ARNs that tasks are allowed to call.
     """
 
@@ -288,14 +288,14 @@ class Account:
         self._ticker = self.time.start_process(self._tick)
 
     def stand_still(self) -> None:
-        """Stop the trigger and the delivery of messages; API requests are still served."""
+        """Stop the trigger and the delivery of messages, but keep serving API requests."""
         self.receiving = False
         self.time.kill(self._ticker)
 
-    # Used by calls and faults.
+    # The methods below are used by simulated calls and faults.
 
     def travel(self) -> None:
-        """Wait for the transit of a request or a response."""
+        """Wait while a request or a response is in transit."""
         self.take(self.random.randrange(1, 9))
 
     def take(self, milliseconds: Millis) -> None:
@@ -308,14 +308,14 @@ class Account:
             return self._mild_fault_for(machine, operation)
         if self.random.random() >= self.rate:
             return None
-        # Late writes are frequent, because conditions must reject a write that arrives after other changes.
+        # Late writes are made frequent to test that conditions reject a write that arrives after other changes.
         is_late = operation == "update_item" and self.random.random() < LATE_WRITES
         fault = Fault.LATE if is_late else self.random.choice(list(Fault))
         self.count(fault.name.lower())
         return fault
 
     def _mild_fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """Draw a fault for the trigger's sends; the look-ahead compensates for two faults in five minutes."""
+        """Draw a fault when the trigger sends messages; the look-ahead makes up for two faults in five minutes."""
         if machine.function != "trigger" or operation != "send_message_batch":
             return None
         now = self.time.now()
@@ -328,7 +328,7 @@ class Account:
         return fault
 
     def is_throttled(self, call: Call) -> bool:
-        """Whether a call is throttled: the partition is hot, or queues or table currently reject such requests."""
+        """Whether a call is throttled, because its partition is hot or its queue or table currently rejects calls."""
         if call.operation == "send_message_batch" and self.sends_fail_until > self.time.now():
             self.count("send refused")
             return True
@@ -348,18 +348,18 @@ class Account:
         self.faults[fault] = self.faults.get(fault, 0) + 1
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
-        """Record an exception in a process's background job; background jobs must not raise exceptions."""
+        """Record an exception from a process's background job, because background jobs must not raise exceptions."""
         self.trace(machine, "raised", str(error))
 
     def ends(self, machine: Machine) -> None:
-        """Record that a process ends itself."""
+        """Hook that is called when a process ends itself."""
 
     def respond(self, call: HttpCall) -> HttpResponse:
         """Respond to an HTTP call of a task or callback; subclasses override this method."""
         raise NotImplementedError
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
-        """Reject calls that the function's role does not allow; subclasses that know the roles override this method."""
+        """Reject a call that the function's role does not allow; subclasses with roles override this method."""
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The targets of a process."""
@@ -388,7 +388,7 @@ class Account:
         return True
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
-        """Record an event in the trace; it is formatted only on request."""
+        """Add an event to the trace; the event is formatted only when the trace is read."""
         self.lines.append((self.time.now(), str(who), *what))
 
     def _lag(self) -> Millis:
@@ -446,7 +446,7 @@ class Account:
         return made
 
     def drawn_skew(self) -> Millis:
-        """Draw a clock's skew; half of the clocks have the maximum skew in one direction."""
+        """Draw a clock's skew, which is the maximum in either direction for half of the clocks."""
         return self.random.choice([-SKEW, SKEW, *2 * [self.random.randint(-SKEW, SKEW)]])
 
     def wait_for(self, invocation: Invocation) -> Invocation:
@@ -461,12 +461,12 @@ class Account:
             machine = strand.home
             assert isinstance(machine, Machine)
             machine.die()
-            # The killed strand is removed when this strand waits.
+            # A killed strand ends only when the running strand waits.
             self.take(1)
         return invocation
 
     def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
-        """Queue an asynchronous invocation, which is retried on failure and may be duplicated."""
+        """Queue an asynchronous invocation, which is retried after a failure and sometimes duplicated."""
 
         def run() -> None:
             self.take(self.random.randrange(5, 200))
@@ -483,7 +483,7 @@ class Account:
     # Step Functions.
 
     def _invoke_state(self, payload: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the function answers
-        """Run a state's task; occasionally the task runs twice, or its completion is lost."""
+        """Invoke the function for a state; occasionally, the invocation is duplicated, or its response is lost."""
         self.travel()
         if self.random.random() < self.reordering:
             self.count("state invoked twice")
@@ -499,7 +499,7 @@ class Account:
         self.take(self.random.choice([1, 500, 5 * SECOND]))
         self.wait_for(self.invoke("topology", payload))
 
-    # The jobs that AWS runs for tasks.
+    # Methods for jobs that AWS runs for tasks.
 
     def begin_execution(self, execution: Execution) -> None:
         """Begin an execution that a task has started; the execution runs until a test ends it."""
@@ -590,7 +590,7 @@ class Account:
             self.time.sleep_until(min(times, default=now + DAY))
 
     def _gather(self, url: str, function: str) -> list[dict[str, Any]]:
-        """Receive the messages for one invocation: up to ten, or for workers as many as the batching window allows."""
+        """Receive up to ten messages for one invocation; a worker can receive more in its batching window."""
         batch = self._receive(url)
         size, window = self.worker_batch if function == "worker" else (_RECEIVED, 0)
         until = self.time.now() + window
@@ -670,7 +670,7 @@ class Account:
                     self.time.start_process(partial(self._deliver_again, held))
 
     def deliver_at(self, task_id: str, at: Millis) -> None:
-        """Redeliver a task's messages in flight to other workers at a given time."""
+        """Wait until a given time, and then redeliver a task's messages in flight to other workers."""
         self.time.sleep_until(at)
         for queue in self.sqs.queues.values():
             for held in queue.messages:
@@ -696,7 +696,7 @@ class Account:
                 self.time.nudge(strand)
 
     def _long_poll(self, queue: Queue, until: Millis) -> None:
-        """Wait until a message is visible in a queue; every change of the queue is checked."""
+        """Wait until a message is visible in a queue or `until` is reached; each change to the queue is checked."""
         while (now := self.time.now()) < until:
             at = queue.visible_at(now)
             if at == now:

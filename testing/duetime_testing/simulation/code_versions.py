@@ -1,7 +1,7 @@
-"""Simulates older and newer code that runs side by side, by changing what each version writes.
+"""Simulates older and newer code running side by side by modifying the requests that each version sends.
 
-Older code writes records with the previous schema version; newer code writes an unknown attribute. Both are allowed by
-`docs/decisions/upgrades.md`.
+Older code writes records with the previous schema version; newer code writes an unknown attribute.
+`docs/decisions/upgrades.md` allows both differences.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Generation(Enum):
         return request
 
     def _insertion(self, statement: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a record's insertion as code of this generation would send it."""
+        """Return the insertion of a record as code of this generation would send it."""
         table, item = inserted_item(statement["Statement"], statement["Parameters"])
         return dict(insertion(table, self.request("put_item", {"Item": item})["Item"]))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class VirtualEventLoop(asyncio.SelectorEventLoop):
-    """An event loop in virtual time; while this loop waits, other strands of the account continue."""
+    """An event loop in virtual time that lets the account's other strands continue while it waits."""
 
     def __init__(self, time: VirtualTime) -> None:
         super().__init__(cast("selectors.BaseSelector", _VirtualSelector(time)))
@@ -24,7 +24,10 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self._started_at = time.now()
 
     def time(self) -> float:
-        """Seconds since the loop's start, a number small enough that asyncio can add a nanosecond to it."""
+        """Seconds since the loop's start.
+
+        Counting from the start keeps the number small enough for asyncio to add a nanosecond.
+        """
         return (self._virtual_time.now() - self._started_at) / SECOND
 
 
@@ -45,8 +48,8 @@ class _VirtualSelector(selectors.DefaultSelector):
 
 @contextmanager
 def without_event_loop() -> Iterator[None]:
-    """Allow other strands to run event loops in this thread within the context, as coroutine handlers do."""
-    # asyncio tracks one running loop per thread; these functions are asyncio's API for event loop implementations.
+    """Within the context, allow other strands of this thread to run event loops for coroutine handlers."""
+    # asyncio tracks one running loop per thread. The functions below are its API for event loop implementations.
     running = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

@@ -35,7 +35,7 @@ _THROTTLES = {
     "apigatewaymanagementapi": "LimitExceededException",
 }
 _DIES_MEANWHILE = 0.5
-"""The share of delayed calls whose sender dies before the call arrives."""
+"""The share of late calls whose sender dies before the call arrives."""
 _BATCHES = frozenset({"send_message_batch", "change_message_visibility_batch", "delete_message_batch"})
 
 
@@ -76,7 +76,7 @@ class Call:
 
     @property
     def partition(self) -> str | None:
-        """The partition of the table that the call reads or writes; `None` for calls with several partitions."""
+        """The one partition that the call reads or writes; `None` if the call does not name a single partition."""
         if self.service != "dynamodb":
             return None
         key = self.request.get("Key") or self.request.get("Item")
@@ -99,7 +99,7 @@ class FaultyClient:
     """A client whose calls take time and occasionally fail.
 
     Args:
-        machine: the process that calls.
+        machine: the process that makes the calls.
         fake: the fake of the service.
         service: the service's name.
         once: whether the SDK is configured not to retry calls.
@@ -164,7 +164,8 @@ class FaultyClient:
             request = self._machine.code.request(operation, request)
             answer = getattr(self._fake, operation)(**request)
         except Exception as error:
-            # The copy has no traceback; otherwise the traceback's frames would live as long as the trace.
+            # The trace keeps a copy without a traceback, which would otherwise keep its frames in memory as long as the
+            # trace.
             account.trace(self._machine, operation, request, copy(error))
             raise
         account.trace(self._machine, operation, request, answer)

@@ -1,4 +1,4 @@
-"""Simulates processes of Lambda functions, each with its own composition, skewed clock, threads and faulty calls."""
+"""Simulates the processes of Lambda functions; each has its own composition, skewed clock, threads and faulty calls."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FAR = 1_000_000_000
 
 @dataclass
 class SkewedClock:
-    """A clock that is off by a constant."""
+    """A clock that differs from the virtual time by a constant."""
 
     time: VirtualTime
     skew: Millis
@@ -69,13 +69,13 @@ class Threads:
     raised: Callable[[Exception], None]
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Start a job in this process; like in a thread, an exception in the job ends only the job."""
+        """Start a job in this process; as in a thread, an exception in the job ends only that job."""
 
         def run() -> None:
             try:
                 work()
             except AssertionError:
-                # The test's assertion failed, not the observed code.
+                # A failed assertion belongs to the test, not to the tested code, so it ends the test.
                 raise
             except Exception as error:  # noqa: BLE001 - nobody waits for it
                 self.raised(error)
@@ -121,7 +121,10 @@ class SimulatedHttp(HttpServices):
 
 @frozen
 class MortalTargets(Targets):
-    """Targets whose handlers end with their machine; exceptions of handlers on a killed machine are not processed."""
+    """Targets whose handlers end when their machine is killed.
+
+    Exceptions that a handler raises while its machine is being killed are not processed.
+    """
 
     machine: Machine
 
@@ -163,7 +166,7 @@ class SimulatedTargets(TargetServices):
 
     @cached_property
     def handler_clients(self) -> HandlerClients:
-        """The factory for handlers' clients; coroutines' requests are sent without real threads."""
+        """The factory for the clients that handlers use; a coroutine's requests are sent without real threads."""
         return replace(super().handler_clients, in_thread=_inline)
 
 
@@ -196,7 +199,10 @@ class Clients:
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda")
 
     def calling_lambdas(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A Lambda client that waits for responses; `None` for a Region, as Lambda targets are not simulated."""
+        """A Lambda client that waits for responses.
+
+        `None` if a Region is given, because Lambda targets are not simulated.
+        """
         if region is not None:
             return None
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda", once=True)
@@ -212,7 +218,7 @@ class Clients:
         return FaultyClient(self.machine, self.machine.account.event_bus, "events")
 
     def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A Step Functions client: for topologies without a Region, for executions that tasks start with a Region."""
+        """A Step Functions client for topologies or, with a Region, for executions that tasks start."""
         account = self.machine.account
         if region is None:
             return FaultyClient(self.machine, account.states, "states")
@@ -226,7 +232,7 @@ class Clients:
         return FaultyClient(self.machine, client, service, once=True)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return `None` as the client of any other service, because simulations do not call other services."""
+        """Return `None` as the client for any other service, because simulations do not call other services."""
         return lambda *_arguments: None
 
 
@@ -236,11 +242,11 @@ class Machine:
 
     Attributes:
         strand: the strand of the current invocation; `None` if the machine is idle.
-        dead: whether the machine has died and must not do anything.
-        cut_off_until: time until which no call from the machine arrives.
+        dead: whether the machine has died and must have no further effect.
+        cut_off_until: time until which the machine's calls do not reach AWS.
         generation: the number of the machine's deployment.
         code: the code version of the deployment.
-        fastest_skew: the largest lead of the machine's clock so far.
+        fastest_skew: the most that the machine's clock has been ahead so far, in milliseconds.
     """
 
     account: Account
@@ -269,7 +275,7 @@ class Machine:
 
     @cached_property
     def composition(self) -> Composition:
-        """The use cases of the machine's process."""
+        """The composition of the machine's process, which provides its use cases."""
         return Composition(
             Platform(
                 environ=self.environ,
@@ -298,7 +304,7 @@ class Machine:
         self.fastest_skew = max(self.fastest_skew, skew)
 
     def end(self) -> None:
-        """End the process, as a worker does to stop its own process."""
+        """End the process, as a worker does when it stops itself."""
         self.account.trace(self, "ends itself")
         self.account.ends(self)
         self.die()
@@ -329,7 +335,7 @@ composition.use_by_process(composition_of_machine)
 
 
 class NamedRandomSource(SeededRandom):
-    """A seeded random source with different nonces on each machine."""
+    """A seeded random source whose nonces differ between machines."""
 
     def __init__(self, seed: int, name: str) -> None:
         super().__init__(seed)

@@ -1,4 +1,4 @@
-"""Calls targets for a simulated process: HTTP endpoints through the account, and AWS without real threads."""
+"""Calls HTTP endpoints through the account, and AWS targets without real threads, for a simulated process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.machines import Machine
 
 _FAULTS = 4
-"""How much more likely a fault is in an endpoint call than in an AWS call, because a task makes many AWS calls."""
+"""How many times more likely a fault is in an endpoint call than in an AWS call. A task makes many AWS calls but few
+endpoint calls."""
 
 
 class SimulatedCaller:
-    """Makes HTTP calls to endpoints that respect their deadline; calls and responses are occasionally lost."""
+    """Makes HTTP calls to simulated endpoints within a deadline; calls and responses are occasionally lost."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -46,7 +47,10 @@ class SimulatedCaller:
         return reply
 
     def _within(self, call: Call) -> Reply:
-        """The endpoint's response if it arrives before the deadline; at the deadline the endpoint is stopped."""
+        """The endpoint's response if it arrives before the deadline.
+
+        Otherwise the endpoint is stopped, and the result is a timeout.
+        """
         time, replies = self._machine.account.time, list[HttpResponse]()
         until = time.now() + round(call.seconds * SECOND)
         strand = time.start(lambda: replies.append(self._response(call)))

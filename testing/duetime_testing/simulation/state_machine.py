@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.virtual_time import Strand, VirtualTime
 
 DEFINITION = Path(__file__).with_name("topology_machine.json")
-"""A copy of `infra.topology_state_machine.definition`, verified by a test; simulations thus do not need the CDK."""
+"""A copy of `infra.topology_state_machine.definition`, so that simulations do not need the CDK; a test compares the
+two."""
 _STEP = re.compile(r"\.([A-Za-z_]+)|\[(\d+)\]")
 _WAITS = ".waitForTaskToken"
 _FAR = 400 * 86_400 * SECOND
 _FRAMING = {"Map": 4, "Fail": 1}
-"""A state's number of history events apart from attempts and iterations; the default is 2 (entered and exited).
-
-A map also has the events started and ended. Source: Step Functions API Reference, HistoryEvent."""
+"""The number of history events that a state adds, apart from its attempts and iterations. The default is 2 (entered and
+exited); a map also has started and ended events. Source: Step Functions API Reference, HistoryEvent."""
 
 
 class StateFailed(Exception):
@@ -46,12 +46,12 @@ class StateFailed(Exception):
 
 @dataclass
 class StateMachine:
-    """Interprets the definition of a state machine.
+    """Interprets a state machine's definition.
 
     Attributes:
         invoke: invokes a state's function with a payload, and returns the response or raises `StateFailed`.
         entered: number of entries into each state, including retries; Step Functions bills each entry.
-        events: total history events of all executions, including children of distributed maps.
+        events: total number of history events in all executions, including the child executions of distributed maps.
     """
 
     time: VirtualTime
@@ -153,7 +153,7 @@ class StateMachine:
         silent_at = self.time.now() + state.get("HeartbeatSeconds", _FAR) * SECOND
         try:
             context["Task"] = {"Token": name}
-            # The function's response is ignored; only the token's result counts.
+            # The function's response is ignored, because the state's result is reported with the token.
             self.invoke(_filled(state["Parameters"], given, context)["Payload"])
             while token.output is None:
                 if self.time.now() >= min(until, silent_at):

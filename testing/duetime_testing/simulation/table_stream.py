@@ -1,4 +1,4 @@
-"""Simulates how Lambda reads the table's stream: in order, with failed batches retried in halves."""
+"""Simulates Lambda's delivery of the table's stream, in order and with failed batches retried in halves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 BATCH = 25
 _SHARDS = 2
-"""Number of independently read shards; all writes of a record are in the same shard."""
+"""Number of shards, which are read independently of each other; all writes to a record go to the same shard."""
 _GATHERED = SECOND
 _AFTER_FAILURE = SECOND
 
@@ -35,10 +35,10 @@ class StreamShard:
 
 
 class SimulatedTableStream:
-    """Invokes a function, by default `broadcast`, with the subsequent writes to the table.
+    """Invokes a function, by default `broadcast`, with all future writes to the table.
 
     Attributes:
-        repeats: the probability that a processed batch is redelivered, in whole or in part.
+        repeats: the probability that a successfully processed batch is redelivered, completely or in part.
         dead_until: time until which every invocation fails before the function starts.
     """
 
@@ -84,13 +84,13 @@ class SimulatedTableStream:
             begin = shard.position
             batch = shard.records[begin : begin + BATCH]
             self._deliver(batch)
-            # A test may have discarded the rest of the records in the meantime.
+            # A test can have discarded the remaining records by moving the position forward in the meantime.
             shard.position = max(shard.position, begin + len(batch))
 
     def _deliver(self, batch: list[dict[str, Any]]) -> None:
-        """Deliver a batch until it is processed, halving it after each failure."""
+        """Deliver a batch repeatedly until it is processed; after a failure, the batch is sometimes split in halves."""
         while True:
-            # Every write ends the wait early, so the time is checked again.
+            # A write to the table ends the wait early, so the time is checked again.
             while self._account.time.now() < self.dead_until:
                 self._account.time.sleep_until(self.dead_until)
             self.deliveries += 1

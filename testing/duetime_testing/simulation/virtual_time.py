@@ -24,16 +24,16 @@ R = TypeVar("R")
 
 @dataclass(eq=False)
 class Strand:
-    """A concurrent activity in virtual time.
+    """A concurrent activity in virtual time, comparable to a thread.
 
     Attributes:
         waits: number of waits so far; a wake-up for an earlier wait is stale.
         parent: the strand that started this strand; both belong to one process and are killed together.
         children: the strands that this strand has started.
         home: the strand's machine, if the world has machines.
-        on_behalf_of: the process whose abandoned call this strand makes.
+        on_behalf_of: the process that sent, and may have abandoned, the call that this strand makes.
         began: time when the strand was started.
-        rank: order among events at the same time, lowest first; inherited by strands that this strand starts.
+        rank: order among events at the same time, lowest first; strands that this strand starts inherit the rank.
     """
 
     run: Callable[[], None]
@@ -49,11 +49,14 @@ class Strand:
     rank: int = 0
 
     def end(self) -> None:
-        """Mark the strand as ended, and free it at once, because garbage collection took a fifth of a test's time."""
+        """Mark the strand as ended, and free its greenlet at once.
+
+        Leaving greenlets to garbage collection took a fifth of a test's time.
+        """
         self.done = True
         self.run, self.green = _nothing, None
         strand: Strand = self
-        # An ended strand stays in its family until all strands that it started have ended.
+        # An ended strand remains its parent's child until all strands that it started have ended.
         while strand.done and not strand.children and (parent := strand.parent) is not None:
             if strand in parent.children:
                 parent.children.remove(strand)
@@ -70,7 +73,7 @@ def family_of(strand: Strand) -> list[Strand]:
 
 
 class _Running(local):
-    """The virtual time that runs in each thread; a virtual time belongs to the thread that created it."""
+    """The virtual time that is running in each thread; a virtual time can run only in the thread that created it."""
 
     time: VirtualTime | None = None
 
@@ -88,7 +91,7 @@ def _always() -> bool:
 
 
 class VirtualTime:
-    """The clock and executor of a virtual world. All strands must wait through this object."""
+    """The clock and executor for strands, which must wait only through this object."""
 
     def __init__(self, start: Millis) -> None:
         self._now = start
@@ -150,7 +153,7 @@ class VirtualTime:
     def current(self) -> Strand:
         """The running strand."""
         if self._current is None:
-            # Raised in a killed process, whose later actions must have no effect.
+            # This happens in a killed process, whose later actions must have no effect.
             raise RuntimeError("nothing runs in virtual time just now")
         return self._current
 
@@ -162,12 +165,18 @@ class VirtualTime:
         return strand
 
     def author(self) -> Strand:
-        """The process whose call is being made; the process may have abandoned the call long ago."""
+        """The process on whose behalf the running strand makes a call.
+
+        That process may have abandoned the call long ago.
+        """
         process = self.process()
         return process.on_behalf_of or process
 
     def kill(self, strand: Strand) -> None:
-        """End a strand and all its descendants, like a crash; a call that ends the caller does not return."""
+        """End a strand and all its descendants, as in a crash.
+
+        If the calling strand is ended, this method does not return.
+        """
         self._dying += family_of(strand)
         if self._current is None:
             self._bury()
@@ -175,7 +184,7 @@ class VirtualTime:
             self._hub.switch()
 
     def raise_outside(self, error: BaseException) -> None:
-        """Raise an exception in the code that lets time pass, once the running strand waits or ends."""
+        """Raise an exception in the code that lets virtual time pass, as soon as the running strand waits or ends."""
         self._raised = error
 
     def freeze(self, strand: Strand, until: Millis) -> None:
@@ -220,7 +229,7 @@ class VirtualTime:
         return self._events[0][0] if self._events else self._now
 
     def run_while(self, goes_on: Callable[[], object], end: Millis) -> bool:
-        """Run events while a condition is true; return whether it became false before `end`."""
+        """Run events while a condition is true, and return whether the condition became false before `end`."""
         before, _RUNNING.time = _RUNNING.time, self
         try:
             return self._run_events(goes_on, end)
@@ -264,7 +273,7 @@ class VirtualTime:
         strand = self._current
         assert strand is not None, "only what was started in virtual time can wait in it"
         if self._is_next(strand, at):
-            # Same effect as below, but without switching to another greenlet.
+            # This has the same effect as the lines below, but does not switch to another greenlet.
             self._now = max(self._now, at)
             strand.waits += 1
             return
@@ -289,7 +298,7 @@ class VirtualTime:
 
 
 class SeededRandom:
-    """A seeded random source; the same seed gives the same run."""
+    """A seeded random source, which makes a test run repeatable."""
 
     def __init__(self, seed: int = 0) -> None:
         self._source = random.Random(seed)  # noqa: S311 - repeatable on purpose

@@ -31,7 +31,7 @@ def read(*events: str, zone: str = "Europe/London") -> Calendar:
     return calendar_from_ics(file_of(*events), "c", START, END, zone=zone_named(zone))
 
 
-def test_whole_days_become_dates() -> None:
+def test_all_day_events_become_dates() -> None:
     """All-day events become dates up to the day before their end, with the summary as the reason."""
     calendar = read(
         "DTSTART;VALUE=DATE:20261225\nSUMMARY:Christmas\\, Day",
@@ -51,7 +51,7 @@ def test_whole_days_become_dates() -> None:
 @pytest.mark.parametrize(
     "end", ["DTEND;VALUE=DATE:20261225", "DURATION:P0D", "DTEND;VALUE=DATE:20261226", "SEQUENCE:0"]
 )
-def test_a_day_whose_end_is_the_day_itself_is_one_day(end: str) -> None:
+def test_an_event_ending_on_its_first_day_lasts_one_day(end: str) -> None:
     """An event that ends on its first day lasts one day: some programs omit the later end that the standard wants."""
     assert list(read(f"DTSTART;VALUE=DATE:20261225\n{end}").dates) == [date(2026, 12, 25)]
 
@@ -73,7 +73,7 @@ TODO = file_of("DUE:20261225T090000Z").replace(b"VEVENT", b"VTODO")
         (file_of("DTSTART;VALUE=DATE:20261225\nEXDATE;VALUE=DATE:20261225"), "takes any time"),
     ],
 )
-def test_a_file_that_excludes_nothing_is_refused(data: bytes, reason: str, mode: CalendarMode) -> None:
+def test_a_calendar_file_without_exclusions_is_rejected(data: bytes, reason: str, mode: CalendarMode) -> None:
     """A file without exclusions is refused, and the error says what is missing."""
     with pytest.raises(FieldInvalid) as refusal:
         calendar_from_ics(data, "c", START, END, mode=mode)
@@ -131,7 +131,7 @@ def with_zone(name: str, event: str) -> bytes:
         ("/mozilla.org/20050126_1/America/New_York", "2027-06-01T14:00"),
     ],
 )
-def test_a_zone_that_a_file_describes_goes_by_its_name(name: str, starts: str) -> None:
+def test_windows_and_prefixed_iana_time_zones_are_recognized(name: str, starts: str) -> None:
     """Windows time zones that Outlook describes, and IANA names with a prefix, are both recognized."""
     event = f"DTSTART;TZID={name}:20270601T100000\nDTEND;TZID={name}:20270601T110000\nRRULE:FREQ=YEARLY;COUNT=2"
     data = with_zone(name, event)
@@ -140,7 +140,7 @@ def test_a_zone_that_a_file_describes_goes_by_its_name(name: str, starts: str) -
     assert len(calendar.spans) == 2
 
 
-def test_a_zone_that_no_name_says_is_refused() -> None:
+def test_a_time_zone_without_a_known_name_is_rejected() -> None:
     """A time zone without a known name is refused, because its rules may change."""
     name = "Customized Time Zone"
     data = with_zone(name, f"DTSTART;TZID={name}:20270601T100000\nDURATION:PT1H")
@@ -157,7 +157,7 @@ def test_a_zone_that_no_name_says_is_refused() -> None:
         ("DTSTART;TZID=Pacific Standard Time:20270601T100000", "2027-06-01T17:00"),
     ],
 )
-def test_times_become_spans(line: str, start: str) -> None:
+def test_event_times_become_periods_in_any_time_zone(line: str, start: str) -> None:
     """An event's times can be in UTC, in the calendar's own zone, in a named zone or in a Windows zone."""
     (span,) = read(f"{line}\nDURATION:PT90M\nSUMMARY:Release").spans
     assert (span.start, span.end - span.start, span.reason) == (at(start), 90 * 60_000, "Release")
@@ -184,7 +184,7 @@ def test_recurring_events_are_expanded() -> None:
     }
 
 
-def test_recurring_times_keep_their_time_of_day() -> None:
+def test_recurring_events_keep_their_local_time_of_day() -> None:
     """An event at ten o'clock in London has another UTC time in summer; the end of its rule is given in UTC."""
     calendar = read(
         """DTSTART;TZID=Europe/London:20270301T100000
@@ -202,20 +202,20 @@ def test_recurring_times_keep_their_time_of_day() -> None:
         "DTSTART:19690305T090000Z\nDURATION:PT1H\nRRULE:FREQ=YEARLY;UNTIL=99991231T235959Z",
     ],
 )
-def test_an_event_may_have_begun_before_zones_are_known(event: str) -> None:
+def test_a_recurring_event_can_start_before_time_zones_are_known(event: str) -> None:
     """A birthday from 1950 recurs today, and a rule can end in the year 9999, as some programs write it."""
     calendar = read(event)
     assert [calendar.covering(at(f"{year}-03-05T09:30")) is not None for year in (2027, 2028, 2029)] == [True] * 3
     assert len(calendar.dates) + len(calendar.spans) == 3
 
 
-def test_days_beyond_those_that_are_kept_are_left_out() -> None:
+def test_days_outside_the_stored_period_are_left_out() -> None:
     """A date in the year 9999, and the past part of a long event, are not in the calendar."""
     calendar = read("DTSTART;VALUE=DATE:20261110\nDTEND;VALUE=DATE:20261123\nRDATE;VALUE=DATE:99991231")
     assert list(calendar.dates) == [date(2026, 11, 21), date(2026, 11, 22)]
 
 
-def test_a_label_has_printable_characters_only() -> None:
+def test_a_label_contains_only_printable_characters() -> None:
     """Control characters in a summary become spaces."""
     assert set(read("DTSTART;VALUE=DATE:20270101\nSUMMARY:New\x07Year").dates.values()) == {"New Year"}
 
@@ -233,7 +233,7 @@ def test_cancelled_events_are_left_out() -> None:
     assert not calendar.spans
 
 
-def test_a_file_may_say_when_work_runs() -> None:
+def test_a_file_read_as_including_allows_work_only_during_events() -> None:
     """If a file is read as including, work runs only during its events."""
     data = file_of("DTSTART:20270601T100000Z\nDTEND:20270601T110000Z")
     calendar = calendar_from_ics(data, "windows", START, END, mode=CalendarMode.INCLUDES)
@@ -271,7 +271,7 @@ EVENT = "DTSTART;VALUE=DATE:20270101\n"
         (EVENT + "RRULE:FREQ=YEARLY;BYMONTHDAY=" + ",".join(["1"] * 101), "very long list"),
     ],
 )
-def test_what_cannot_be_read_is_refused(event: str, reason: str) -> None:
+def test_an_unreadable_part_of_a_calendar_is_rejected(event: str, reason: str) -> None:
     """Nothing is omitted silently: the error names the part that could not be read."""
     with pytest.raises(FieldInvalid) as refusal:
         read(event)
@@ -296,7 +296,7 @@ def test_what_cannot_be_read_is_refused(event: str, reason: str) -> None:
         file_of("DTSTART;VALUE=DATE:20270101\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", *[EVENT] * 50),
     ],
 )
-def test_hostile_files_are_refused_soon(data: bytes) -> None:
+def test_hostile_calendar_files_are_rejected_quickly(data: bytes) -> None:
     """A file that is too large, has endless rules or too many events, or is not a calendar is refused in seconds."""
     began = time.process_time()
     with pytest.raises(FieldInvalid):
@@ -315,7 +315,7 @@ _LINES = st.sampled_from(
 
 
 @given(st.lists(_LINES | st.text(max_size=30), max_size=8))
-def test_any_event_is_read_or_refused(lines: list[str]) -> None:
+def test_any_event_is_read_or_rejected_by_the_parser(lines: list[str]) -> None:
     """Any event is either read or raises the parser's own error."""
     with contextlib.suppress(FieldInvalid):
         read("\n".join(lines))

@@ -30,7 +30,7 @@ def test_a_sleep_until_the_past_returns_at_once() -> None:
     assert clock.now() - before < 30 * SECOND
 
 
-def test_nonces_and_bits_are_not_repeated() -> None:
+def test_nonces_and_random_bits_are_not_repeated() -> None:
     """A thousand nonces are all different and short enough for a record, and random bits are not repeated."""
     random_source = SystemRandom()
     assert (
@@ -40,7 +40,7 @@ def test_nonces_and_bits_are_not_repeated() -> None:
     assert all(0 <= random_source.fraction() < 1 and 0 <= random_source.below(3) < 3 for _ in range(1000))
 
 
-def test_ten_jobs_run_at_once_and_may_map_meanwhile() -> None:
+def test_ten_jobs_run_concurrently_and_can_use_map() -> None:
     """All jobs of a batch meet at a barrier, so no job waits for a thread that another job occupies."""
     threads = Threads(SystemClock())
     barrier = threading.Barrier(10)
@@ -56,7 +56,7 @@ def test_ten_jobs_run_at_once_and_may_map_meanwhile() -> None:
     assert len(done) == 20
 
 
-def test_waiting_ends_when_the_time_has_come() -> None:
+def test_waiting_for_a_job_ends_at_the_given_time() -> None:
     """Waiting for a job that does not end stops at the given time."""
     threads = Threads(SystemClock())
     let_go = threading.Event()
@@ -72,14 +72,14 @@ def test_waiting_ends_when_the_time_has_come() -> None:
     assert job.done
 
 
-def test_a_map_keeps_the_order_and_raises_what_its_work_raises() -> None:
+def test_map_keeps_the_order_and_raises_errors_of_its_calls() -> None:
     """A map's results are in the order of the items, whatever the threads do."""
     threads = Threads(SystemClock())
     assert threads.map(lambda number: number * 2, range(50)) == [number * 2 for number in range(50)]
     assert threads.map(str, []) == []
 
 
-def test_a_map_raises_its_works_error_and_begins_no_more() -> None:
+def test_an_error_ends_a_map_and_skips_remaining_items() -> None:
     """An error ends the map, and items that no thread has started are skipped."""
     threads = Threads(SystemClock())
     begun: list[int] = []
@@ -107,7 +107,7 @@ def test_a_map_raises_its_works_error_and_begins_no_more() -> None:
     assert sorted(begun) == list(range(16))
 
 
-def test_a_map_needs_no_more_than_the_threads_that_are_free() -> None:
+def test_a_map_completes_while_another_map_holds_all_threads() -> None:
     """A map ends when its work is done, although another map holds all other threads."""
     threads = Threads(SystemClock())
     held, let_go = threading.Barrier(16), threading.Event()
@@ -127,7 +127,7 @@ def test_a_map_needs_no_more_than_the_threads_that_are_free() -> None:
     assert other.done
 
 
-def test_a_map_within_a_map_needs_no_further_thread() -> None:
+def test_a_nested_map_runs_in_its_own_thread() -> None:
     """A nested map runs its calls in its own thread, because nested maps that waited for threads would deadlock."""
     threads = Threads(SystemClock())
 
@@ -137,7 +137,7 @@ def test_a_map_within_a_map_needs_no_further_thread() -> None:
     assert [len(each) for each in threads.map(work, range(2))] == [1, 1]
 
 
-def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
+def test_a_stuck_thread_does_not_keep_the_process_alive() -> None:
     """A stuck thread does not keep the process alive, and printed output is not lost."""
     code = (
         "import threading, duetime.adapters.runtime.process as t\n"

@@ -26,7 +26,7 @@ def directive(line: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def test_a_line_says_what_cloudwatch_is_to_read_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_metric_lines_follow_the_embedded_metric_format(capsys: pytest.CaptureFixture[str]) -> None:
     """Namespace, dimensions and units follow CloudWatch's embedded metric format."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
     telemetry.count("tasks_succeeded", 3)
@@ -41,7 +41,7 @@ def test_a_line_says_what_cloudwatch_is_to_read_of_it(capsys: pytest.CaptureFixt
     assert (line["tasks_succeeded"], line["lateness"]) == ([3], [7])
 
 
-def test_a_dimension_has_a_line_of_its_own_that_counts_for_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_with_a_dimension_also_counts_in_the_total(capsys: pytest.CaptureFixture[str]) -> None:
     """A metric with a dimension is written once per value, and CloudWatch also adds it to the total."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
     telemetry.measure("wait", 5, gate="lock")
@@ -55,7 +55,7 @@ def test_a_dimension_has_a_line_of_its_own_that_counts_for_the_whole(capsys: pyt
     assert "wait" not in found[""]
 
 
-def test_only_owners_that_are_named_have_metrics_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_owners_in_the_settings_have_separate_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     """Only owners that are named in the settings have separate metrics; other owners count only in the total."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
     for number in range(50):
@@ -65,7 +65,7 @@ def test_only_owners_that_are_named_have_metrics_of_their_own(capsys: pytest.Cap
     assert {owner: line["tasks_failed"] for owner, line in found.items()} == {"": [50], "acme": [1]}
 
 
-def test_no_value_is_left_out_of_a_long_list(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_with_many_values_is_written_on_several_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """A metric with more than a hundred values, the limit of a line, is written on several lines."""
     telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
     for number in range(250):
@@ -77,7 +77,7 @@ def test_no_value_is_left_out_of_a_long_list(capsys: pytest.CaptureFixture[str])
     assert [line["tasks_succeeded"] for line in lines if "tasks_succeeded" in line] == [[2]]
 
 
-def test_no_line_has_more_metrics_than_cloudwatch_reads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_line_has_more_than_a_hundred_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     """A line has at most a hundred metrics, and no metric is omitted."""
     telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
     for number in range(150):

@@ -113,7 +113,7 @@ def failed(ending: TargetEnding) -> Failed:
     return ending
 
 
-def test_a_function_is_given_the_task_and_its_answer_is_the_result(
+def test_a_function_receives_the_task_and_its_response_is_the_result(
     engine: Emulator, call: Callable[..., TargetEnding]
 ) -> None:
     """A function receives the same document as an HTTP endpoint, and its response is the result."""
@@ -128,7 +128,7 @@ def test_an_error_of_a_function_fails_the_attempt(engine: Emulator, call: Callab
     assert (ending.error.message, ending.retriable) == ("no such row", True)
 
 
-def test_a_function_that_is_too_slow_fails_the_attempt_in_time(
+def test_a_function_that_is_too_slow_fails_only_its_attempt(
     engine: Emulator, call: Callable[..., TargetEnding]
 ) -> None:
     """A function that is too slow fails its attempt, but does not end the worker's process or its other tasks."""
@@ -149,7 +149,7 @@ def test_a_message_is_sent_to_a_queue(engine: Emulator, call: Callable[..., Targ
     assert {name: message[name] for name in ENVELOPE} == ENVELOPE
 
 
-def test_a_repeat_on_a_fifo_queue_is_dropped(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
+def test_a_repeated_message_on_a_fifo_queue_is_dropped(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
     """If an attempt is repeated after a lost response, the FIFO queue still contains only one message."""
     arn, url = queue(engine, ".fifo", FifoQueue="true")
     for attempt in (1, 2):
@@ -194,9 +194,7 @@ def test_an_event_is_put_on_a_bus(engine: Emulator, call: Callable[..., TargetEn
     assert {name: event["detail"][name] for name in ENVELOPE} == ENVELOPE
 
 
-def test_one_execution_is_started_whatever_the_number_of_attempts(
-    engine: Emulator, call: Callable[..., TargetEnding]
-) -> None:
+def test_repeated_attempts_start_one_execution(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
     """A second attempt after a lost response finds the execution by its name and returns the same result."""
     states = names(engine, "stepfunctions")
     machine = states.create_state_machine(
@@ -259,7 +257,7 @@ OPERATIONS = {
         (MACHINE, "ThrottlingException", 400),
     ],
 )
-def test_what_a_service_throttles_was_not_sent(arn: str, code: str, status: int) -> None:
+def test_a_throttled_call_does_not_count_as_an_attempt(arn: str, code: str, status: int) -> None:
     """A throttled call has no effect and does not count as an attempt."""
     services = Scripted()
     services.stubs[arn].add_client_error(OPERATIONS[arn], code, "the message", status)
@@ -277,7 +275,7 @@ def test_what_a_service_throttles_was_not_sent(arn: str, code: str, status: int)
         (BUS, "InternalException", 500),
     ],
 )
-def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> None:
+def test_a_temporary_error_of_a_service_is_retried(arn: str, code: str, status: int) -> None:
     """A server error, or an update of the function that is in progress, fails the attempt with a retry."""
     ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
     assert (ending.error.type, ending.retriable) == (code, True)
@@ -299,7 +297,7 @@ def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> Non
         (MACHINE, "InvalidExecutionInput", 400),
     ],
 )
-def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status: int) -> None:
+def test_a_permanent_error_of_a_service_is_not_retried(arn: str, code: str, status: int) -> None:
     """Errors about permissions, names and formats are not retried; the failure contains the service's message."""
     ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
     assert (ending.error.type, ending.retriable) == (code, False)
@@ -316,7 +314,9 @@ def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status
         (b"\xff", "FunctionError", "\ufffd", True),
     ],
 )
-def test_what_a_function_tells_of_its_error_is_kept(told: bytes, kind: str, message: str, *, retriable: bool) -> None:
+def test_the_class_and_message_of_a_function_error_are_stored(
+    told: bytes, kind: str, message: str, *, retriable: bool
+) -> None:
     """The attempt's error has the class and message of the function's error; the class can exclude a retry."""
     services = Scripted()
     answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": StreamingBody(io.BytesIO(told), len(told))}
@@ -326,7 +326,7 @@ def test_what_a_function_tells_of_its_error_is_kept(told: bytes, kind: str, mess
     assert message in ending.error.message
 
 
-def test_an_event_that_is_throttled_in_an_answer_that_is_well_was_not_sent() -> None:
+def test_an_entry_throttled_in_a_200_response_was_not_sent() -> None:
     """An entry that EventBridge throttles in a 200 response counts as not sent."""
     services = Scripted()
     entry = {"ErrorCode": "ThrottlingException", "ErrorMessage": "no"}
@@ -335,7 +335,7 @@ def test_an_event_that_is_throttled_in_an_answer_that_is_well_was_not_sent() -> 
 
 
 @pytest.mark.parametrize(("code", "retriable"), [("InternalFailure", True), ("NotAuthorizedForSource", False)])
-def test_an_event_refused_in_an_answer_that_is_well_is_a_failure(code: str, *, retriable: bool) -> None:
+def test_an_entry_rejected_in_a_200_response_fails_the_attempt(code: str, *, retriable: bool) -> None:
     """An entry that EventBridge rejects in a 200 response fails the attempt."""
     services = Scripted()
     entry = {"ErrorCode": code, "ErrorMessage": "no"}
@@ -354,7 +354,7 @@ def test_an_event_refused_in_an_answer_that_is_well_is_a_failure(code: str, *, r
         (MACHINE, {}, 262_144),
     ],
 )
-def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, Any], size: int) -> None:
+def test_an_invalid_call_fails_before_it_is_sent(arn: str, options: dict[str, Any], size: int) -> None:
     """An invalid call fails permanently with a clear error before it is sent."""
     payload = b'"' + b"x" * (size - 300) + b'"'
     sent = failed(Scripted().runner.run(target(arn, **options), work(payload)))
@@ -364,7 +364,7 @@ def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, 
     assert str(size) in ending.error.message
 
 
-def test_what_the_settings_do_not_allow_is_not_called() -> None:
+def test_a_resource_that_the_settings_do_not_allow_is_not_called() -> None:
     """A resource that the settings no longer allow is not called, although the task was accepted earlier."""
     runner = AwsRunner(Resources(Clients(boto3.Session(region_name="us-east-1"))), ArnPatterns((f"{QUEUE}-*",)))
     ending = failed(runner.run(target(QUEUE), work()))

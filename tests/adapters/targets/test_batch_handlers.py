@@ -74,7 +74,7 @@ def gathered(function: Callable[..., Any], *works: Work, batch: Batch | None = N
         ({"key": 7}, TypeError, "key"),
     ],
 )
-def test_a_wrong_value_is_an_error_that_names_the_keyword(
+def test_the_error_for_an_invalid_batch_setting_names_the_keyword(
     options: dict[str, Any], error: type[Exception], keyword: str
 ) -> None:
     """An invalid batch setting is an error at import, not when the first task is due."""
@@ -82,7 +82,7 @@ def test_a_wrong_value_is_an_error_that_names_the_keyword(
         Batch(**options)
 
 
-def test_the_decorator_takes_a_batch_and_a_function() -> None:
+def test_the_batch_decorator_accepts_only_a_batch_and_a_function() -> None:
     """A number instead of a `Batch`, or a class with a batch, is an error, and no handler is registered."""
     wrong: Any = 100
     with pytest.raises(TypeError, match=r"^batch takes a Batch, such as"):
@@ -107,14 +107,14 @@ def test_a_second_registration_keeps_the_batch(monkeypatch: pytest.MonkeyPatch) 
     assert registered_as("test.two", add).batch == Batch(max_size=7)
 
 
-def test_an_item_is_failed_with_an_exception_only() -> None:
+def test_an_item_can_only_be_failed_with_an_exception() -> None:
     """An item can only be failed with an exception, because a text would not say whether the task is retried."""
     wrong: Any = "busy"
     with pytest.raises(TypeError, match=r"^fail takes an exception"):
         BatchItem[None](Context.for_test(), None).fail(wrong)
 
 
-def test_a_member_without_a_lease_is_not_called() -> None:
+def test_a_batch_member_without_a_lease_is_not_called() -> None:
     """A member whose process was suspended during the wait is not called, because another worker may have the task."""
     seen: list[int] = []
     lost = replace(work(), is_leased=lambda: False)
@@ -123,7 +123,7 @@ def test_a_member_without_a_lease_is_not_called() -> None:
     assert seen == [2]
 
 
-def test_a_member_that_is_cancelled_while_it_waits_is_not_called() -> None:
+def test_a_batch_member_cancelled_while_waiting_is_not_called() -> None:
     """If all members are cancelled while they wait, the handler is not called."""
     seen: list[int] = []
     cancelled = replace(work(), requested_action=lambda: RequestedAction.CANCEL)
@@ -137,7 +137,7 @@ def test_the_wait_takes_at_most_half_of_the_time_left() -> None:
     assert together.limits == [(100, 1_500)]
 
 
-def test_the_last_of_several_attempts_is_alone() -> None:
+def test_the_last_of_several_attempts_is_called_alone() -> None:
     """The last of several attempts is called alone; a task with only one attempt shares calls."""
     task = work().task
     last = replace(work(), task=replace(task, attempt=3, retry=replace(task.retry, max_attempts=3)))

@@ -62,21 +62,21 @@ def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
     assert event["data"] == json.loads(json.dumps(entry(DONE)))
 
 
-def test_who_follows_it_up_again_makes_the_same_callback() -> None:
+def test_a_repeated_follow_up_has_the_same_callback_id() -> None:
     """A repeated follow-up has another fence but the same callback id, which depends on the attempt that ended."""
     again = replace(DONE, fence=4, version=9)
     assert outcome_origin(again) == outcome_origin(DONE)
     assert json.loads(told(again))["timestamp"] == json.loads(told(DONE))["timestamp"]
 
 
-def test_another_outcome_has_another_callback() -> None:
+def test_a_rollback_after_a_success_has_a_separate_callback() -> None:
     """A rollback after a success is reported with a separate callback, so a receiver gets two callbacks."""
     line = replace(LINE, fence=5, outcome=AttemptOutcome.ROLLED_BACK)
     undone = replace(DONE, state=State.ROLLED_BACK, fence=5, attempt_history=(LINE, line))
     assert outcome_origin(undone).id != outcome_origin(DONE).id
 
 
-def test_what_went_wrong_is_the_end_of_the_attempt() -> None:
+def test_a_failed_callback_says_whether_a_retry_may_help() -> None:
     """A missing response, or a status other than 2xx, is a failure that says whether a retry may help."""
     target = CallbackTarget(URL)
     for reply, expected in (
@@ -111,7 +111,7 @@ def test_a_notice_to_a_bus_is_an_event() -> None:
     assert detail["data"]["id"] == DONE.id.text
 
 
-def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
+def test_a_notice_to_a_disallowed_destination_is_not_sent() -> None:
     """A notice to a destination that the settings no longer allow is not sent and not retried."""
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns())

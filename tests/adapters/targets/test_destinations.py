@@ -77,7 +77,7 @@ NOBODY: frozenset[str] = frozenset()
         "[feff::1]",
     ],
 )
-def test_an_address_that_is_not_public_is_refused(host: str) -> None:
+def test_an_address_that_is_not_public_is_rejected(host: str) -> None:
     """Loopback, private, link-local, metadata, multicast, mapped and tunneled addresses are refused."""
     with pytest.raises((AddressForbidden, OSError)):
         find(f"http://{host}/", NOBODY)
@@ -86,26 +86,26 @@ def test_an_address_that_is_not_public_is_refused(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "127.1", "0x7f.1", "2130706433", "017700000001", "[::1]", "[::ffff:127.0.0.1]"]
 )
-def test_loopback_is_known_in_every_spelling(host: str) -> None:
+def test_loopback_is_rejected_in_every_spelling(host: str) -> None:
     """A loopback spelling that the resolver understands is refused because of its address, not as malformed."""
     with pytest.raises(AddressForbidden, match="not a public address"):
         find(f"http://{host}/", NOBODY)
 
 
 @pytest.mark.parametrize("host", ["8.8.8.8", "100.63.255.255", "172.32.0.1", "[2606:4700::1111]", "[2a00::1]"])
-def test_neighbors_of_what_is_refused_are_public(host: str) -> None:
+def test_public_addresses_next_to_rejected_ranges_are_accepted(host: str) -> None:
     """Public addresses next to refused ranges are accepted."""
     assert find(f"http://{host}/", NOBODY).address
 
 
 @pytest.mark.parametrize("host", ["\uff11\uff12\uff17.0.0.1", "\u2460\u2461\u2466.0.0.1"])
-def test_full_width_digits_lead_nowhere_private(host: str) -> None:
+def test_digits_of_other_scripts_never_resolve_to_loopback(host: str) -> None:
     """Digits of other scripts are refused or do not resolve, and never lead to loopback."""
     with pytest.raises((AddressForbidden, OSError, UnicodeError)):
         find(f"http://{host}/", NOBODY)
 
 
-def test_a_public_address_is_taken_as_it_is() -> None:
+def test_a_public_address_is_called_as_checked() -> None:
     """The checked address is called, while Host and TLS use the name."""
     destination = find("https://1.1.1.1/a/b?c=d", NOBODY)
     assert (destination.address, destination.host, destination.port, destination.path) == (

@@ -67,7 +67,7 @@ class _Resolver:
         return getattr(socket, name)
 
 
-def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_with_any_private_address_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """If any of a name's addresses is private, the call is refused, whichever address comes first."""
 
     def look_up(_host: str, port: int, **_more: object) -> list[tuple[object, ...]]:
@@ -80,7 +80,7 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
     assert "10.0.0.1" in reply.message
 
 
-def test_tls_is_for_the_name_in_the_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_verifies_the_host_name_of_the_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SNI and the checked certificate name are taken from the URL, although the connection is to an IP address."""
     server, trusted = certificate(tmp_path, "localhost")
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
@@ -91,7 +91,7 @@ def test_tls_is_for_the_name_in_the_url(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("trusts", [True, False])
-def test_a_certificate_of_somebody_else_is_refused(
+def test_a_certificate_for_another_host_is_rejected(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     trusts: bool,  # noqa: FBT001 - the case
@@ -120,7 +120,7 @@ def test_a_certificate_of_somebody_else_is_refused(
     ],
     ids=["status", "header", "headers", "continue", "length", "close", "chunks", "chunk"],
 )
-def test_an_answer_that_drips_is_cut_off_in_time(head: bytes, drop: bytes) -> None:
+def test_a_slow_response_is_cut_off_at_the_time_limit(head: bytes, drop: bytes) -> None:
     """The time limit applies to the complete call, even if each byte arrives in time."""
     with peer(dripping(head, drop)) as other:
         began = time.monotonic()
@@ -131,7 +131,7 @@ def test_an_answer_that_drips_is_cut_off_in_time(head: bytes, drop: bytes) -> No
     assert took < LONG
 
 
-def test_a_handshake_that_never_ends_is_cut_off_in_time() -> None:
+def test_a_stalled_tls_handshake_is_cut_off_at_the_time_limit() -> None:
     """The time limit includes the TLS handshake with a silent or slow server."""
 
     def drip(connection: socket.socket, kept: Peer) -> None:
@@ -144,7 +144,7 @@ def test_a_handshake_that_never_ends_is_cut_off_in_time() -> None:
         assert time.monotonic() - began < LONG
 
 
-def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_dns_lookup_ends_at_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a DNS server does not respond, the call still ends within its time limit."""
     over = threading.Event()
 
@@ -163,7 +163,7 @@ def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.Monke
     assert took < LONG
 
 
-def test_an_endless_answer_is_not_read_on() -> None:
+def test_a_response_above_the_size_limit_fails_permanently() -> None:
     """A response larger than the limit fails at once and permanently."""
 
     def pour(connection: socket.socket, kept: Peer) -> None:
@@ -177,7 +177,7 @@ def test_an_endless_answer_is_not_read_on() -> None:
     assert (reply.kind, reply.retriable) == ("AnswerTooLarge", False)
 
 
-def test_a_compressed_bomb_is_not_unpacked() -> None:
+def test_a_decompression_bomb_is_not_decompressed() -> None:
     """Of a compressed response of a hundred megabytes, only slightly more than the limit is decompressed."""
     packed = gzip.compress(b"\0" * 100_000_000)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
@@ -190,7 +190,7 @@ def test_a_compressed_bomb_is_not_unpacked() -> None:
     assert peak < 5_000_000
 
 
-def test_a_compressed_answer_is_unpacked() -> None:
+def test_a_compressed_response_is_decompressed() -> None:
     """A compressed response is decompressed, and the limit applies to the decompressed size."""
     packed = gzip.compress(b'{"rows": 3}')
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
@@ -217,7 +217,7 @@ def test_a_compressed_answer_is_unpacked() -> None:
     ],
     ids=range(12),
 )
-def test_an_answer_that_is_none_fails_and_may_be_retried(data: bytes) -> None:
+def test_an_invalid_response_fails_and_can_be_retried(data: bytes) -> None:
     """A response that is cut short, malformed or not HTTP is a named failure, never an internal error."""
     with peer(answering(data)) as other:
         reply = refused(call(other.port))
@@ -235,13 +235,13 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
     [HINTS, PROCESSING, CONTINUE, HINTS + PROCESSING + CONTINUE + HINTS, b"HTTP/1.1 199 \r\nRetry-After: 9\r\n\r\n"],
     ids=["103", "102", "100", "several", "of another kind"],
 )
-def test_interim_responses_are_read_past(interim: bytes) -> None:
+def test_interim_responses_are_skipped(interim: bytes) -> None:
     """Interim responses are skipped, and the final response counts with its own headers (Source: RFC 9110, 15.2)."""
     with peer(answering(interim + GOOD)) as other:
         assert call(other.port) == HttpResponse(200, "", b"{}")
 
 
-def test_an_answer_that_is_announced_for_ever_is_none() -> None:
+def test_too_many_interim_responses_fail_the_call() -> None:
     """After too many interim responses, the call fails and may be retried."""
     for interim in (HINTS, CONTINUE):
         with peer(answering(21 * interim + GOOD)) as other:
@@ -251,7 +251,7 @@ def test_an_answer_that_is_announced_for_ever_is_none() -> None:
             assert call(other.port) == HttpResponse(200, "", b"{}")
 
 
-def test_a_protocol_that_nobody_asked_for_is_an_answer() -> None:
+def test_a_101_status_is_a_final_response() -> None:
     """After a 101 status no HTTP follows, so the 101 counts as the final response."""
     with peer(answering(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x00")) as other:
         reply = call(other.port)
@@ -259,14 +259,14 @@ def test_a_protocol_that_nobody_asked_for_is_an_answer() -> None:
     assert reply.status == 101
 
 
-def test_an_announcement_that_drips_is_cut_off_in_time() -> None:
+def test_interim_responses_count_toward_the_time_limit() -> None:
     """Interim responses count toward the call's time limit."""
     with peer(dripping(b"HTTP/1.1 103 Early Hints\r\n", b"Link: </x>\r\n")) as other:
         reply = refused(call(other.port, seconds=0.3))
     assert reply.kind in {"Timeout", "HTTPException"}
 
 
-def test_a_secret_in_an_answer_of_another_charset_is_not_kept() -> None:
+def test_a_secret_in_a_response_of_another_charset_is_removed() -> None:
     """A secret is removed from the stored text, even if it is cut off at the end."""
     secret, text = "s3cr3t-" * 3, "x" * 980
     body = f"{text}{secret}".encode("utf-16-le")
@@ -283,7 +283,7 @@ def test_a_secret_in_an_answer_of_another_charset_is_not_kept() -> None:
             assert reply.body.startswith(b"x" * 200)
 
 
-def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
+def test_a_redirect_is_not_followed() -> None:
     """A redirect is not followed, because its destination was not checked."""
     with peer(answering(GOOD)) as inside:
         location = f"http://{LOOPBACK}:{inside.port}/"
@@ -301,7 +301,7 @@ def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
         assert proxy.requests == []
 
 
-def test_an_answer_that_nobody_wants_is_not_read() -> None:
+def test_a_body_that_is_not_needed_is_not_read() -> None:
     """If only the status is needed, the body is not read, so a body without an end does no harm."""
     with peer(dripping(b"HTTP/1.1 204 Fine\r\nContent-Length: 1000000\r\n\r\n", b"x")) as other:
         assert call(other.port, most=0) == HttpResponse(204)

@@ -104,7 +104,7 @@ def calls(count: int, **fields: Any) -> list[Call]:  # noqa: ANN401 - fields of 
     return [Call(f"id-{number}", "PUT", "https://example.org/", **fields) for number in range(count)]
 
 
-def test_calls_that_begin_at_once_share_an_invocation() -> None:
+def test_simultaneous_calls_share_an_invocation() -> None:
     """Ten threads share an invocation, and each thread gets the reply to its own call."""
     function = Function(Echo())
     replies = at_once(EgressCaller(function, SLOW_WINDOW), calls(10))
@@ -112,7 +112,7 @@ def test_calls_that_begin_at_once_share_an_invocation() -> None:
     assert replies == [HttpResponse(200, "7", b"\xff" + f"id-{number}".encode()) for number in range(10)]
 
 
-def test_a_call_reaches_the_other_end_as_it_was() -> None:
+def test_a_call_arrives_unchanged_except_for_its_time_limit() -> None:
     """The call arrives unchanged, except for a slightly shorter time limit, so that its response returns in time."""
     echo = Echo()
     given = Call("id", "PUT", "https://e.org/?a=b", {"X": "1"}, b'{"t":"\xc3\xa9"}', seconds=60, most=7, owner="me")
@@ -130,7 +130,7 @@ def test_a_call_reaches_the_other_end_as_it_was() -> None:
 
 
 @pytest.mark.slow
-def test_ten_is_the_most_of_an_invocation() -> None:
+def test_an_invocation_takes_at_most_ten_calls() -> None:
     """Fifteen simultaneous calls are sent in two invocations, because an invocation takes at most ten."""
     function = Function(Echo())
     replies = at_once(EgressCaller(function, SLOW_WINDOW), calls(15))
@@ -139,7 +139,7 @@ def test_ten_is_the_most_of_an_invocation() -> None:
 
 
 @pytest.mark.slow
-def test_an_invocation_keeps_within_what_lambda_takes() -> None:
+def test_an_invocation_stays_within_the_size_limit_of_lambda() -> None:
     """Calls with payloads of a megabyte each are spread over as many invocations as they need."""
     payloads: list[bytes] = []
     function = Function(Echo())
@@ -158,7 +158,7 @@ def test_an_invocation_keeps_within_what_lambda_takes() -> None:
     assert max(map(len, payloads)) < 6_000_000
 
 
-def test_owners_and_time_limits_share_nothing() -> None:
+def test_different_owners_and_time_limits_do_not_share_an_invocation() -> None:
     """A slow endpoint does not delay other owners, and only calls with similar time limits share an invocation."""
     echo = Echo()
     function = Function(echo)
@@ -179,7 +179,7 @@ def test_owners_and_time_limits_share_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_one_failure_is_one_reply() -> None:
+def test_an_error_in_one_call_is_reported_only_to_its_caller() -> None:
     """An error in one call is reported, unchanged, only to the thread that made the call."""
     function = Function(Echo())
     good, bad = calls(2, seconds=LONG)
@@ -204,14 +204,14 @@ def test_one_failure_is_one_reply() -> None:
         b"<",
     ],
 )
-def test_an_answer_that_is_none_fails_the_call(answer: bytes) -> None:
+def test_an_invalid_response_payload_fails_the_call(answer: bytes) -> None:
     """An invalid response payload is a failure that may be retried."""
     reply = EgressCaller(lambda _payload: answer).call(calls(1)[0])
     assert isinstance(reply, NoResponse)
     assert (reply.kind, reply.retriable) == ("EgressFailed", True)
 
 
-def test_a_lost_answer_fails_at_the_time_limit() -> None:
+def test_a_lost_response_fails_at_the_time_limit() -> None:
     """If an invocation does not respond, its calls fail at their time limit."""
     over = threading.Event()
 
@@ -227,7 +227,7 @@ def test_a_lost_answer_fails_at_the_time_limit() -> None:
     assert 0.5 <= took < LONG
 
 
-def test_a_caller_goes_on_after_a_failure() -> None:
+def test_a_failed_invocation_does_not_affect_the_next() -> None:
     """A failed invocation does not affect the next invocation."""
     function = Function(Echo())
     failing = [EgressFailed("TooManyRequestsException")]
@@ -254,7 +254,7 @@ def _crash(stubber: Stubber) -> None:
 
 
 @pytest.mark.parametrize("crashes", [False, True], ids=["returns", "crashes"])
-def test_an_invocation_says_which_version_ran(*, crashes: bool) -> None:
+def test_an_invocation_reports_the_function_version_that_ran(*, crashes: bool) -> None:
     """The function's name and version, without the alias, are reported even if the function has crashed."""
     client = boto3.client("lambda", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")  # noqa: S106 - none
     executed: list[str] = []
@@ -268,7 +268,7 @@ def test_an_invocation_says_which_version_ran(*, crashes: bool) -> None:
 
 
 @pytest.mark.parametrize(("happens", "named"), [(_throttle, "TooManyRequestsException"), (_crash, "Unhandled")])
-def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
+def test_a_failed_invocation_names_the_error_without_internal_details(
     happens: Callable[[Stubber], None], named: str
 ) -> None:
     """The failure names the AWS error, but contains no ARN and none of the function's output."""
@@ -297,7 +297,7 @@ def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
     ],
     ids=str,
 )
-def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str | Exception, kind: str) -> None:
+def test_only_a_call_that_was_provably_not_sent_is_reported_unsent(refusal: str | Exception, kind: str) -> None:
     """Only a refused invocation or connection is reported as not sent; any other failed call may have been sent."""
     error = ClientError({"Error": {"Code": refusal}}, "Invoke") if isinstance(refusal, str) else refusal
 
@@ -313,7 +313,7 @@ def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str |
     assert isinstance(ending, NotSent) == (kind == EGRESS_UNAVAILABLE)
 
 
-def test_an_event_of_nothing_is_answered_with_nothing() -> None:
+def test_an_event_without_calls_makes_no_call() -> None:
     """An event without calls, which only warms up the function, makes no call."""
     assert Egress(Echo(), EXECUTOR).answer({"calls": []}) == {"replies": []}
     assert calls_in({"calls": []}) == []

@@ -74,7 +74,7 @@ def failed(phase: Phase = Phase.RUN) -> Failed:
 
 
 @KINDS
-def test_a_handler_names_the_wait_before_the_next_attempt(register: Register) -> None:
+def test_a_handler_sets_the_wait_before_the_next_attempt(register: Register) -> None:
     """`RetryIn` takes seconds, which are rounded up to milliseconds; the error is stored with the handler's message."""
     register(RetryIn(2.0001, "the bank is closed"))
     ending = failed()
@@ -103,7 +103,7 @@ def test_only_listed_exceptions_are_retried(register: Register, error: BaseExcep
     assert failed().retriable == retriable
 
 
-def test_without_a_list_all_others_are_retried() -> None:
+def test_without_retry_on_all_other_exceptions_are_retried() -> None:
     """`no_retry_on` alone excludes only its own exceptions; an empty `retry_on` excludes all."""
     for error, options, retriable in (
         (KeyError(), {"no_retry_on": (LookupError,)}, False),
@@ -116,7 +116,7 @@ def test_without_a_list_all_others_are_retried() -> None:
         REGISTRY.clear()
 
 
-def test_every_phase_has_the_rule_of_its_class() -> None:
+def test_retry_rules_of_a_class_apply_to_every_phase() -> None:
     """A rollback that fails with an exception in its class's `no_retry_on` is not retried."""
 
     @handler("report", no_retry_on=(ValueError,))
@@ -151,7 +151,7 @@ class Everything(Exception, metaclass=_Meta):
     """An exception with an unreliable class."""
 
 
-def test_exceptions_are_matched_as_an_except_clause_matches_them() -> None:
+def test_exceptions_are_matched_as_in_an_except_clause() -> None:
     """Exceptions are matched by their real base classes, whatever a metaclass returns."""
     _function(ValueError(), no_retry_on=(Everything,))
     assert failed().retriable
@@ -176,7 +176,7 @@ class Backwards(RetryIn):
 
 
 @pytest.mark.parametrize("error", [Hasty(), Backwards()])
-def test_a_subclass_without_valid_seconds_waits_by_the_policy(error: RetryIn) -> None:
+def test_a_retry_without_valid_seconds_waits_by_the_policy(error: RetryIn) -> None:
     """After a `RetryIn` without valid seconds, the attempt is retried after the policy's wait."""
     _function(error)
     ending = failed()
@@ -184,27 +184,27 @@ def test_a_subclass_without_valid_seconds_waits_by_the_policy(error: RetryIn) ->
 
 
 @pytest.mark.parametrize("seconds", [1, 0.5, DAY_SECONDS])
-def test_seconds_of_a_retry_are_kept(seconds: float) -> None:
+def test_valid_seconds_of_a_retry_are_kept(seconds: float) -> None:
     """Valid seconds are kept up to a policy's longest wait; without a message, the error contains the seconds."""
     error = RetryIn(seconds)
     assert (error.seconds, str(error)) == (seconds, f"the handler requested a retry in {seconds} s")
 
 
 @pytest.mark.parametrize("seconds", [0, -1, DAY_SECONDS + 1, float("nan"), float("inf")])
-def test_seconds_out_of_range_are_refused(seconds: float) -> None:
+def test_retry_seconds_out_of_range_are_rejected(seconds: float) -> None:
     """The error for seconds out of range names the range."""
     with pytest.raises(ValueError, match="RetryIn takes more than 0 and at most 86400 seconds"):
         RetryIn(seconds)
 
 
 @pytest.mark.parametrize("seconds", ["5", None, True, timedelta(seconds=5)])
-def test_seconds_that_are_no_number_are_refused(seconds: Any) -> None:  # noqa: ANN401 - what is tested
+def test_retry_seconds_that_are_not_a_number_are_rejected(seconds: Any) -> None:  # noqa: ANN401 - what is tested
     """The error for seconds that are not a number names the allowed values."""
     with pytest.raises(TypeError, match="RetryIn takes a number of seconds, not"):
         RetryIn(seconds)
 
 
-def test_pull_workers_have_the_same_class() -> None:
+def test_pull_workers_and_worker_functions_share_the_retry_class() -> None:
     """Pull workers and worker functions use the same class, so a function can run in both."""
     assert RetryInOfWorkers is RetryIn
 
@@ -228,7 +228,7 @@ class Plain:
         ("payload", "Charge"),
     ],
 )
-def test_a_wrong_keyword_is_refused_when_the_handler_is_imported(keyword: str, value: object) -> None:
+def test_an_invalid_keyword_value_is_rejected_when_the_handler_is_imported(keyword: str, value: object) -> None:
     """A wrong keyword's error names the keyword and the allowed values, and no handler is registered."""
     options: Any = {keyword: value}
     with pytest.raises(TypeError, match=f"^{keyword} takes "):
@@ -236,7 +236,7 @@ def test_a_wrong_keyword_is_refused_when_the_handler_is_imported(keyword: str, v
     assert REGISTRY == {}
 
 
-def test_an_unknown_keyword_is_refused_when_the_handler_is_imported() -> None:
+def test_an_unknown_keyword_is_rejected_when_the_handler_is_imported() -> None:
     """The error for an unknown keyword names the keyword."""
     options: Any = {"retry_in": 5}
     with pytest.raises(TypeError, match="'retry_in'"):

@@ -51,7 +51,7 @@ def run(decorated: Callable[..., Any], wanted: Work | None = None) -> TargetEndi
     return HandlerRunner({"report": registered_as("report", decorated)}, Package()).run(wanted or work())
 
 
-def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
+def test_a_handler_receives_its_attempt_and_the_decoded_payload() -> None:
     """A handler gets id, type, attempt, fence, due time, deadline and decoded payload, and its result becomes JSON."""
     seen: list[tuple[Context, object]] = []
 
@@ -70,7 +70,7 @@ def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
     assert context.due_at == to_datetime(attempt.task.due_at)
 
 
-def test_what_a_handler_raises_fails_the_attempt() -> None:
+def test_an_exception_of_a_handler_fails_the_attempt() -> None:
     """The exception's class and message are stored, and another attempt can follow."""
 
     def boom(_context: Context, _payload: object) -> None:
@@ -81,7 +81,7 @@ def test_what_a_handler_raises_fails_the_attempt() -> None:
     assert (ending.error.type, ending.error.message, ending.retriable) == ("LookupError", "no such row", True)
 
 
-def test_an_unretriable_error_says_so() -> None:
+def test_a_subclass_of_unretriable_keeps_its_name() -> None:
     """A subclass of `Unretriable` keeps its own name."""
 
     class NoSuchReport(Unretriable):
@@ -105,7 +105,7 @@ def test_a_handler_that_exits_fails_only_its_attempt() -> None:
 
 
 @pytest.mark.parametrize("result", [object(), {1, 2}, float("nan"), "\ud800", {(1, 2): 3}])
-def test_a_result_that_is_not_json_fails_for_good(result: object) -> None:
+def test_a_result_that_is_not_json_fails_permanently(result: object) -> None:
     """A result that is not JSON is not retried, because the same code would return the same result again."""
     ending = run(lambda _context, _payload: result)
     assert isinstance(ending, Failed)
@@ -120,7 +120,7 @@ def test_a_type_without_a_handler_fails_with_its_name() -> None:
     assert not ending.retriable
 
 
-def test_progress_is_told_within_its_bounds() -> None:
+def test_progress_is_clamped_and_its_message_is_cut() -> None:
     """Percentages are clamped, a heartbeat has no progress, and a long message is cut."""
     reports: list[Progress | None] = []
 
@@ -133,7 +133,7 @@ def test_progress_is_told_within_its_bounds() -> None:
     assert reports == [Progress(0), Progress(100, "x" * 64), None]
 
 
-def test_a_type_can_have_one_handler_only() -> None:
+def test_a_type_can_have_only_one_handler() -> None:
     """Registering a second handler for a type is an error that names the type."""
 
     @handler("tests.twice")
@@ -145,7 +145,7 @@ def test_a_type_can_have_one_handler_only() -> None:
     assert REGISTRY["tests.twice"] == Registered({"run": first.function})
 
 
-def test_a_handler_without_a_type_is_refused() -> None:
+def test_a_handler_decorator_without_a_type_is_rejected() -> None:
     """A decorator without parentheses, or with empty ones, raises an error that shows the correct form."""
     before = dict(REGISTRY)
 
@@ -197,7 +197,7 @@ def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
         ("1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_a_broken_package_says_why_and_is_tried_again(package: Path, line: str, why: str) -> None:
+def test_a_broken_package_is_reported_and_imported_again(package: Path, line: str, why: str) -> None:
     """The import error is reported, not raised; after a minute, the import is repeated without duplicates."""
     clock = StandingClock()
     package.write_text(f"{SOUND}\n\n{line}\n")
@@ -211,7 +211,7 @@ def test_a_broken_package_says_why_and_is_tried_again(package: Path, line: str, 
     assert "tests.own" in REGISTRY
 
 
-def test_a_handler_of_a_broken_package_may_offer_anything() -> None:
+def test_no_phase_of_a_broken_package_is_skipped() -> None:
     """While the package cannot be imported, no phase is skipped, and a call fails temporarily."""
     runner = HandlerRunner({}, Package("importing 'x' raised ImportError"))
     assert runner.phases(work().task) == {Phase.RUN, Phase.CLEAN, Phase.ROLLBACK}
@@ -259,12 +259,12 @@ class Transfer:
         (Phase.ROLLBACK, b'"rolled back"'),
     ],
 )
-def test_a_class_does_each_phase_by_its_own_method(phase: Phase, result: bytes) -> None:
+def test_a_handler_class_has_a_method_for_each_phase(phase: Phase, result: bytes) -> None:
     """Each phase calls the class's method with the phase's name."""
     assert run(Transfer, work(phase=phase)) == Succeeded(result)
 
 
-def test_a_handler_offers_what_it_has_methods_for() -> None:
+def test_a_handler_class_offers_the_phases_of_its_methods() -> None:
     """A class offers the phases for which it has methods; a function and an unregistered type offer only `run`."""
     runner = HandlerRunner(
         {"report": registered_as("report", Transfer), "other": registered_as("other", lambda _context, _payload: None)},
@@ -276,7 +276,7 @@ def test_a_handler_offers_what_it_has_methods_for() -> None:
     assert runner.phases(replace(task, type="unknown")) == {Phase.RUN}
 
 
-def test_a_class_without_run_is_a_mistake() -> None:
+def test_a_handler_class_without_run_is_an_error() -> None:
     """A class without `run` is an error at import that names the type."""
 
     class Idle:
@@ -286,7 +286,7 @@ def test_a_class_without_run_is_a_mistake() -> None:
         handler("tests.idle")(Idle)
 
 
-def test_a_handler_may_answer_later() -> None:
+def test_a_handler_can_defer_its_attempt() -> None:
     """`return context.defer()` defers the attempt in `run`; other phases cannot be deferred."""
 
     def accept(context: Context, _payload: object) -> object:
@@ -299,7 +299,7 @@ def test_a_handler_may_answer_later() -> None:
     assert not ending.retriable
 
 
-def test_a_handler_stops_where_it_can_when_it_is_asked_to() -> None:
+def test_a_handler_stops_if_a_pause_or_cancel_is_requested() -> None:
     """A pause leaves a checkpoint for the next attempt and a cancel leaves none; without a request, `run` continues."""
 
     def step(context: Context, _payload: object) -> object:

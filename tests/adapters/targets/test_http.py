@@ -85,7 +85,7 @@ def failed(ending: TargetEnding) -> Failed:
     return ending
 
 
-def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> None:
+def test_an_endpoint_receives_the_same_data_as_a_handler(endpoint: Endpoint) -> None:
     """`PUT url?action=run` sends id, type, attempt, fence, deadline and payload, and a key that identifies repeats."""
     assert isinstance(call(endpoint, "/job?team=dba"), Succeeded)
     method, path, headers, body = endpoint.requests[0]
@@ -123,7 +123,7 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
         (b'{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
     ],
 )
-def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: object) -> None:
+def test_a_successful_response_is_the_result(endpoint: Endpoint, body: bytes, result: object) -> None:
     """The result is the response's JSON, a string for other text, or null for an empty body."""
     endpoint.body = body
     ending = call(endpoint)
@@ -135,7 +135,7 @@ def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: ob
     ("status", "retriable"),
     [(301, False), (400, False), (404, False), (408, True), (425, True), (429, True), (500, True), (503, True)],
 )
-def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriable: bool) -> None:  # noqa: FBT001 - the expectation
+def test_an_error_response_fails_the_attempt(endpoint: Endpoint, status: int, retriable: bool) -> None:  # noqa: FBT001 - the expectation
     """Temporary failures are retried, redirects are not followed, and errors contain the status and the response."""
     endpoint.status, endpoint.body, endpoint.headers = status, b"sorry", {"Location": endpoint.url + "/elsewhere"}
     ending = failed(call(endpoint))
@@ -160,14 +160,14 @@ def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriab
         ("\u00b2", 0),
     ],
 )
-def test_an_endpoint_may_ask_for_time(endpoint: Endpoint, text: str, wait: int) -> None:
+def test_an_endpoint_can_request_a_delay_in_seconds(endpoint: Endpoint, text: str, wait: int) -> None:
     """`Retry-After` in seconds is respected up to a day; an invalid value is ignored."""
     endpoint.status, endpoint.headers = 503, {"Retry-After": text}
     assert failed(call(endpoint)).wait_at_least == wait
 
 
 @pytest.mark.parametrize("date", ["none", "garbage", "an hour ahead"])
-def test_an_endpoint_may_ask_for_time_by_a_date(date: str) -> None:
+def test_an_endpoint_can_request_a_delay_until_a_date(date: str) -> None:
     """A date in `Retry-After` is relative to the response's `Date` header or, without one, to the local clock."""
     of_the_response = to_datetime(NOW + HOUR) if date == "an hour ahead" else to_datetime(NOW)
     asked = format_datetime(of_the_response + timedelta(seconds=6), usegmt=True)
@@ -213,20 +213,20 @@ def test_the_text_of_an_error_is_decoded_by_its_charset(endpoint: Endpoint) -> N
     assert failed(call(endpoint)).error.message.endswith("ung\u00fcltig")
 
 
-def test_an_answer_that_is_too_large_fails_for_good(endpoint: Endpoint) -> None:
+def test_a_response_that_is_too_large_fails_permanently(endpoint: Endpoint) -> None:
     """A response larger than the maximum size of a result is not read further and fails permanently."""
     endpoint.body = b"x" * (MAX_RESULT_BYTES + 1)
     ending = failed(call(endpoint))
     assert (ending.error.type, ending.retriable) == ("AnswerTooLarge", False)
 
 
-def test_a_result_counts_in_bytes_of_utf8(endpoint: Endpoint) -> None:
+def test_the_size_of_a_result_is_counted_in_utf8_bytes(endpoint: Endpoint) -> None:
     """The size limit of a result counts bytes of UTF-8."""
     endpoint.body = '"{}"'.format("\u00e9" * ((MAX_RESULT_BYTES - 2) // 2)).encode()
     assert call(endpoint) == Succeeded(endpoint.body)
 
 
-def test_an_endpoint_that_does_not_answer_is_given_up(endpoint: Endpoint) -> None:
+def test_a_call_to_an_unresponsive_endpoint_times_out(endpoint: Endpoint) -> None:
     """The task's timeout limits the call; after a timeout the attempt fails and may be retried."""
     endpoint.silent = threading.Event()
     ending = failed(call(endpoint, seconds=1))
@@ -234,13 +234,13 @@ def test_an_endpoint_that_does_not_answer_is_given_up(endpoint: Endpoint) -> Non
     assert "Timeout" in ending.error.type
 
 
-def test_an_endpoint_that_is_not_there_is_retried(endpoint: Endpoint) -> None:
+def test_an_unreachable_endpoint_is_retried(endpoint: Endpoint) -> None:
     """A refused connection fails the attempt, and the next attempt can succeed."""
     endpoint.url = "http://127.0.0.1:1"
     assert failed(call(endpoint)).retriable
 
 
-def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
+def test_a_private_endpoint_is_rejected_permanently(endpoint: Endpoint) -> None:
     """A private endpoint that the settings do not allow is not called, and the failure is permanent."""
     ending = failed(
         HttpRunner(DirectCaller(frozenset(), None, CLOCK)).run(HttpTarget(endpoint.url), work(url=endpoint.url))
@@ -249,7 +249,7 @@ def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
     assert not endpoint.requests
 
 
-def test_an_endpoint_may_answer_later(endpoint: Endpoint) -> None:
+def test_an_endpoint_defers_run_with_a_202_status(endpoint: Endpoint) -> None:
     """A 202 status defers `run`; for other phases it is an ordinary response."""
     endpoint.status = 202
     assert call(endpoint) == Deferred()
@@ -263,7 +263,7 @@ def test_each_phase_is_an_action(endpoint: Endpoint, phase: Phase) -> None:
     assert endpoint.requests[0][1] == f"/job?action={phase}"
 
 
-def test_interim_responses_fail_no_task_callback_or_question() -> None:
+def test_interim_responses_are_skipped_for_tasks_callbacks_and_queries() -> None:
     """Interim responses are skipped for tasks, callbacks and queries alike."""
     interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
     runner = HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None, CLOCK))

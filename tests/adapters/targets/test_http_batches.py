@@ -87,7 +87,7 @@ def failed(ending: object) -> Failed:
     return ending
 
 
-def test_one_request_has_the_envelope_of_each_task() -> None:
+def test_a_batch_request_has_an_item_for_each_task() -> None:
     """The owner, the endpoint and the earliest deadline are outside the items, and the request has its own id."""
     caller, works = Answering(), [due(1), due(2, b'{"a":2}')]
     endings = called(caller, *works).endings
@@ -109,7 +109,7 @@ def test_one_request_has_the_envelope_of_each_task() -> None:
     assert endings == [Succeeded(f'"{tid(number).text}"'.encode()) for number in (1, 2)]
 
 
-def test_attempts_share_a_call_only_if_it_is_the_same() -> None:
+def test_attempts_share_a_call_only_with_identical_targets() -> None:
     """Attempts share a call only with the same type, owner, URL and placeholders, headers, secret and timeout."""
     target = replace(
         TARGET,
@@ -130,7 +130,7 @@ def test_attempts_share_a_call_only_if_it_is_the_same() -> None:
     assert len({*together.keys}) == 1 + len(others)
 
 
-def test_each_outcome_ends_its_attempt() -> None:
+def test_each_outcome_of_a_batch_ends_its_attempt() -> None:
     """An outcome is a success with a result, a failure with a wait, an acceptance, or a final failure."""
     outcomes = [
         {"status": 200, "result": {"length": 4}},
@@ -172,7 +172,7 @@ def test_a_response_without_outcomes_fails_every_attempt(reply: Reply, error: st
     "outcome",
     [None, "ok", 200, [], {}, {"status": "200"}, {"status": True}, {"status": 199}, {"status": 600}, {"status": 200.0}],
 )
-def test_an_invalid_outcome_fails_its_attempt_only(outcome: object) -> None:
+def test_an_invalid_outcome_fails_only_its_attempt(outcome: object) -> None:
     """The error for an invalid outcome names its position."""
     first, second = ended(answer([{"status": 200}, outcome]))
     assert first == Succeeded(b"null")
@@ -181,26 +181,26 @@ def test_an_invalid_outcome_fails_its_attempt_only(outcome: object) -> None:
 
 
 @pytest.mark.parametrize("wait", ["30", -1, 86_401, True, None, [30]])
-def test_a_wait_that_is_no_number_of_seconds_is_ignored(wait: object) -> None:
+def test_an_invalid_wait_in_a_batch_outcome_is_ignored(wait: object) -> None:
     """A wait that is not a number of seconds is ignored, like an invalid `Retry-After` header."""
     (ending,) = ended(answer([{"status": 503, "retry_after_seconds": wait}]), 1)
     assert failed(ending).wait_at_least == 0
 
 
-def test_a_whole_response_may_accept_or_have_no_results() -> None:
+def test_a_batch_response_can_defer_all_tasks_or_have_no_results() -> None:
     """A 202 status defers all tasks, and an empty body is a success for all tasks without a result."""
     assert ended(HttpResponse(202)) == [Deferred()] * 2
     assert ended(HttpResponse(204)) == [Succeeded(b"null")] * 2
 
 
-def test_a_result_that_is_too_large_fails_its_attempt_only() -> None:
+def test_a_result_that_is_too_large_fails_only_its_attempt() -> None:
     """The attempt with the large result is not retried, because its work was done; other attempts succeed."""
     large, fits = ended(answer([{"status": 200, "result": "x" * (MAX_RESULT_BYTES + 1)}, {"status": 200, "result": 1}]))
     assert (failed(large).error.type, failed(large).retriable) == ("AnswerTooLarge", False)
     assert fits == Succeeded(b"1")
 
 
-def test_a_request_that_would_be_too_large_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_request_that_would_be_too_large_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """The outcomes of a divided request keep their order; an item that is too large is sent alone."""
     caller, sizes = Answering(), (1, 1, 9, 1)
     works = [due(number, b'"' + b"x" * 1_000 * size + b'"') for number, size in enumerate(sizes)]
@@ -211,7 +211,7 @@ def test_a_request_that_would_be_too_large_is_divided(monkeypatch: pytest.Monkey
     assert endings == [Succeeded(f'"{each.task.id.text}"'.encode()) for each in works]
 
 
-def test_an_attempt_that_may_not_start_any_more_is_not_sent() -> None:
+def test_a_lost_or_cancelled_attempt_is_not_sent() -> None:
     """An item whose lease is lost or whose task is cancelled is left out of the request."""
     caller = Answering()
     lost = replace(due(1), is_leased=lambda: False)
@@ -221,14 +221,14 @@ def test_an_attempt_that_may_not_start_any_more_is_not_sent() -> None:
     assert [item["task_id"] for item in items_of(caller.calls[0])] == [tid(3).text]
 
 
-def test_a_task_that_waits_for_no_others_is_a_batch_of_one() -> None:
+def test_a_task_called_alone_is_a_batch_of_one() -> None:
     """A task that is called alone, for example a task with a rate, is sent as a batch of one."""
     caller = Answering()
     assert run_in_batch(caller, TARGET, due(1)) == Succeeded(f'"{tid(1).text}"'.encode())
     assert len(items_of(caller.calls[0])) == 1
 
 
-def test_limits_are_those_of_the_target() -> None:
+def test_batch_limits_are_the_limits_of_the_target() -> None:
     """The limits are those of the target, and at most half of the remaining time is used for waiting."""
     together = called(Answering(), due(1), replace(due(2), seconds=3.0))
     assert together.limits == [(50, 5_000), (50, 1_500)]

@@ -105,7 +105,7 @@ def running(service: str, job: str = "", fence: int = 1) -> Task:
 
 
 @pytest.mark.parametrize("service", TARGETS)
-def test_a_job_is_started_once_read_and_stopped_as_its_service_describes_it(service: str) -> None:
+def test_a_job_is_started_once_read_and_stopped(service: str) -> None:
     """If a later claim of the task starts the job again, the service returns the first job."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
@@ -122,7 +122,7 @@ def test_a_job_is_started_once_read_and_stopped_as_its_service_describes_it(serv
 
 
 @pytest.mark.parametrize("service", TARGETS)
-def test_parameters_go_with_the_request(service: str) -> None:
+def test_user_parameters_are_added_to_the_job_request(service: str) -> None:
     """The user's parameters are added to duetime's parameters; duetime's variables come last."""
     given = {
         "ecs": '{"launchType":"FARGATE","overrides":{"cpu":"256"}}',
@@ -143,7 +143,7 @@ def _fields(target: AwsTarget) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("service", "parameters"), [("batch", '{"containerOverrides":[1]}'), ("glue", '{"Arguments":7}')]
 )
-def test_parameters_of_another_form_fail_the_attempt_for_good(service: str, parameters: str) -> None:
+def test_invalid_job_parameters_fail_the_attempt_permanently(service: str, parameters: str) -> None:
     """Invalid parameters fail the attempt permanently, because neither a retry nor waiting would help."""
     runner = JobRunner(Services(service))  # type: ignore[arg-type]  # stands for the clients
     target = AwsTarget(**{**_fields(TARGETS[service]), "parameters": parameters})
@@ -153,7 +153,7 @@ def test_parameters_of_another_form_fail_the_attempt_for_good(service: str, para
 
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
-def test_a_job_is_asked_for_its_name(service: str) -> None:
+def test_a_job_name_is_read_from_its_event_or_service(service: str) -> None:
     """A job's name is read from its event or requested from its service."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
@@ -174,7 +174,7 @@ def test_a_function_that_is_not_durable_fails_its_attempt() -> None:
     assert (ending.error.type, ending.retriable) == ("NoJob", False)
 
 
-def test_a_build_that_is_not_listed_yet_is_looked_for() -> None:
+def test_a_build_that_is_not_listed_yet_is_not_started_again() -> None:
     """CodeBuild rejects a token with other parameters; this starts no second build and is not a failure."""
     services = Services("codebuild")
 

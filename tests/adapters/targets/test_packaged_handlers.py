@@ -136,7 +136,7 @@ def test_a_payload_of_the_largest_upload_fits_into_one_event() -> None:
     assert sizes == [True]
 
 
-def test_a_handler_is_told_its_schedule_its_topology_and_its_tags() -> None:
+def test_the_context_has_the_schedule_topology_and_tags_of_the_task() -> None:
     """The context in the other function has the task's schedule, topology and tags."""
     seen: list[Context] = []
     world = World(lambda context, _payload: seen.append(context))
@@ -155,7 +155,7 @@ def test_a_handler_is_told_its_schedule_its_topology_and_its_tags() -> None:
     assert (context.due_at, context.lateness_ms) == (context.due_at, task.lateness)
 
 
-def test_the_process_ends_before_the_deadline_of_a_handler_that_hangs() -> None:
+def test_the_process_of_a_hanging_handler_ends_before_its_deadline() -> None:
     """A process ends half a second, or a tenth of a short time, before the deadline unless the handler has returned."""
     world = World(done)
     world.run(work(seconds=60))
@@ -175,7 +175,7 @@ def test_the_process_ends_before_the_deadline_of_a_handler_that_hangs() -> None:
         ({"lost": True}, 1, []),
     ],
 )
-def test_a_handler_whose_worker_is_lost_ends_before_another_worker_begins(
+def test_a_handler_ends_with_its_lease_if_its_worker_is_lost(
     answer: dict[str, Any], ends: int, again: list[float]
 ) -> None:
     """The process checks its lease at every third of the lease and ends with the lease, like a handler in a worker."""
@@ -190,7 +190,7 @@ def test_a_handler_whose_worker_is_lost_ends_before_another_worker_begins(
     world.run()
 
 
-def test_a_handler_is_not_ended_while_its_lease_may_last() -> None:
+def test_a_handler_continues_until_its_last_known_lease_ends() -> None:
     """If the attempts function does not respond, the process ends only at the end of the last known lease."""
 
     def work_long(_context: Context, _payload: object) -> None:
@@ -210,7 +210,7 @@ def test_a_handler_is_not_ended_while_its_lease_may_last() -> None:
 @pytest.mark.parametrize(
     ("at", "kind"), [(NOW + 30 * SECOND, "HandlerCrashed"), (NOW + 59_400, "Timeout"), (NOW + 70 * SECOND, "Timeout")]
 )
-def test_a_function_without_a_result_has_crashed_or_reached_its_deadline(at: int, kind: str) -> None:
+def test_a_crash_and_a_deadline_are_distinguished_by_time(at: int, kind: str) -> None:
     """A crash and a deadline are distinguished by the time of the end, and are retried with the saved checkpoint."""
     world, read = World(done), list[str]()
     world.clock.at, world.failure = at, EgressFailed("Unhandled")
@@ -220,7 +220,7 @@ def test_a_function_without_a_result_has_crashed_or_reached_its_deadline(at: int
 
 
 @pytest.mark.parametrize("reply", [b"null", b"[]", b"{}", b"no JSON", b'{"ended":"well"}', b'{"ended":"succeeded"}'])
-def test_a_reply_that_is_none_is_a_crash(reply: bytes) -> None:
+def test_an_invalid_reply_counts_as_a_crash(reply: bytes) -> None:
     """An invalid reply counts as a crash and does not stop the worker."""
     world = World(done)
     world.reply = reply
@@ -246,20 +246,20 @@ def test_a_broken_package_is_reported() -> None:
     assert world.telemetry.counts["handlers_unavailable"] == 1
 
 
-def test_a_result_that_no_response_can_hold_fails_for_good() -> None:
+def test_a_result_too_large_for_a_response_fails_permanently() -> None:
     """A result too large for a response is not retried: Lambda would fail each attempt after the work was done."""
     ending = World(lambda _context, _payload: "x" * 6_000_000).run()
     assert isinstance(ending, Failed)
     assert (ending.error.type, ending.retriable) == ("ResultTooLarge", False)
 
 
-def test_an_end_that_no_handler_has_is_a_defect() -> None:
+def test_an_impossible_handler_ending_raises_an_error() -> None:
     """An ending that no handler can have raises an error instead of being converted."""
     with pytest.raises(TypeError):
         packed_ending(Skipped("paused", SkipCode.PAUSED))
 
 
-def test_unknown_handlers_offer_run_only() -> None:
+def test_unknown_handlers_offer_only_run() -> None:
     """A known handler offers its phases, and an unknown handler offers only `run`."""
     known = {"report": HandlerDescription(("run", "rollback"))}
     handlers = PackagedHandlers(PackagedTypes({}), known, World(done).invoke, None, 30 * SECOND)  # type: ignore[arg-type]  # not used
@@ -267,7 +267,7 @@ def test_unknown_handlers_offer_run_only() -> None:
     assert handlers.phases(replace(work().task, type="other")) == {Phase.RUN}
 
 
-def test_the_last_progress_comes_with_the_result() -> None:
+def test_the_last_progress_is_sent_with_the_result() -> None:
     """Two reports in a row are sent as one request, and the second is sent with the reply."""
 
     def report(context: Context, _payload: object) -> None:
@@ -291,7 +291,7 @@ class Reversed:
     decode = encode
 
 
-def test_nothing_plain_leaves_the_function_of_a_package_with_a_codec() -> None:
+def test_with_a_codec_only_encrypted_values_leave_the_function() -> None:
     """The worker and the attempts function only get encrypted steps, checkpoints, progress and errors."""
 
     def charge(context: Context, _payload: object) -> None:
@@ -319,7 +319,7 @@ def test_nothing_plain_leaves_the_function_of_a_package_with_a_codec() -> None:
     assert "secret" not in json.dumps(world.asked) + repr(ending)
 
 
-def test_a_report_without_an_answer_is_sent_with_the_next() -> None:
+def test_a_report_without_a_response_is_sent_with_the_next() -> None:
     """Progress without a response is sent again with the next report, and the handler is not disturbed."""
     world = World(done)
     told = channel(world)
@@ -330,7 +330,7 @@ def test_a_report_without_an_answer_is_sent_with_the_next() -> None:
     assert told.ask() == "cancel"
 
 
-def test_an_operation_is_repeated_until_it_is_answered() -> None:
+def test_an_operation_without_a_response_is_tried_three_times() -> None:
     """An operation is tried three times; then the attempt fails and is retried."""
     world = World(done)
     world.answers = [EgressUnavailable("throttled"), EgressFailed("gone"), {"result": "1"}]
@@ -340,7 +340,7 @@ def test_an_operation_is_repeated_until_it_is_answered() -> None:
         channel(world).keep("charge", b"1", NOW)
 
 
-def test_steps_ask_nothing_in_a_first_attempt() -> None:
+def test_a_first_attempt_does_not_request_earlier_steps() -> None:
     """A first attempt has no earlier steps to read, so its only requests are those that store results."""
     world = World(done)
     told = channel(world, has_earlier_steps=False)
@@ -349,7 +349,7 @@ def test_steps_ask_nothing_in_a_first_attempt() -> None:
     assert world.asked == []
 
 
-def test_an_attempt_that_has_lost_its_task_stores_nothing() -> None:
+def test_an_attempt_that_lost_its_task_stores_nothing() -> None:
     """Steps and checkpoints raise the same errors as in a worker, and requests of the client fail."""
     world = World(done)
     told = channel(world)
@@ -363,12 +363,12 @@ def test_an_attempt_that_has_lost_its_task_stores_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "x 1 n", "01KAJ0000000000000000TEST0 one n", "01KAJ0000000000000000TEST0"])
-def test_texts_that_are_no_tokens(text: str) -> None:
+def test_an_invalid_token_is_rejected(text: str) -> None:
     """An invalid text is not accepted as a token."""
     assert AttemptToken.parse(text) is None
 
 
-def test_a_token_is_of_one_attempt() -> None:
+def test_a_token_is_valid_for_one_attempt() -> None:
     """A token must match fence, nonce and state; an empty nonce, as in a pull worker's task, never matches."""
     task = replace(work().task, lease_nonce="secret", state=State.RUNNING)
     token = AttemptToken.of(task)

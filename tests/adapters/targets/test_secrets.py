@@ -47,7 +47,7 @@ def test_secrets_and_parameters_are_read_by_their_names_in_the_settings() -> Non
 
 
 @pytest.mark.usefixtures("deployed")
-def test_a_secret_is_read_once_and_again_when_asked_for() -> None:
+def test_a_secret_is_cached_until_a_fresh_read_is_requested() -> None:
     """`fresh=True` reads a rotated value again, and later calls use the new value."""
     assert (secret("stripe"), secret("mail")) == ("sk_1", "mail_1")
     boto3.client("secretsmanager").put_secret_value(SecretId="prod/stripe", SecretString="sk_2")
@@ -58,7 +58,7 @@ def test_a_secret_is_read_once_and_again_when_asked_for() -> None:
 
 
 @pytest.mark.usefixtures("deployed")
-def test_a_secret_that_is_not_in_the_settings_is_refused_with_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_an_undeclared_secret_names_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the setting to add; in a deployed function, a local variable does not replace the setting."""
     monkeypatch.setenv(variable_of("crm"), "here")
     with pytest.raises(SecretMissing, match=r"`handlers_environment`, such as HandlersEnvironment\(secrets=\{'crm'"):
@@ -66,20 +66,20 @@ def test_a_secret_that_is_not_in_the_settings_is_refused_with_their_name(monkeyp
 
 
 @pytest.mark.usefixtures("deployed")
-def test_a_secret_that_aws_does_not_return_is_an_error_that_names_it() -> None:
+def test_the_error_for_a_missing_secret_names_the_secret() -> None:
     """The error names the missing secret, and the attempt is retried because the secret may be created meanwhile."""
     with pytest.raises(SecretUnavailable, match=r"'gone' \(prod/gone in the setting"):
         secret("gone")
 
 
 @pytest.mark.usefixtures("deployed")
-def test_the_local_stack_gives_values_of_declared_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_local_stack_provides_values_of_declared_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """The local stack uses the values of declared secrets and does not read secrets from AWS."""
     monkeypatch.setenv("DUETIME_SECRET_GONE", "of this machine")
     assert secret("gone") == "of this machine"
 
 
-def test_a_process_outside_aws_has_its_secrets_in_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_aws_secrets_are_read_from_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a pull worker's container or a unit test, secrets are variables in capitals with underscores."""
     monkeypatch.delenv(Variable.HANDLERS, raising=False)
     monkeypatch.setenv("DUETIME_SECRET_SHOP_MAIL_KEY", "m")
@@ -88,6 +88,6 @@ def test_a_process_outside_aws_has_its_secrets_in_variables(monkeypatch: pytest.
         secret("stripe")
 
 
-def test_no_test_leaves_secrets_behind() -> None:
+def test_secrets_are_removed_after_each_test() -> None:
     """Secrets are removed after each test, because left-over secrets would hide that another test lacks them."""
     assert FOR_TESTS == {}

@@ -43,7 +43,7 @@ def keys_of(*keys: str) -> Callable[[], SigningKeys]:
     return lambda: found
 
 
-def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_signature_matches_the_test_vector_of_the_specification(monkeypatch: pytest.MonkeyPatch) -> None:
     """The secret, id, time and body of the specification's example produce its signature.
 
     Source: Standard Webhooks, test data of the reference libraries.
@@ -75,7 +75,7 @@ def test_both_live_secrets_sign() -> None:
 
 
 @pytest.mark.parametrize("other", ["bob", "an", "annn", "Ann", "", "whsec_"])
-def test_nobody_signs_in_the_name_of_another_owner(other: str) -> None:
+def test_no_secret_can_sign_for_another_owner(other: str) -> None:
     """Neither another owner's secret nor the deployment's secret can sign a call that verifies for an owner."""
     headers = Signer(keys_of(NEW), StandingClock()).headers("ann", "id-1", b"{}")
     assert is_signed_by(secret_for("ann", NEW), headers, b"{}")
@@ -85,7 +85,7 @@ def test_nobody_signs_in_the_name_of_another_owner(other: str) -> None:
     assert not is_signed_by(secret_for("ann", secret_for("bob", NEW).removeprefix("whsec_")), headers, b"{}")
 
 
-def test_the_secret_of_a_receiver_forges_no_asymmetric_signature() -> None:
+def test_the_secret_of_a_receiver_cannot_forge_an_asymmetric_signature() -> None:
     """The key pair is not derived from the secret that receivers have."""
     (secret,) = Signer(keys_of(NEW), StandingClock()).secrets_of("ann")
     held = base64.b64decode(secret.secret.removeprefix("whsec_"))
@@ -94,7 +94,7 @@ def test_the_secret_of_a_receiver_forges_no_asymmetric_signature() -> None:
     assert secret.public_key == public_key_for("ann", NEW)
 
 
-def test_a_rotation_of_one_owner_leaves_the_others_as_they_were() -> None:
+def test_a_rotation_affects_only_its_owner() -> None:
     """Only the rotated owner's calls have two signatures of each kind."""
     clock = StandingClock()
     keys = SigningKeys((SigningKey(NEW),)).rotated_for("ann", clock.now())
@@ -104,7 +104,7 @@ def test_a_rotation_of_one_owner_leaves_the_others_as_they_were() -> None:
     assert signer.headers("bob", "id-1", b"{}")["webhook-signature"].count("v1") == 2
 
 
-def test_a_schedule_rotates_at_its_times() -> None:
+def test_a_rotation_schedule_adds_secrets_at_its_times() -> None:
     """Until the first period ends, only one secret signs; after that, its successor signs as well."""
     clock = StandingClock()
     keys = SigningKeys((SigningKey(NEW, clock.now(), days=90),))
@@ -120,7 +120,7 @@ def test_a_schedule_rotates_at_its_times() -> None:
     assert signer.rotates_at("ann") == clock.now() + 90 * DAY
 
 
-def test_secrets_are_read_again_after_some_minutes(client: SecretsManagerClient) -> None:
+def test_a_rotation_takes_effect_within_five_minutes(client: SecretsManagerClient) -> None:
     """A rotation takes effect within five minutes, without requests in between."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
@@ -133,7 +133,7 @@ def test_secrets_are_read_again_after_some_minutes(client: SecretsManagerClient)
     assert keys() == rotated
 
 
-def test_secrets_outlive_an_outage(client: SecretsManagerClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_secrets_sign_during_an_outage(client: SecretsManagerClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """While Secrets Manager does not respond, secrets that were already read continue to sign."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
@@ -147,7 +147,7 @@ def test_secrets_outlive_an_outage(client: SecretsManagerClient, monkeypatch: py
     assert keys() == keys_of(OLD)()
 
 
-def test_a_secret_of_another_form_does_not_replace_the_last_good_one(client: SecretsManagerClient) -> None:
+def test_an_invalid_secret_does_not_replace_the_last_valid_secret(client: SecretsManagerClient) -> None:
     """An invalid secret does not replace the last valid secret; without a valid secret, nothing is signed."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)

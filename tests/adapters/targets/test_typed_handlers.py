@@ -73,7 +73,7 @@ def end(payload: object) -> TargetEnding:
     return HandlerRunner(REGISTRY, NoPackage()).run(replace(work(), payload=json.dumps(payload).encode()))
 
 
-def test_a_payload_arrives_as_a_model_and_a_result_leaves_as_json() -> None:
+def test_payloads_are_converted_to_models_and_results_to_json() -> None:
     """A payload's fields are converted from JSON, and a result's fields are converted to JSON."""
     seen: list[object] = []
 
@@ -87,7 +87,7 @@ def test_a_payload_arrives_as_a_model_and_a_result_leaves_as_json() -> None:
     assert seen == [Charge(id=7, amount=5, at=NOON)]
 
 
-def test_a_dataclass_is_a_model_too() -> None:
+def test_dataclasses_are_converted_like_models() -> None:
     """Fields of a dataclass are converted like those of a pydantic model."""
     seen: list[Address] = []
 
@@ -101,7 +101,7 @@ def test_a_dataclass_is_a_model_too() -> None:
 
 
 @pytest.mark.parametrize("payload", [None, {}, {"id": 7, "amount": -5}, [1], {"id": "secret", "amount": 5}])
-def test_another_payload_fails_the_task_at_once(payload: object) -> None:
+def test_an_invalid_payload_fails_the_task_at_once(payload: object) -> None:
     """For an invalid payload, the handler is not called, the task is not retried, and the message quotes no value."""
 
     @handler("report", payload=Charge)
@@ -117,7 +117,7 @@ def test_another_payload_fails_the_task_at_once(payload: object) -> None:
     assert "secret" not in (failed.traceback or "")
 
 
-def test_what_is_encoded_is_checked() -> None:
+def test_an_invalid_payload_is_rejected_before_it_is_sent() -> None:
     """An invalid payload is rejected before it is sent."""
 
     @handler("report", payload=Charge)
@@ -164,7 +164,7 @@ def _coroutine(outcome: Any) -> TargetEnding:  # noqa: ANN401 - a result, or an 
     return end({})
 
 
-def test_a_coroutine_is_run_to_its_end() -> None:
+def test_a_coroutine_handler_is_handled_like_a_function() -> None:
     """A coroutine's result, errors and deferral are handled like those of a function."""
     assert _coroutine({"rows": 17}) == Succeeded(b'{"rows":17}')
 
@@ -177,14 +177,14 @@ def test_a_coroutine_is_run_to_its_end() -> None:
         (Unretriable("never"), "Unretriable", False),
     ],
 )
-def test_what_a_coroutine_raises_fails_the_attempt(outcome: Exception, kind: str, *, retriable: bool) -> None:
+def test_an_exception_of_a_coroutine_fails_the_attempt(outcome: Exception, kind: str, *, retriable: bool) -> None:
     """A timeout raised inside the coroutine is not reported as the attempt's timeout."""
     failed = _coroutine(outcome)
     assert isinstance(failed, Failed)
     assert (failed.error.type, failed.retriable) == (kind, retriable)
 
 
-def test_a_coroutine_may_defer() -> None:
+def test_a_coroutine_can_defer() -> None:
     """A coroutine may defer like a function."""
     assert isinstance(_coroutine("defer"), Deferred)
 
@@ -211,7 +211,7 @@ class Counts:
 
 
 @pytest.mark.parametrize("result", [Counts({1: "a", "1": "b"}), Counts({}, "\udce9"), Counts({1: object()})])  # type: ignore[dict-item]  # what is tested
-def test_a_result_of_a_class_that_cannot_be_kept_is_refused(result: Counts) -> None:
+def test_a_typed_result_that_cannot_be_stored_is_rejected(result: Counts) -> None:
     """Keys that JSON makes equal, lone surrogates and non-JSON values are rejected as in plain results."""
 
     @handler("tests.counts")

@@ -51,7 +51,7 @@ MUTANTS = (
         "adapters/dynamodb/keys.py",
         '"attribute_not_exists(#p) OR #expires_at <= :now"',
         '"attribute_not_exists(#p) OR (#expires_at <= :now AND #expires_at > :now)"',
-        test="tests/adapters/test_key_store.py::test_an_expired_key_may_be_used_anew",
+        test="tests/adapters/test_key_store.py::test_an_expired_key_can_be_used_again",
     ),
     Mutant(
         "a key with another body returns the task of the first body",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.handlers import RateSpec, RetryPolicy
 
 MAIL_RATE: RateSpec = {"key": "smtp", "limit": 10}
-"""The rate limit for mails: ten per second over all workers and task types."""
+"""The rate limit for e-mails, which is ten per second for all workers and task types together."""
 MAIL_RETRY: RetryPolicy = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
 
 
@@ -29,9 +29,9 @@ class Order:
 
 @handler("order.place", payload=Order)
 def place(context: Context, payload: Order) -> dict[str, str]:
-    """Charge and confirm an order, make its prints, and send a reminder in three days.
+    """Create the tasks that charge and confirm an order, make its prints, and send a reminder in three days.
 
-    A repeated attempt does not create any task or topology twice.
+    A repeated attempt does not create a task or topology again.
     """
     contact = {"order": payload.order, "email": payload.email}
     prints = {f"resize-{number}": photo for number, photo in enumerate(payload.photos)}
@@ -48,7 +48,7 @@ def place(context: Context, payload: Order) -> dict[str, str]:
             "inputs": list(prints),
         },
     }
-    # With `continue`, a declined card does not stop the prints: the chain and the chord were independent, too.
+    # With `continue`, a declined card does not stop the prints. Celery's chain and chord were independent, too.
     graph = {"name": f"order-{payload.order}", "on_failure": "continue", "nodes": nodes}
     topology = context.client.topologies.create(graph)
     context.client.tasks.create("order.remind", payload=contact, delay_seconds=3 * 86_400)
@@ -87,7 +87,7 @@ def resize(context: Context, payload: dict[str, Any]) -> str:
 
 @handler("order.sheet", retry_on=())
 def contact_sheet(context: Context, payload: dict[str, str]) -> int:
-    """Put all prints on a contact sheet, and create the task that publishes them."""
+    """Put all prints on a contact sheet, and create the task that publishes the prints."""
     files = list((context.inputs or {}).values())
     SERVICES.sheets[payload["order"]] = files
     context.client.tasks.create("order.publish", payload={"order": payload["order"], "files": files})
@@ -96,6 +96,6 @@ def contact_sheet(context: Context, payload: dict[str, str]) -> int:
 
 @handler("order.publish", retry={"max_attempts": 3, "initial_seconds": 30, "multiplier": 1})
 def publish(context: Context, payload: dict[str, Any]) -> None:
-    """Upload the files only once over all attempts, and send a mail."""
+    """Upload the files only once over all attempts, and send an e-mail."""
     context.step("upload", SERVICES.upload, payload["order"], payload["files"])
     SERVICES.mail("archive@example.org", f"order {payload['order']}: {len(payload['files'])} files")

@@ -1,4 +1,4 @@
-"""Handlers that fetch the stock of partners."""
+"""Handlers that fetch the partners' stock."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ALERTS = "https://alerts.example.org/photo-lab"
 
 
 class PartnerHandler:
-    """Base class of handlers that call partners. A handler's class is instantiated once per process."""
+    """The base class of handlers that call partners; a handler class is instantiated once per process."""
 
     @cached_property
     def session(self) -> object:
-        """A session for calls of partners, which is opened on first use."""
+        """The session for calls to partners, which is opened on first use."""
         return object()
 
 
@@ -34,7 +34,7 @@ def sync_all(context: Context, payload: None) -> None:
     notify_on={"to": ALERTS, "failed": True},
 )
 class Sync(PartnerHandler):
-    """Fetches the stock of a partner."""
+    """Fetches a partner's stock."""
 
     def run(self, context: Context, payload: dict[str, str]) -> int:
         """Fetch the stock, and return the number of articles."""

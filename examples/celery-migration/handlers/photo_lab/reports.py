@@ -11,7 +11,7 @@ from photo_lab.services import SERVICES
 
 @dataclass(frozen=True)
 class Report:
-    """The payload of `report.nightly`: the kind of report, and the number of top entries."""
+    """The payload for `report.nightly`, which has the kind of report and the number of top entries."""
 
     kind: str
     top: int = 10

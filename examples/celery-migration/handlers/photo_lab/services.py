@@ -1,4 +1,4 @@
-"""In-memory services that the handlers call: a mail server, a payment provider, an archive and partners."""
+"""In-memory services that the handlers call, which are a mail server, a payment provider, an archive and partners."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 class Declined(Exception):
-    """The payment provider permanently declines a payment."""
+    """The payment provider declines a payment permanently."""
 
 
 class Busy(Exception):
@@ -15,7 +15,7 @@ class Busy(Exception):
 
 @dataclass
 class Services:
-    """The services, with a record of their calls; `failures` is how often each service still fails."""
+    """The services, which record their calls; `failures` contains how many more times each service fails."""
 
     mails: list[tuple[str, str]] = field(default_factory=list)
     charges: dict[str, int] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Services:
         self.mails.append((to, text))
 
     def charge(self, order: str, amount: int) -> str:
-        """Take a payment; return the receipt."""
+        """Take a payment, and return the receipt."""
         self._fail("charge", Busy("come back in a minute"))
         if amount > 1000:
             raise Declined("the card is declined")
@@ -45,7 +45,7 @@ class Services:
         return f"receipt-{order}"
 
     def upload(self, order: str, files: list[str]) -> None:
-        """Put files into the archive."""
+        """Upload files to the archive."""
         self.uploads.append((order, len(files)))
 
     def fetch_stock(self, session: object, partner: str) -> int:

@@ -1,4 +1,4 @@
-"""The handler for e-mails, which sends one e-mail for each task, however many attempts the task has."""
+"""The handler for e-mails, which sends only one e-mail for each task, however many attempts the task has."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from shop.services import MAILBOX
 
 @handler("email")
 def send(context: Context, payload: dict[str, str]) -> None:
-    """Send an e-mail; a second attempt has the same task id, so it does not send the e-mail again."""
+    """Send an e-mail with the task's id as the key, so that a repeated attempt does not send the e-mail again."""
     MAILBOX.send(context.task_id, payload["to"], payload["text"])

@@ -1,4 +1,4 @@
-"""The steps of an order as a saga: if a step fails, all earlier steps are undone."""
+"""The steps of an order, which are a saga: if a step fails, all earlier steps are undone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shop.services import BANK, WAREHOUSE, Declined, OutOfStock
 
 
 class Order(TypedDict):
-    """The payload of each step; the services recognize repeated calls by the order's id."""
+    """The payload for each step; the services recognize repeated calls by the order's id."""
 
     order: str
     article: str
@@ -24,7 +24,7 @@ class Reserve:
     """Reserves the articles."""
 
     def run(self, context: Context, payload: Order) -> None:
-        """Reserve the articles; a shortage fails without retries, because a retry would not help."""
+        """Reserve the articles; if there are too few, fail without a retry, which would not help."""
         try:
             WAREHOUSE.reserve(payload["order"], payload["article"], payload["number"])
         except OutOfStock as error:
@@ -40,7 +40,7 @@ class Charge:
     """Charges the customer."""
 
     def run(self, context: Context, payload: Order) -> None:
-        """Charge the card; retry if the bank does not respond, but not if the card is declined."""
+        """Charge the card; the task is retried if the bank does not respond, but not if the card is declined."""
         try:
             BANK.charge(payload["order"], payload["amount"])
         except Declined as error:

@@ -1,4 +1,4 @@
-"""The handler for the nightly report: one report for each local date, even when the clocks change."""
+"""The handler for the nightly report, which makes one report for each local date, even when the clocks change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONDON = ZoneInfo("Europe/London")
 
 @handler("report")
 def report(context: Context, payload: dict[str, str]) -> dict[str, str]:
-    """Report the day that ended this night, which is derived from the task's due time instead of the current time."""
+    """Report the night given by the task's due time, because the attempt can run much later."""
     assert context.due_at is not None, "a context that a test has made may lack it"
     local = context.due_at.astimezone(LONDON)
     return {"night": local.date().isoformat(), "at": local.strftime("%H:%M %Z")}

@@ -1,7 +1,7 @@
-"""In-memory services that the handlers call: an e-mail service, a payment provider and a warehouse.
+"""In-memory services that the handlers call, which are an e-mail service, a payment provider and a warehouse.
 
-Each service stores its actions by a key that the caller chooses, and ignores a repeated key. Real services offer the
-same, such as a payment provider's idempotency key or a unique column in a table.
+Each service stores its actions under a key that the caller chooses, and ignores a call with the same key. Real services
+work in the same way with, for example, a payment provider's idempotency key or a unique column in a table.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 
 class Declined(Exception):
-    """The bank permanently declines a payment."""
+    """The bank declines a payment permanently."""
 
 
 class OutOfStock(Exception):
@@ -24,7 +24,7 @@ class Mailbox:
     sent: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def send(self, key: str, to: str, text: str) -> None:
-        """Send an e-mail once for each key."""
+        """Send an e-mail, only once for each key."""
         self.sent.setdefault(key, (to, text))
 
 
@@ -37,7 +37,7 @@ class Bank:
     refunded: set[str] = field(default_factory=set)
 
     def charge(self, key: str, amount: int) -> None:
-        """Take a payment once for each key; amounts over 1 000 are declined."""
+        """Take a payment, only once for each key; amounts over 1 000 are declined."""
         if amount > 1000:
             raise Declined(f"{amount} is more than the card allows")
         if key not in self.payments:
@@ -45,7 +45,7 @@ class Bank:
             self.balance += amount
 
     def refund(self, key: str) -> None:
-        """Refund a payment if it was taken and has not been refunded yet."""
+        """Refund the payment for a key if it was taken and has not been refunded yet."""
         if key in self.payments and key not in self.refunded:
             self.refunded.add(key)
             self.balance -= self.payments[key]
@@ -60,7 +60,7 @@ class Warehouse:
     shipped: set[str] = field(default_factory=set)
 
     def reserve(self, key: str, article: str, number: int) -> None:
-        """Take articles from the stock once for each key."""
+        """Take articles from the stock, only once for each key."""
         if key in self.reserved:
             return
         if self.stock.get(article, 0) < number:

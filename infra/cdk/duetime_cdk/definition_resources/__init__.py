@@ -1,1 +1,1 @@
-"""The function behind `Schedule` and `TopologyDefinition`: a custom resource of CloudFormation."""
+"""The function behind `Schedule` and `TopologyDefinition`, which handles CloudFormation's custom resources."""

@@ -20,9 +20,9 @@ _COLLECTIONS = {SCHEDULE: "/v1/schedules", DEFINITION: "/v1/topologies/definitio
 _EXISTS = "schedule_exists"
 _FAILED_FROM, _NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 300, 404, 409, 412
 _REASON_LENGTH = 1_000
-"""CloudFormation accepts a response of at most 4 KB."""
+"""Maximum length of an error's text, because CloudFormation accepts a response of at most 4 KB."""
 _OPAQUE = ("payload", "body")
-"""Fields that the API replaces completely."""
+"""Fields that the API does not merge but replaces completely."""
 
 Event = dict[str, Any]
 
@@ -36,14 +36,14 @@ class RequestRejected(Exception):
 
 
 class AlreadyExists(Exception):
-    """An object of that name exists and must not be taken over."""
+    """An object with that name exists, and must not be taken over."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"the {kind} {name!r} exists already: choose another name, or set adopt=True to take it over")
 
 
 def handler(event: Event, _context: object) -> None:
-    """Handle one event of CloudFormation and send the result to the address in the event."""
+    """Handle one CloudFormation event, and send the result to the address in the event."""
     try:
         id_ = _handle(event)
         result = {"Status": "SUCCESS", "PhysicalResourceId": id_}
@@ -64,7 +64,7 @@ def send(url: str, result: Event) -> None:
 
 
 def _handle(event: Event) -> str:
-    """Carry out the request; returns the physical id: kind, owner and name."""
+    """Carry out the request; returns the physical id, which consists of kind, owner and name."""
     wanted = event["ResourceProperties"]
     if event["RequestType"] == "Delete":
         _delete(event["PhysicalResourceId"])
@@ -79,7 +79,7 @@ def _handle(event: Event) -> str:
 
 def _put_schedule(owner: str, wanted: Event, request_id: str, *, takes_over: bool) -> None:
     name, body, defaults = wanted["Name"], json.loads(wanted["Body"]), json.loads(wanted["Defaults"])
-    # With the event's id as the key, a repeated event gets the same response as the first.
+    # The event's id is the idempotency key, so a repeated event gets the same response as the first event.
     headers = {"idempotency-key": request_id}
     status, answer = call(owner, "POST", _COLLECTIONS[SCHEDULE], {**body, "name": name}, headers)
     if status != _CONFLICT or answer.get("code") != _EXISTS:
@@ -146,7 +146,7 @@ def call(
 
 
 def _identity(owner: str) -> Event:
-    """The caller as the gateway's authorizers pass it on."""
+    """The caller's identity as the gateway's authorizers pass it on."""
     if os.environ[AUTHENTICATION] == "jwt":
         return {"jwt": {"claims": {"sub": owner}}}
     account, _, resource = owner.partition(":")

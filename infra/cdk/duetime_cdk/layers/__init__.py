@@ -1,1 +1,1 @@
-"""The Lambda layers and how they are built: the package itself, its dependencies, the user's handlers."""
+"""Builds the Lambda layers with the package itself, its dependencies, and the user's handlers."""

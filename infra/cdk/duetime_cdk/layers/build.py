@@ -1,7 +1,7 @@
 """Build the Lambda layers, without Docker.
 
-Each layer is built in a folder named after the hash of its inputs, so that a repeated build reuses it and a deployment
-never contains a stale layer. The network is needed only when a dependency has changed.
+Each layer is built in a folder named after the hash of its inputs, so that a repeated build reuses the folder, and a
+deployment never contains a stale layer. The network is needed only when a dependency has changed.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from duetime_cdk.handlers_packages import HandlersPackage
 
 SETTINGS_MODULE = "duetime_settings"
-"""Import name of the module with variables that are too large for Lambda's environment."""
+"""Import name of the module that contains variables that are too large for Lambda's environment."""
 OUTPUT = Path("build", "layers")
-"""Where layers are built, in the folder of the project."""
+"""Folder where layers are built, relative to the project's folder."""
 STALE_AFTER_SECONDS = 3600
-"""Seconds until older builds are removed, because another process may still read them."""
+"""Age in seconds from which older builds are removed, because another process may still read newer ones."""
 _PACKAGES = (CORE, COMMON, CLIENT)
 """The packages of the layer `duetime`."""
 _OF_THE_COMMAND = (
@@ -53,7 +53,7 @@ _OF_THE_COMMAND = (
 )
 """Folders of the client that only the command `duetime` needs."""
 _OURS = "duetime-"
-"""Prefix of the names of our own distributions, which are never requested from an index."""
+"""Name prefix of our own distributions, which are never requested from an index."""
 
 
 def _silent(_line: str) -> None:
@@ -76,9 +76,9 @@ class Layers:
     duetime: Layer
     handlers: Layer
     types: Layer | None = None
-    """The task types with a handler; empty if the handlers' package must not be imported here."""
+    """The layer with the list of task types; `None` if the handlers' package must not be imported here."""
     packages: Mapping[str, Layer] = field(default_factory=dict)
-    """The packages of handlers with their own functions, by name."""
+    """The layers of handler packages with their own functions, by the package's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Packages:
 
     Attributes:
         folders: the folder of each package, by name.
-        types: the patterns of its types, by name.
+        types: the type patterns of each package, by name.
     """
 
     folders: Mapping[str, Path] = field(default_factory=dict)
@@ -95,12 +95,12 @@ class Packages:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The same as JSON."""
+        """The packages as JSON values."""
         return {name: {"folder": str(self.folders[name]), "types": [*types]} for name, types in self.types.items()}
 
     @classmethod
     def of_description(cls, described: Mapping[str, Any]) -> Packages:
-        """The packages that JSON describes."""
+        """The packages described by JSON values."""
         folders = {name: Path(each["folder"]) for name, each in described.items()}
         return cls(folders, {name: each["types"] for name, each in described.items()})
 
@@ -143,7 +143,7 @@ def build(
 
 
 def dependencies_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:
-    """The dependencies that `pyproject.toml` lists, at the versions that `constraints.txt` pins."""
+    """The layer with the dependencies in `pyproject.toml`, at the versions that `constraints.txt` pins."""
     project = tomllib.loads(REQUIREMENTS.read_text())["project"]
     requirements = [each for each in project["dependencies"] if not each.startswith(_OURS)]
 
@@ -157,7 +157,7 @@ def dependencies_layer(target: Target, report: Callable[[str], None] = _silent) 
 
 
 def duetime_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:
-    """The package itself, the client for handlers, and the package that they share."""
+    """The layer with the package itself, the client for handlers, and the package that both share."""
 
     def fill(packages: Path) -> None:
         for package in _PACKAGES:
@@ -167,7 +167,7 @@ def duetime_layer(target: Target, report: Callable[[str], None] = _silent) -> La
 
 
 def handlers_layer(target: Target, package: Path, report: Callable[[str], None] = _silent) -> Layer:
-    """The user's package, and the requirements of the `requirements.txt` next to it."""
+    """The layer with the user's package, and the requirements in the `requirements.txt` next to it."""
     listed = package.parent / "requirements.txt"
     text = listed.read_text() if listed.exists() else ""
     needed = any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
@@ -187,7 +187,7 @@ def types_layer(
     report: Callable[[str], None] = _silent,
     packages: Packages = NO_PACKAGES,
 ) -> Layer:
-    """The layer with the list of task types that the packages handle; importing the packages finds these types.
+    """The layer with the list of task types that the packages handle, which are found by importing the packages.
 
     Raises:
         HandlersUnimportable: a package cannot be imported.
@@ -213,7 +213,7 @@ def types_layer(
 
 
 def settings_layer(variables: Mapping[str, str]) -> Layer:
-    """Variables that are too large for a function's environment, as a module."""
+    """The layer with a module that contains variables that are too large for a function's environment."""
     text = f"VARIABLES = {dict(sorted(variables.items()))!r}\n"
     fingerprint = _digest(text)
     final = project_folder() / OUTPUT / f"settings-{fingerprint[:16]}"
@@ -229,7 +229,7 @@ def settings_layer(variables: Mapping[str, str]) -> Layer:
 
 
 def types_of(layer: Layer) -> tuple[str, ...]:
-    """The list in a layer of types."""
+    """The task types listed in the layer with task types."""
     types: tuple[str, ...] = run_path(str(layer.folder / "python" / f"{MODULE}.py"))["TYPES"]
     return types
 
@@ -257,7 +257,7 @@ def _move(built: Path, final: Path) -> None:
     try:
         built.rename(final)
     except OSError:
-        # Another process built the same inputs in the meantime; its result is identical.
+        # Another process has built the same inputs in the meantime, with an identical result.
         if not final.exists():
             raise
 

@@ -1,8 +1,9 @@
-"""Bytecode for a layer, written by the Python version that will read it.
+"""Writes a layer's bytecode with the Python version that will read it.
 
-A layer without `.pyc` files imports at half the speed or less, because `/opt` is read-only and every start compiles
-again. Assets lose their modification times on the way to Lambda, so the files are marked `unchecked-hash`: Python then
-loads them without comparing anything. Only an interpreter of the same feature version can write them.
+Without `.pyc` files, imports from a layer take at least twice as long, because `/opt` is read-only and every start
+compiles the modules again. Assets lose their modification times on the way to Lambda, so the files are marked
+`unchecked-hash`, and Python loads them without comparing anything. Only an interpreter with the same feature version
+can write these files.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from duetime_cdk.source_folders import node_package
 
 COMPILE_IN_WASM = Path(__file__).with_name("compile.mjs")
 MOUNT_POINT = "/opt"
-"""Where Lambda unpacks layers; tracebacks show these paths."""
+"""The folder where Lambda unpacks layers, which tracebacks show."""
 FEW = 50
 """Up to this many modules are compiled in this process, because starting another process would delay the reload of a
 saved handler."""
@@ -29,7 +30,7 @@ _LINES = 15
 
 
 class BytecodeUnwritable(RuntimeError):
-    """No interpreter of the wanted version was found to write bytecode with."""
+    """No interpreter with the required version was found to write the bytecode."""
 
     def __init__(self, python: str) -> None:
         super().__init__(
@@ -50,7 +51,7 @@ def write_bytecode(root: Path, python: str) -> None:
     """Compile every module under `root` for the feature version `python`.
 
     Raises:
-        BytecodeUnwritable: there is no Python of that version.
+        BytecodeUnwritable: no Python with that version was found.
         SourceUncompilable: a module is not valid in that version.
     """
     if python == RUNNING_PYTHON and len(list(islice(root.rglob("*.py"), FEW + 1))) <= FEW:
@@ -83,7 +84,7 @@ def _interpreter(python: str) -> str | None:
     if python == RUNNING_PYTHON:
         return sys.executable
     found = shutil.which(f"python{python}")
-    # A version manager's shim may exist without having this version installed.
+    # A version manager's shim may exist although this version is not installed.
     works = found and subprocess.run([found, "-c", ""], check=False, capture_output=True).returncode == 0  # noqa: S603 (a path found by which)
     return found if works else None
 

@@ -32,7 +32,7 @@ described = {name: description(REGISTRY[name]) for name in sorted(REGISTRY)}
 pathlib.Path(sys.argv[2]).write_text(json.dumps(described))
 """
 _REGION = "us-east-1"
-"""Region for AWS clients that a package creates during the import; in Lambda the function's region is set."""
+"""Region for AWS clients that a package creates during the import; in Lambda, the function's Region is set."""
 _LINES = 15
 _FRAME = "  File "
 _MACHINERY = ("<frozen importlib", "<string>", "/importlib/__init__.py")
@@ -57,7 +57,7 @@ _VERSION = ".".join(map(str, sys.version_info[:3]))
 
 
 def _without_machinery(lines: Sequence[str]) -> list[str]:
-    """The lines of a traceback without the lines of the import machinery."""
+    """The lines of a traceback, without lines of the import machinery."""
     found = []
     is_own = True
     for line in lines:
@@ -85,9 +85,9 @@ def described_handlers(package: str, folders: Sequence[Path], source: Path | Non
     """Import a package in a separate process, and describe its handlers by task type.
 
     Args:
-        package: its import name.
-        folders: import path of the package, its requirements and duetime, in addition to this environment.
-        source: the original of the first folder, shown in errors instead.
+        package: the package's import name.
+        folders: import paths for the package, its requirements and duetime, in addition to the current environment.
+        source: the folder that errors show instead of the first of `folders`, which is its copy.
 
     Raises:
         HandlersUnimportable: the import raises an error.
@@ -97,7 +97,7 @@ def described_handlers(package: str, folders: Sequence[Path], source: Path | Non
         path = os.pathsep.join(str(folder) for folder in folders)
         environ = {"AWS_DEFAULT_REGION": _REGION, **os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-c", _IMPORT, package, str(answer)]
-        # The user's own package, which the worker imports as well.
+        # This runs the user's own package, which the worker also imports.
         ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603
         if ended.returncode or not answer.exists():
             output = ended.stderr if source is None else ended.stderr.replace(str(folders[0]), str(source))
@@ -107,12 +107,12 @@ def described_handlers(package: str, folders: Sequence[Path], source: Path | Non
 
 
 def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, Sequence[str]]) -> None:
-    """Check that the worker looks for a package's handlers in that package.
+    """Check that the worker searches for the handlers of a package in that package.
 
     Args:
         types: the types that have a handler in the package.
-        package: its name in the stack; empty for the worker's own package.
-        patterns: the patterns of the types of each package that has its own function.
+        package: the package's name in the stack; empty for the worker's own package.
+        patterns: the type patterns of each package that has its own function.
 
     Raises:
         HandlersMisplaced: a type belongs to another package.

@@ -21,7 +21,7 @@ AWS_SERVICES = frozenset(
     {
         *("apigatewaymanagementapi", "dynamodb", "events", "lambda", "logs"),
         *("s3", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions", "sts"),
-        # Services that run the jobs of tasks.
+        # These services run the jobs of tasks.
         *("batch", "codebuild", "ecs", "glue"),
     }
 )
@@ -43,13 +43,13 @@ def install(requirements: Sequence[str], constraints: Path, target: Target, into
     """Install `requirements`, at the versions that `constraints` pins, into the folder `into`.
 
     Args:
-        requirements: arguments of `uv pip install`: requirements, or `--requirements` and a file.
+        requirements: arguments for `uv pip install`, which are requirements, or `--requirements` and a file.
         constraints: the file that pins every version.
         target: the platform of the wheels.
-        into: the folder that becomes importable.
+        into: the folder that is put on the import path.
 
     Raises:
-        RequirementsUninstallable: uv cannot install them.
+        RequirementsUninstallable: uv cannot install the requirements.
     """
     command = [find_uv_bin(), "pip", "install", "--quiet", "--python", sys.executable]
     command += ["--target", str(into), "--constraints", str(constraints), "--only-binary", ":all:"]
@@ -64,7 +64,7 @@ def install(requirements: Sequence[str], constraints: Path, target: Target, into
 
 
 def drop_unused_data(packages: Path) -> None:
-    """Remove data that no function reads: models of unused AWS services, examples, tests."""
+    """Remove data that no function reads, such as models of unused AWS services, examples and tests."""
     # The models of all other services would double the layer's size. A handlers layer with `boto3` in its requirements
     # contains all models, at the same version.
     for sdk in ("botocore", "boto3"):

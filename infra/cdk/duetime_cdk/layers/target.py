@@ -1,4 +1,4 @@
-"""The target of a layer: a Python version and a platform."""
+"""Describes the target of a layer, which is a Python version and a platform."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Architecture = Literal["arm64", "x86_64"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The Python and the platform that a layer's wheels and bytecode must fit."""
+    """The Python version and platform for which a layer's wheels and bytecode are built."""
 
     python: str
     """Feature version, such as `3.14`."""
     architecture: Architecture
     """The processor, as Lambda names it."""
     wheels: str | None
-    """uv's name of the wheels' platform; `None` for the building machine."""
+    """uv's name for the platform of the wheels; `None` for the machine that builds them."""
 
     @classmethod
     def of_lambda(cls, python: str, architecture: Architecture) -> Self:
@@ -30,7 +30,7 @@ class Target:
 
     @classmethod
     def of_this_machine(cls) -> Self:
-        """The machine that builds, for the embedded AWS, which runs functions on its own Python."""
+        """The machine that builds, for the embedded AWS, which runs functions with the same Python."""
         arm = platform.machine().lower() in {"arm64", "aarch64"}
         return cls(RUNNING_PYTHON, "arm64" if arm else "x86_64", wheels=None)
 
@@ -41,4 +41,4 @@ class Target:
 
 
 RUNNING_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-"""Feature version of the interpreter that builds."""
+"""Feature version of the current interpreter."""

@@ -1,1 +1,1 @@
-"""duetime: a distributed task scheduler that runs serverless in its user's own AWS account."""
+"""duetime is a distributed, serverless task scheduler that runs in its user's own AWS account."""

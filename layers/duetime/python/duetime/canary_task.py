@@ -1,7 +1,7 @@
-"""The task type that every deployment can run: `duetime verify` measures a deployment with it.
+"""Defines the task type `duetime.probe`, which every deployment can run, and with which `duetime verify` measures it.
 
-A user's package of handlers may contain anything, so the tests of a deployment have their own handler. It sleeps, fails
-a requested number of times, and returns when and where it ran; it reads and writes nothing.
+A user's handler package can contain any handlers, so deployment tests use this handler instead. The handler sleeps,
+fails a requested number of times, and returns when and where it ran. It does not read or write any data.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 TYPE = "duetime.probe"
 MAX_SECONDS = 30.0
-"""Maximum seconds that a probe sleeps, so that creators of tasks cannot block workers with it."""
+"""Maximum time that a probe sleeps in seconds, so that task creators cannot block workers with long probes."""
 _RAN: list[str] = []
-"""The first probe of this process, once it has run."""
+"""The task id of the first probe that ran in this process; empty before the first probe."""
 
 
 class ProbeFailed(RuntimeError):
-    """The attempt was requested to fail."""
+    """The payload requested that this attempt fail."""
 
     def __init__(self, attempt: int) -> None:
         super().__init__(f"attempt {attempt} was asked to fail")
@@ -53,7 +53,7 @@ def run(context: Context, payload: Any) -> dict[str, object]:  # noqa: ANN401 - 
 
 
 def _process() -> str:
-    """A unique name of this process."""
+    """A unique name for this process."""
     return os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") or f"{socket.gethostname()}-{os.getpid()}"
 
 
@@ -62,4 +62,4 @@ def _now_ms() -> int:
 
 
 BUILT_IN: Mapping[str, Registered] = {TYPE: Registered({"run": run})}
-"""The handlers that need no package; a user's own handler of the same type takes precedence."""
+"""The handlers that need no handler package. A user's own handler for the same type takes precedence."""

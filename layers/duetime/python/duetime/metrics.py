@@ -1,7 +1,7 @@
-"""All metrics of the functions, defined once.
+"""Defines all metrics of the functions in one table.
 
-Dashboards, alarms and the reference page are generated from this table; the functions name a metric where they count it
-and do not import this module. A test fails if a counted metric is missing here, or if a metric here is not counted.
+Dashboards, alarms and the reference page are generated from this table. Functions do not import this module, but use a
+metric's name where they count it. A test fails if a counted metric is missing here, or if a metric here is not counted.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 
 
 class Unit(StrEnum):
-    """CloudWatch's names for units."""
+    """The units of metrics, by CloudWatch's names."""
 
     COUNT = "Count"
     MILLISECONDS = "Milliseconds"
 
 
 class Dimension(StrEnum):
-    """A dimension of metrics in addition to the function. Each value is billed as a metric."""
+    """A dimension that a metric can have in addition to the function. CloudWatch bills each value as a metric."""
 
     GATE = "gate"
-    """Why a task waits: one of the codes of `waiting_for.reason`, or `queue`, `lease` or `retry`."""
+    """The reason why a task waits: one of the codes of `waiting_for.reason`, or `queue`, `lease` or `retry`."""
     REASON = "reason"
-    """Why an action was not done; the possible reasons are a fixed list."""
+    """The reason why an action was not done, from a fixed list."""
     OWNER = "owner"
-    """Owner of a task; only the owners in the setting `metric_owners` have separate metrics."""
+    """A task's owner. Only the owners in the setting `metric_owners` have separate metrics."""
     TYPE = "type"
-    """Type of a task; only the types in the setting `metric_types` have separate metrics."""
+    """A task's type. Only the types in the setting `metric_types` have separate metrics."""
     VERSION = "version"
-    """Name and version of the Lambda function that ran an attempt, as `name:version`."""
+    """The name and version of the Lambda function that ran an attempt, as `name:version`."""
 
 
 @frozen
 class Metric:
-    """A metric.
+    """A metric that functions write.
 
     Attributes:
-        unit: unit of its values.
-        functions: functions that write it.
-        meaning: meaning of one value.
-        dimension: additional dimension besides the function; the total is always written too.
+        unit: the unit of the metric's values.
+        functions: the functions that write the metric.
+        meaning: what one value means.
+        dimension: the dimension in addition to the function; the total is always written too.
     """
 
     unit: Unit
@@ -65,10 +65,10 @@ def _time(functions: str, meaning: str, dimension: Dimension | None = None) -> M
 _ANYWHERE = "api worker deadletter topology"
 
 METRICS: Mapping[str, Metric] = {
-    # Tasks and their attempts.
+    # Metrics of tasks and their attempts.
     "lateness": _time(
         "worker api",
-        "from the planned start of an attempt to its start; the number of its values is the number of starts",
+        "time from an attempt's planned start to its actual start; the number of values is the number of starts",
         Dimension.TYPE,
     ),
     "wait": _time(
@@ -96,7 +96,7 @@ METRICS: Mapping[str, Metric] = {
     "tasks_deferred": _count("worker", "attempts whose target accepted the work and notifies later"),
     "tasks_skipped": _count(
         "worker api",
-        "occurrences that were dropped when they were claimed: their schedule was `deleted`, `paused` or `changed`,"
+        "occurrences that were dropped when claimed, because their schedule was `deleted`, `paused` or `changed`,"
         " or its previous run is still running (`overlap`)",
         Dimension.REASON,
     ),
@@ -106,20 +106,22 @@ METRICS: Mapping[str, Metric] = {
         Dimension.TYPE,
     ),
     "claims_rejected": _count(
-        "worker api", "claims and outcomes that the record rejected: duplicates, stale messages, takeovers"
+        "worker api", "claims and outcomes that were rejected because of duplicates, stale messages or takeovers"
     ),
     "calls_not_sent": _count(
         "worker", "calls that were not sent because the egress function or an AWS service was throttled"
     ),
-    "handlers_unavailable": _count("worker", "tasks that wait because their package of handlers cannot be imported"),
-    "circuits_opened": _count("worker", "circuit breakers of HTTP hosts that opened"),
-    "circuits_closed": _count("worker", "circuit breakers of HTTP hosts that closed"),
-    "notices_sent": _count("worker", "notices of `notify_on` that were sent: failures for good, and late starts"),
+    "handlers_unavailable": _count("worker", "tasks that wait because their handler package cannot be imported"),
+    "circuits_opened": _count("worker", "HTTP hosts whose circuit breaker opened"),
+    "circuits_closed": _count("worker", "HTTP hosts whose circuit breaker closed"),
+    "notices_sent": _count("worker", "`notify_on` notices that were sent for final failures and late starts"),
     "notices_failed": _count(
-        "worker", "notices of `notify_on` that failed after all retries; recovery scans report late starts again"
+        "worker", "`notify_on` notices that failed after all retries; recovery scans report late starts again"
     ),
-    "callbacks_failed": _count(_ANYWHERE, "callbacks that failed for good, within a day; the outcome does not change"),
-    "cleanups_failed": _count("worker", "targets whose `clean` failed; the outcome does not change"),
+    "callbacks_failed": _count(
+        _ANYWHERE, "callbacks that failed after all retries within a day; the task's outcome does not change"
+    ),
+    "cleanups_failed": _count("worker", "targets whose `clean` failed; the task's outcome does not change"),
     "locks_handed_on": _count(_ANYWHERE, "locks that were reserved for the next waiting task"),
     "leases_too_late": _count(
         "api", "leases that were not returned to a pull worker because less than half of their time was left"
@@ -127,7 +129,7 @@ METRICS: Mapping[str, Metric] = {
     "leases_unacknowledged": _count(
         "api", "leases that ended without a sign of their pull workers and were taken over; most were never received"
     ),
-    "topology_executions_lost": _count("worker", "executions of topologies that failed and are replaced"),
+    "topology_executions_lost": _count("worker", "topology executions that failed and are replaced"),
     "jobs_stopped": _count(
         "worker", "AWS jobs that were stopped because they were cancelled or exceeded their time limit"
     ),
@@ -141,7 +143,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     "tick_age": _time(
         "trigger",
-        "how long ago the last complete pass over the minutes began, plus up to a minute; up to 2 minutes is usual",
+        "time since the last complete pass over the minutes began, plus up to a minute; up to 2 minutes is normal",
     ),
     "oldest_due": _time(
         "trigger",
@@ -150,7 +152,7 @@ METRICS: Mapping[str, Metric] = {
     "heartbeats": _count("trigger", "heartbeats sent to the monitor at `heartbeat_url`"),
     "heartbeats_unsent": _count("trigger", "heartbeats that the egress function did not accept"),
     "timers_recovered": _count(
-        "trigger", "messages that a recovery scan sent again because the first one was lost or is late"
+        "trigger", "messages that a recovery scan sent again because the first message was lost or is late"
     ),
     "recovery_scans_waiting": _count("trigger", "queues that a recovery scan skipped because of their backlog"),
     "messages_unsent": _count("trigger", "messages that SQS did not acknowledge; the next tick sends them"),
@@ -173,7 +175,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     "calendars_ending": _count(
         "trigger api",
-        "schedules that found a calendar whose times are known for less than thirty more days; the log names both",
+        "schedules with a calendar whose times are known for less than thirty more days; the log names both",
     ),
     "expansions_failed": _count("trigger api", "expansions of schedules that failed; should be zero"),
     # The other functions.
@@ -185,10 +187,10 @@ METRICS: Mapping[str, Metric] = {
         "messages in an unknown format, and items that this version cannot read",
     ),
     "broadcast_failures": _count(
-        "broadcast", "batches of changes that live updates, events or the summary could not take; should be zero"
+        "broadcast", "batches of changes that live updates, events or the summary could not process; should be zero"
     ),
     "task_lists_begun_anew": _count(
-        "broadcast", "an owner's lists that lacked changes, after an outage or because too many changes came at once"
+        "broadcast", "an owner's lists that missed changes after an outage or because too many changes came at once"
     ),
     "events_published": _count("broadcast", "events that were put on the event bus"),
     "events_lost": _count(
@@ -201,10 +203,12 @@ METRICS: Mapping[str, Metric] = {
         "archived without payload and result; should be zero",
     ),
     "watch_messages_sent": _count("broadcast", "messages that were sent to WebSocket connections"),
-    "watch_connections_gone": _count("broadcast", "connections that had vanished, and were removed"),
-    "watch_pushes_refused": _count("broadcast", "messages that API Gateway refused; clients read again on their own"),
-    "watch_pushes_lost": _count("broadcast", "pushes that failed; clients read again on their own"),
-    "stream_records_unreadable": _count("broadcast", "table changes that this version cannot read, and skips"),
+    "watch_connections_gone": _count("broadcast", "connections that were removed because they no longer existed"),
+    "watch_pushes_refused": _count("broadcast", "messages that API Gateway refused; clients then read the data again"),
+    "watch_pushes_lost": _count("broadcast", "pushes that failed; clients then read the data again"),
+    "stream_records_unreadable": _count(
+        "broadcast", "table changes that were skipped because this version cannot read them"
+    ),
     "long_polls_refused": _count(
         "api", "requests that got an immediate response instead of waiting, because of the limit `long_polls`"
     ),
@@ -215,9 +219,9 @@ METRICS: Mapping[str, Metric] = {
     "intake_cancels": _count("intake", "events that started to cancel tasks, including repeats"),
     "intake_signals": _count("intake", "events that sent a signal, including repeats"),
     "intake_unmatched": _count("intake", "events that match no intake rule"),
-    "intake_refused": _count("intake", "events that are not valid tasks, or lack what a rule needs"),
+    "intake_refused": _count("intake", "events that are not valid tasks, or that lack a value that a rule needs"),
 }
-"""All metrics by name."""
+"""All metrics, by name."""
 
 NAMESPACE = "duetime"
-"""Prefix of the metrics' CloudWatch namespace; the name of the environment follows."""
+"""Prefix of the metrics' CloudWatch namespace; the environment's name follows the prefix."""

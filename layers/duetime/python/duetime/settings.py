@@ -1,7 +1,7 @@
-"""All environment variables of the functions, defined once.
+"""Reads all environment variables of the functions.
 
-The CDK constructs set these variables by name, and the composition root reads them through `Settings`. Defaults are
-defined only here.
+The CDK constructs set these variables by name, and the composition root reads them through `Settings`. All defaults are
+defined in this module.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SettingMissing(LookupError):
 
 
 def with_settings_module(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """A function's variables, merged with the variables in a module of its layers, if the function names a module.
+    """A function's variables, merged with the variables in a layer's module if the function names such a module.
 
     Raises:
         ImportError: no layer contains the module.
@@ -56,7 +56,7 @@ def with_settings_module(environ: Mapping[str, str]) -> Mapping[str, str]:
 
 @frozen
 class OptionalText:
-    """A setting with the text of a variable, or the empty string if the variable is not set."""
+    """A setting that is a variable's text, or the empty string if the variable is not set."""
 
     variable: Variable
 
@@ -67,7 +67,7 @@ class OptionalText:
 
 @frozen
 class Settings:
-    """The environment of one function, read once at start."""
+    """The settings of one function, from the environment that is read once at start."""
 
     environ: Mapping[str, str]
 
@@ -88,12 +88,12 @@ class Settings:
 
     @property
     def shards(self) -> int:
-        """S, the number of shards that new tasks are spread over."""
+        """S, the number of shards over which new tasks are spread."""
         return int(self.environ.get(Variable.SHARDS, "16"))
 
     @property
     def epoch(self) -> int:
-        """The epoch of fences: how often the table was restored."""
+        """The epoch of fences, which is the number of times that the table was restored."""
         return int(self.environ.get(Variable.EPOCH, "0"))
 
     @property
@@ -103,7 +103,10 @@ class Settings:
 
     @property
     def cursors_of(self) -> str:
-        """The Region in the keys of the trigger's cursors, so that replication overwrites none; empty for the first."""
+        """The Region in the keys of the trigger's cursors; empty for the first Region.
+
+        Replication then overwrites no cursors.
+        """
         return "" if self.region in self.regions[:1] or not self.regions else self.region
 
     @property
@@ -123,12 +126,12 @@ class Settings:
 
     @property
     def retention(self) -> RetentionPolicy:
-        """How long an ended task is kept."""
+        """How long an ended task is kept, by task type."""
         return self._retention(Variable.RETENTION_DAYS, "30", Variable.RETENTION_DAYS_BY_TYPE)
 
     @property
     def archive_retention(self) -> RetentionPolicy:
-        """How long the archive keeps an ended task after the table; 0 for a type that is not archived."""
+        """How long the archive keeps a task after TTL removes it from the table; 0 for types that are not archived."""
         return self._retention(Variable.ARCHIVE_DAYS, "400", Variable.ARCHIVE_DAYS_BY_TYPE)
 
     def _retention(self, days: Variable, default: str, days_by_type: Variable) -> RetentionPolicy:
@@ -142,7 +145,7 @@ class Settings:
 
     @property
     def redaction(self) -> Redaction:
-        """The hidden parts of payloads and results for readers and the archive."""
+        """The parts of payloads and results that are hidden from readers and the archive."""
         return Redaction(json.loads(self.redact or "{}"))
 
     @property
@@ -177,37 +180,37 @@ class Settings:
         return configured
 
     teams_claim = OptionalText(Variable.TEAMS_CLAIM)
-    """The claim of a token that lists the owners that its caller may act for."""
+    """The token claim that lists the owners for which the caller may act."""
     handlers = OptionalText(Variable.HANDLERS)
-    """Import name of the user's package of handlers."""
+    """Import name of the user's handler package."""
     handler_types = OptionalText(Variable.HANDLER_TYPES)
     """Import name of the module that lists the types with a handler."""
     egress_function = OptionalText(Variable.EGRESS_FUNCTION)
     """Name of the function that makes HTTP calls."""
     api_function = OptionalText(Variable.API_FUNCTION)
-    """Name of the API function, for the clients of handlers."""
+    """Name of the API function, which the clients of handlers invoke."""
     attempts_function = OptionalText(Variable.ATTEMPTS_FUNCTION)
-    """Name of the function that packages of handlers report to."""
+    """Name of the function to which handler packages report."""
 
     @property
     def packaged_types(self) -> PackagedTypes:
-        """The functions that run packages of handlers."""
+        """The functions that run handler packages, by task type."""
         return PackagedTypes(json.loads(self.environ.get(Variable.HANDLER_PACKAGES, "") or "{}"))
 
     bulk_function = OptionalText(Variable.BULK_FUNCTION)
     """Name of the function that runs bulk operations."""
     signing_secret = OptionalText(Variable.SIGNING_SECRET)
-    """Name or ARN of the secret that HTTP calls are signed with."""
+    """Name or ARN of the secret for signing HTTP calls."""
 
     @property
     def http_allow(self) -> frozenset[str]:
-        """Hosts that HTTP targets may reach although they are not public."""
+        """Non-public hosts that HTTP targets may reach."""
         return frozenset(host for host in self.environ.get(Variable.HTTP_ALLOW, "").split(",") if host)
 
     @property
     def http_secrets(self) -> HttpSecrets:
         """The secrets that HTTP calls may use."""
-        # Half of the functions have no targets, so the module is imported when needed.
+        # Half of the functions have no targets, so the module is imported only if needed.
         from duetime.domain.tasks.allowed_targets import HttpSecret, HttpSecrets  # noqa: PLC0415 - see the line above
 
         configured: dict[str, dict[str, Any]] = json.loads(self.environ.get(Variable.HTTP_SECRETS, "") or "{}")
@@ -225,7 +228,7 @@ class Settings:
 
     @property
     def type_owners(self) -> Reservations:
-        """The types that are reserved for some owners."""
+        """The task types that are reserved for some owners."""
         return Reservations(self._owners(Variable.TYPE_OWNERS))
 
     @property
@@ -245,7 +248,7 @@ class Settings:
 
     @property
     def intake_detail_type(self) -> str:
-        """Detail type of events that are tasks."""
+        """Detail type of events that contain tasks."""
         return self.environ.get(Variable.INTAKE_DETAIL_TYPE, "duetime task")
 
     @property
@@ -255,7 +258,7 @@ class Settings:
 
     @property
     def intake_rejects(self) -> str:
-        """URL of the queue for events that cannot become a task."""
+        """URL of the queue for events that cannot become tasks."""
         return self._required(Variable.INTAKE_REJECTS)
 
     @property
@@ -264,53 +267,56 @@ class Settings:
         configured: dict[str, str] = json.loads(self.environ.get(Variable.PULLED_QUEUES, "") or "{}")
         if all("/" in each for each in configured.values()):
             return configured
-        # The queues of one deployment differ only in their names.
+        # The URLs of a deployment's queues differ only in the queue names.
         beside, _, _ = self._required(QUEUE_VARIABLES[Priority.NORMAL]).rpartition("/")
         return {task_type: each if "/" in each else f"{beside}/{each}" for task_type, each in configured.items()}
 
     @property
     def pullers(self) -> Pullers:
-        """Identities that may pull each type."""
+        """The identities that may pull each type."""
         return Pullers(self._owners(Variable.PULLERS))
 
     @property
     def long_polls(self) -> int:
-        """How many requests may wait at the same time; 0 for any number."""
+        """Maximum number of requests that may wait at the same time; 0 for no limit."""
         return int(self.environ.get(Variable.LONG_POLLS, "0"))
 
     @property
     def has_quotas(self) -> bool:
-        """Whether there are quotas."""
+        """Whether the deployment has quotas."""
         return bool(self.environ.get(Variable.QUOTAS, ""))
 
     @property
     def quotas(self) -> Quotas | None:
-        """The default quotas of owners; `None` if there are no quotas."""
+        """The owners' default quotas; `None` if the deployment has no quotas."""
         if not (configured := self.environ.get(Variable.QUOTAS, "")):
             return None
-        # Most deployments have one owner and no quotas, so the module is imported when needed.
+        # Most deployments have one owner and no quotas, so the module is imported only if needed.
         from duetime.domain.quotas import Quotas  # noqa: PLC0415 - see the line above
 
         return Quotas(**json.loads(configured))
 
     @property
     def requests_per_second(self) -> int:
-        """The gateway's steady rate limit for all callers together; 0 if unknown."""
+        """The gateway's steady-state rate limit for all callers together, in requests per second; 0 if unknown."""
         return int(self.environ.get(Variable.REQUESTS_PER_SECOND, "0"))
 
     @property
     def summary_spread(self) -> int:
-        """Number of parts that each owner's counts of tasks are split into; 0 if counting is off."""
+        """Number of parts into which each owner's task counts are split; 0 if counting is off."""
         return int(self.environ.get(Variable.SUMMARY_SPREAD, "0"))
 
     @property
     def summary_recount_megabytes(self) -> int:
-        """Megabytes of the table to read at a time for recounting tasks; 0 if recounts are off."""
+        """Maximum megabytes of the table that each run of a recount reads; 0 if recounts are off."""
         return int(self.environ.get(Variable.SUMMARY_RECOUNT_MEGABYTES, "0"))
 
     @property
     def task_lists(self) -> int:
-        """Number of the lists of tasks by state, type, name and tag; 0 if they are off."""
+        """Generation of the task lists by state, type, name and tag.
+
+        A different number rebuilds them; 0 turns them off.
+        """
         return int(self.environ.get(Variable.TASK_LISTS, "0"))
 
     audit_log_group = OptionalText(Variable.AUDIT_LOG_GROUP)
@@ -322,29 +328,29 @@ class Settings:
     topology_machine = OptionalText(Variable.TOPOLOGY_MACHINE)
     """ARN of the state machine that runs topologies."""
     api_url = OptionalText(Variable.API_URL)
-    """Address of the REST API, for the links that it creates."""
+    """Address of the REST API in the links that the API creates."""
     console_url = OptionalText(Variable.CONSOLE_URL)
     """Address of the console for links in notices and log lines."""
 
     @property
     def watch_url(self) -> str:
-        """URL of the WebSocket API for clients."""
+        """URL of the WebSocket API, to which clients connect."""
         return self._required(Variable.WATCH_URL)
 
     @property
     def watch_endpoint(self) -> str:
-        """Endpoint for messages to the connections of the WebSocket API, which is the same URL over HTTP."""
+        """Endpoint for messages to WebSocket connections, which is the URL of the WebSocket API with an HTTP scheme."""
         return f"http{self.watch_url.removeprefix('ws')}"
 
     @property
     def worker_logs(self) -> tuple[str, str, str]:
-        """The workers' stack, region and log group, each empty if unknown."""
+        """The stack, Region and log group of the workers. Each text is empty if unknown."""
         log_group = self.environ.get(Variable.WORKER_LOGS, "")
         return self.environ.get(Variable.STACK, ""), self.region if log_group else "", log_group
 
     @property
     def service_name(self) -> str:
-        """The service in log lines and metrics."""
+        """The service name in log lines and metrics."""
         return self.environ.get(Variable.SERVICE_NAME, "") or "duetime"
 
     @property
@@ -353,42 +359,45 @@ class Settings:
         return self.environ.get(Variable.METRICS_NAMESPACE, "") or "duetime"
 
     traces = OptionalText(Variable.TRACES)
-    """Not empty if AWS X-Ray traces the functions."""
+    """`xray` if AWS X-Ray traces the functions; otherwise empty."""
     function_name = OptionalText(Variable.FUNCTION_NAME)
-    """The name of this Lambda function; empty outside of Lambda."""
+    """The name of this Lambda function; empty outside Lambda."""
     function_version = OptionalText(Variable.FUNCTION_VERSION)
-    """The version of this Lambda function; empty outside of Lambda."""
+    """The version of this Lambda function; empty outside Lambda."""
 
     @property
     def executed(self) -> str:
-        """The name and version of this Lambda function, as `name:version`; empty outside of Lambda."""
+        """The name and version of this Lambda function, as `name:version`; empty outside Lambda."""
         return f"{self.function_name}:{self.function_version}" if self.function_version else ""
 
     @property
     def invoked_as(self) -> str:
-        """The name by which this Lambda function can invoke itself: with its alias, if a published version runs."""
+        """The name with which this Lambda function can invoke itself.
+
+        If a published version runs, the name has the alias.
+        """
         return f"{self.function_name}:{LIVE}" if self.function_version.isdecimal() else self.function_name
 
     region = OptionalText(Variable.REGION)
-    """The region that the function runs in."""
+    """The Region in which the function runs."""
     canary = OptionalText(Variable.CANARY)
-    """Not empty if attempts that call handlers have metrics by version."""
+    """`on` if attempts that call handlers have metrics by version; otherwise empty."""
     heartbeat_url = OptionalText(Variable.HEARTBEAT_URL)
     """URL of an external monitor."""
 
     @property
     def exports_spans(self) -> bool:
-        """Whether spans are exported; OpenTelemetry reads the endpoint itself."""
+        """Whether spans are exported. OpenTelemetry itself reads the endpoint."""
         return bool(self.environ.get(Variable.OTLP_ENDPOINT, ""))
 
     @property
     def metric_values(self) -> dict[str, frozenset[str]]:
-        """The values with separate metrics, by dimension, for dimensions with arbitrary values."""
+        """The values that have separate metrics, by dimension, for dimensions with arbitrary values."""
         variables = {"owner": Variable.METRIC_OWNERS, "type": Variable.METRIC_TYPES}
         return {name: frozenset(self.environ.get(variable, "").split()) for name, variable in variables.items()}
 
     def _owners(self, variable: Variable) -> dict[str, OwnerPatterns]:
-        """The owner patterns in a JSON object, by the object's names."""
+        """The owner patterns in a variable's JSON object, by the object's names."""
         configured: dict[str, list[str]] = json.loads(self.environ.get(variable, "") or "{}")
         return {name: OwnerPatterns(tuple(owners)) for name, owners in configured.items()}
 

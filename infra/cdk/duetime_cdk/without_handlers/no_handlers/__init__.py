@@ -1,1 +1,1 @@
-"""The package that the worker has if all handlers are in packages with their own functions: it has no handlers."""
+"""The empty handlers' package that the worker gets if all handlers are in packages with their own functions."""

@@ -1,1 +1,1 @@
-"""Adapters are the implementations of the ports, and the only part of duetime that calls AWS."""
+"""The adapters, which implement the ports. Only adapters call AWS."""

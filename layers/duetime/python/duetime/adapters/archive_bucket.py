@@ -1,4 +1,4 @@
-"""The archive in S3, which consists of objects with JSON lines, compressed with gzip."""
+"""Stores the archive in S3, as objects with JSON lines that are compressed with gzip."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class ArchiveBucket:
-    """`duetime.ports.change_consumers.ArchiveStore` over a bucket."""
+    """The `duetime.ports.change_consumers.ArchiveStore` that uses a bucket."""
 
     def __init__(self, s3: S3Client, bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
 
     def put(self, key: str, lines: Sequence[str]) -> None:
-        """Write an object. The same lines give the same bytes, because gzip's timestamp is left out."""
+        """Write an object. The same lines result in the same bytes, because gzip's timestamp is left out."""
         body = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
         days = kept_days_of(key)
         with translated():
@@ -35,13 +35,13 @@ class ArchiveBucket:
                 self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, Tagging=f"{KEPT_DAYS_TAG}={days}")
 
     def keys(self, after: str, limit: int) -> Sequence[str]:
-        """The first keys of objects with tasks that follow `after`, in order."""
+        """The next keys of objects with tasks after the key `after`, in order."""
         with translated():
             page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=TASKS_PREFIX, StartAfter=after, MaxKeys=limit)
         return [each["Key"] for each in page.get("Contents", ())]
 
     def lines(self, key: str) -> Sequence[str]:
-        """The lines of an object; empty if the object does not exist."""
+        """Read an object's lines; empty if the object does not exist."""
         with translated():
             try:
                 body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()

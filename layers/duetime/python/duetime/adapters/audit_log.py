@@ -1,4 +1,4 @@
-"""The audit log in CloudWatch Logs: a separate log group, to which functions can only add lines."""
+"""Writes the audit log to a separate log group in CloudWatch Logs, to which functions can only add lines."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MISSING, _EXISTS = "ResourceNotFoundException", "ResourceAlreadyExistsException
 
 
 class CloudWatchAuditLog:
-    """`duetime.ports.stores.AuditLog` over a log group; each process writes to a separate stream.
+    """The `duetime.ports.stores.AuditLog` that uses a log group. Each process writes to a separate log stream.
 
     Args:
-        client: boto3's client of CloudWatch Logs.
-        group: name of the log group.
-        stream: name of the stream, which is created when the first line is added.
+        client: boto3's client for CloudWatch Logs.
+        group: the log group's name.
+        stream: the log stream's name. The stream is created when the first line is added.
     """
 
     def __init__(self, client: Any, group: str, stream: str) -> None:  # noqa: ANN401 - its types are a package more
@@ -39,7 +39,7 @@ class CloudWatchAuditLog:
             try:
                 self._put_in_stream(at, line)
             except ClientError as error:
-                # The request is already done, so its response must not depend on the log, regardless of the error.
+                # The request has already been carried out, so its response must not depend on any error from the log.
                 raise Unavailable(str(error)) from error
 
     def _put_in_stream(self, at: Millis, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Settings for AWS clients, and the AWS errors that mean "try again later"."""
+"""Creates AWS clients, and defines which AWS errors mean that a call can be retried later."""
 
 from __future__ import annotations
 
@@ -40,24 +40,27 @@ CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=32,
     tcp_keepalive=True,
-    # botocore builds the default from 16 parts twice per request, which takes a tenth of a request's CPU time.
+    # botocore would build the default user agent twice per request, which takes a tenth of a request's CPU time.
     user_agent=f"duetime Botocore/{botocore.__version__}",
 )
-"""Requests take milliseconds, so a request without an answer after some seconds is repeated, which is safe."""
+"""Default settings. Requests take milliseconds, so a request without a response after some seconds is repeated, which
+is safe."""
 
 OWN_CONFIG = CONFIG.merge(Config(parameter_validation=False))
-"""For duetime's own table and queues: botocore need not validate parameters, because the services do."""
+"""Settings for duetime's own table and queues. botocore does not validate parameters, because the services validate
+them."""
 
 CALLING_CONFIG = CONFIG.merge(
     Config(read_timeout=MAX_TIMEOUT_SECONDS + 30, retries={"mode": "standard", "total_max_attempts": 1})
 )
-"""For functions whose result is awaited: the longest target timeout is allowed, and calls are not repeated."""
+"""Settings for functions whose result is awaited. The longest target timeout is allowed, and calls are not repeated."""
 
 ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""For targets of tasks: a call is made only once, so that its rejection proves that nothing was done."""
+"""Settings for tasks' targets. A call is made only once, so that a rejection proves that the call had no effect."""
 
 PUSH_CONFIG = CONFIG.merge(Config(read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}))
-"""For calls that must be short; a client that misses a message reads the missed changes later."""
+"""Settings for messages to WebSocket connections, which must be short. Clients that miss a message read the changes
+later."""
 
 _S3_CONFIG = CONFIG.merge(
     Config(signature_version="s3v4", s3={"addressing_style": "path", "us_east_1_regional_endpoint": "regional"})
@@ -73,20 +76,20 @@ _THROTTLED = frozenset(
         "RequestThrottledException",
         "RequestLimitExceeded",
         "TooManyRequestsException",
-        # KMS: the key that encrypts a queue or topic.
+        # KMS throttles the key that encrypts a queue or topic.
         "KMSThrottling",
         "KmsThrottled",
-        # Lambda: its own calls before an invocation.
+        # EC2 throttles Lambda's own calls before an invocation.
         "EC2ThrottledException",
-        # Step Functions: too many executions are running.
+        # Step Functions returns this code if too many executions are running.
         "ExecutionLimitExceeded",
     }
 )
-"""Errors of requests that a service has not carried out, but may carry out later (Source: the API references)."""
+"""Error codes for requests that a service has not carried out, but may carry out later (Source: the API references)."""
 _NOT_INVOKED = frozenset(
     {"ResourceConflictException", "ResourceNotReadyException", "ResourceNotFoundException", "AccessDeniedException"}
 )
-"""Codes with which Lambda refuses to invoke a function, regardless of the event (Source: Lambda API Reference,
+"""Error codes with which Lambda refuses to invoke a function, regardless of the event (Source: Lambda API Reference,
 Invoke)."""
 _TRANSIENT = frozenset(
     {
@@ -108,18 +111,18 @@ _TRANSIENT = frozenset(
         "RequestTimeout",
     }
 )
-"""Codes of temporary errors, regardless of the HTTP status."""
+"""Error codes of temporary errors, regardless of the HTTP status."""
 
 
 class _BotocoreSession:
-    """Creates the same clients as a boto3 session, but directly with botocore.
+    """Creates the same clients as a boto3 session, but uses botocore directly.
 
-    Importing boto3 also loads its S3 transfers and its resources, which duetime never uses, and which takes a tenth of
-    the start time. The clients' connections share a TLS context.
+    Importing boto3 takes a tenth of the start time, because it also loads S3 transfers and resources, which duetime
+    never uses. The clients' connections share a TLS context.
     """
 
     def __init__(self) -> None:
-        # botocore loads its own parsers with the first client, not earlier.
+        # The module is imported here, because botocore also loads its own parsers only with the first client.
         from duetime.adapters.dynamodb.response_parser import AttributeParserFactory  # noqa: PLC0415 - see above
 
         self._session = botocore.session.get_session()
@@ -148,23 +151,23 @@ def _reads_certificates_once(client: BaseClient) -> BaseClient:
 def _tls_context(certificates: str) -> SSLContext:
     context: SSLContext = create_urllib3_context()
     context.load_verify_locations(certificates)
-    # urllib3 calls this with the same path for each connection.
+    # urllib3 would load the same certificates again for each connection.
     context.load_verify_locations = lambda *_: None  # type: ignore[method-assign]
     return context
 
 
 def _shareable(client: C) -> C:
-    """Create the classes of a client's errors together with the client.
+    """Create a client's error classes together with the client.
 
-    botocore creates the classes at first use, without a lock: if two threads use them at once, each gets different
-    classes, and does not catch the errors of the other thread's classes.
+    By default, botocore creates these classes at first use without a lock. If two threads use the classes at the same
+    time, each thread receives different classes, and does not catch errors from the other thread's classes.
     """
     getattr(client, "exceptions", None)
     return client
 
 
 class DeferredClient:
-    """A client that is created when one of its methods is first used; threads may share it."""
+    """A client that is created when one of its methods is first used. Threads may share this object."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._make = make
@@ -178,9 +181,10 @@ class DeferredClient:
 
 
 class Clients:
-    """Clients for all services that duetime calls, with the same settings.
+    """Creates the clients for all services that duetime calls.
 
-    A client is created at first use, and threads share it: another client would take 10 ms and open new connections.
+    A client is created at first use and shared by threads, because another client would take 10 ms and open new
+    connections.
 
     Args:
         session: creates the clients; a botocore session by default.
@@ -189,7 +193,7 @@ class Clients:
     def __init__(self, session: boto3.Session | None = None) -> None:
         self._session = session or cast("boto3.Session", _BotocoreSession())
         self._made: dict[tuple[object, ...], Any] = {}
-        # A session must not create two clients at once.
+        # A session must not create two clients at the same time.
         self._lock = Lock()
 
     def dynamodb(self) -> DynamoDBClient:
@@ -203,7 +207,7 @@ class Clients:
         return client
 
     def s3(self) -> S3Client:
-        """A client for S3; its signed URLs name the Region, and also work with an endpoint on loopback."""
+        """A client for S3. The client's signed URLs contain the Region, and also work with a loopback endpoint."""
         client: S3Client = self._client("s3", _S3_CONFIG)
         return client
 
@@ -213,7 +217,7 @@ class Clients:
         return client
 
     def calling_lambdas(self, region: str | None = None) -> LambdaClient:
-        """A client for Lambda that waits for the functions it calls, in this Region by default."""
+        """A client for Lambda, in this Region by default, that waits until the called function returns."""
         client: LambdaClient = self._client("lambda", CALLING_CONFIG, region)
         return client
 
@@ -233,11 +237,11 @@ class Clients:
         return client
 
     def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - the types of each would be a package more
-        """A client for a service that runs jobs, by the service's name in boto3."""
+        """A client for a service that runs jobs, given the service's name in boto3."""
         return self._client(service, ONCE_CONFIG, region)
 
     def connections(self, endpoint: str) -> ConnectionsClient:
-        """A client that writes to the connections of a WebSocket API."""
+        """A client that sends messages to a WebSocket API's connections."""
         client: ConnectionsClient = self._client("apigatewaymanagementapi", PUSH_CONFIG, endpoint=endpoint)
         return client
 
@@ -260,13 +264,13 @@ class Clients:
 
 
 def _config(region: str | None) -> Config:
-    """The settings for a Region; only targets of tasks have an explicit Region, and each target is called once."""
+    """The settings for a Region. Only tasks' targets have an explicit Region, and each target is called only once."""
     return CONFIG if region is None else ONCE_CONFIG
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise `Unavailable` instead of a temporary error; other errors pass unchanged."""
+    """Raise `Unavailable` instead of a temporary error. Other errors are raised unchanged."""
     try:
         yield
     except ClientError as error:
@@ -278,12 +282,12 @@ def translated() -> Iterator[None]:
 
 
 def is_throttled(error: ClientError) -> bool:
-    """Whether a service has rejected a call for now, without doing anything."""
+    """Whether a service has rejected a call only temporarily, and the call had no effect."""
     return error.response.get("Error", {}).get("Code", "") in _THROTTLED
 
 
 def is_refused_invocation(error: ClientError) -> bool:
-    """Whether Lambda has refused to invoke one of our functions: it is throttled, being changed, or missing."""
+    """Whether Lambda has refused to invoke a duetime function, which is throttled, being changed, or missing."""
     return is_throttled(error) or error.response.get("Error", {}).get("Code", "") in _NOT_INVOKED
 
 

@@ -1,8 +1,8 @@
 """Reads iCalendar files (`.ics`) into calendars. Source: RFC 5545.
 
-Whole-day events become dates, events with times become spans. Recurring events are expanded for a period by dateutil,
-which would search a rule without occurrences until the year 9999. So only the rule parts that calendars of days use
-are accepted, all rules of a file share one budget, and the first rule without occurrences rejects the file.
+Whole-day events become dates, and events with times become spans. dateutil expands recurring events for a period, but
+would search a rule without occurrences until the year 9999. Therefore, only rule parts that calendars of days use are
+accepted, all rules in a file share one budget, and a file is rejected at the first rule without occurrences.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _PARTS = {
     "WEEKLY": _PLAIN | {"BYDAY"},
     "DAILY": _PLAIN,
 }
-"""Allowed parts of a rule, by its frequency (Source: RFC 5545, section 3.3.10)."""
+"""The allowed parts of a rule, by the rule's frequency (Source: RFC 5545, section 3.3.10)."""
 _MAX_RECURRENCES = 20_000
-"""Maximum number of recurrences of all rules in a file, including recurrences long past."""
+"""Maximum number of recurrences of all rules in a file, including recurrences in the distant past."""
 _MAX_LIST = 100
 """Maximum number of values in one part of a rule."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """Counts the recurrences of a file that have been expanded."""
+    """Counts the rules and the expanded recurrences in a file."""
 
     rules: int = 0
     recurrences: int = 0
@@ -87,14 +87,14 @@ class Budget:
 def starts(
     rule: Mapping[str, Sequence[object]], text: str, start: datetime, until: datetime, budget: Budget
 ) -> Iterator[datetime]:
-    """Naive local starts of a recurring event: the first start and all later starts, until the first after `until`.
+    """Yield the naive local starts of a recurring event, up to the first start after `until`.
 
     Args:
         rule: the rule's parts.
-        text: the rule itself, with a naive local `UNTIL`.
+        text: the text of the rule, with a naive local `UNTIL`.
         start: the event's first start.
-        until: end of the expansion.
-        budget: budget of the complete file.
+        until: the end of the expansion.
+        budget: the budget of the complete file.
 
     Raises:
         FieldInvalid: the rule is not supported, has no occurrences, or exceeds the budget.
@@ -119,7 +119,7 @@ def starts(
 
 
 def _counted(expansion: Iterable[datetime], text: str) -> Iterator[datetime]:
-    """The starts as dateutil yields them; dateutil accepts some rules that it cannot expand."""
+    """Yield the starts from dateutil, which accepts some rules that it cannot expand."""
     try:
         yield from expansion
     except (ValueError, IndexError, TypeError, OverflowError) as refusal:
@@ -137,7 +137,7 @@ def _check(rule: Mapping[str, Sequence[object]]) -> None:
         if not isinstance(interval, int) or interval < 1:
             raise FieldInvalid(FIELD, f"has a recurrence rule with an interval of {str(interval)[:20]}")
     if 0 in rule.get("BYMONTHDAY", ()):
-        # dateutil treats the value as absent, and therefore as every day.
+        # dateutil would ignore the value, and expand the rule to every day.
         raise FieldInvalid(FIELD, "has a recurrence rule with the day 0 of a month")
     if any(len(values) > _MAX_LIST for values in rule.values()):
         raise FieldInvalid(FIELD, "has a recurrence rule with a very long list")
@@ -149,13 +149,14 @@ _MAX_LABEL_LENGTH = 80
 _PREFIXED = re.compile(r"^/.+?/([A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+)$")
 """The IANA name at the end of a globally unique zone name (Source: RFC 5545, 3.2.19)."""
 _LONGEST_ZONE = 255
-"""Number of characters of a zone's name that are examined, because matching the pattern takes quadratic time."""
+"""Maximum number of characters that are examined in a zone's name, because matching the pattern takes quadratic
+time."""
 _FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 
 @frozen
 class Event:
-    """One event; its times are naive local times in its zone.
+    """One event, whose times are naive local times in the event's zone.
 
     Attributes:
         whole_days: whether the event has dates instead of times.
@@ -188,7 +189,7 @@ def event_of(component: Component, zone: Zone) -> Event:
     else:
         length = _ONE_DAY if whole_days else timedelta()
     if whole_days and length == timedelta():
-        # RFC 5545 requires a later end; some programs write the same day, and mean one whole day.
+        # RFC 5545 requires a later end, but some programs write the same day for an event of one day.
         length = _ONE_DAY
     if not isinstance(length, timedelta) or not timedelta() <= length <= _LONGEST:
         raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long", FaultCode.OUT_OF_RANGE)
@@ -214,7 +215,10 @@ def moment_of(component: Component, name: str, zone: Zone) -> tuple[datetime, Zo
 
 
 def _zone_of(moment: datetime, given: object) -> Zone:
-    """The zone of a time; a zone in the file is found by a Windows name, or by an IANA name after any prefix."""
+    """The zone of a time.
+
+    A zone that the file defines is found by its Windows name, or by its IANA name after any prefix.
+    """
     name = getattr(moment.tzinfo, "key", None)
     if isinstance(name, str):
         return zone_named(name)
@@ -229,7 +233,7 @@ def _zone_of(moment: datetime, given: object) -> Zone:
 
 
 def listed_dates(component: Component, name: str) -> Iterator[date]:
-    """The date-times of `EXDATE` or `RDATE`, which may occur several times in an event."""
+    """Yield the dates and times in `EXDATE` or `RDATE`, which may occur several times in an event."""
     value = component.get(name, [])
     for each in value if isinstance(value, list) else [value]:
         for one in getattr(each, "dts", ()):
@@ -243,7 +247,7 @@ def local_time(moment: date, zone: Zone) -> datetime:
     if not isinstance(moment, datetime):
         return datetime.combine(moment, time())
     if moment.tzinfo is None or not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        # Zones are known only for these years; in other years, the hour does not matter.
+        # Zones are known only for these years. In other years, the hour does not matter.
         return moment.replace(tzinfo=None)
     return datetime_of(zone.wall_at(from_datetime(moment)))
 
@@ -251,7 +255,7 @@ def local_time(moment: date, zone: Zone) -> datetime:
 def instant_of(moment: datetime, zone: Zone) -> Millis:
     """The instant of a naive local time in a zone."""
     wall = wall_from(moment)
-    # Before the first year with known zones, it matters only that the time is long past.
+    # Before the first year with known zones, the zone does not matter, because the time is long past.
     return wall if moment.year < FIRST_YEAR else zone.instant_after_gap(wall)
 
 
@@ -260,13 +264,13 @@ _MOVED = "RECURRENCE-ID"
 
 @dataclass(slots=True)
 class _Found:
-    """The dates and spans read from a file so far.
+    """The dates and spans that were read from a file.
 
     Attributes:
-        start: earlier events are left out.
-        end: later events are left out.
-        zone: zone of events that name no zone.
-        is_cut: whether anything at or after `end` was left out.
+        start: the start of the period; earlier events are left out.
+        end: the end of the period; later events are left out.
+        zone: the zone of events without a zone.
+        is_cut: whether any event or part of an event at or after `end` was left out.
     """
 
     start: Millis
@@ -298,7 +302,7 @@ def calendar_from_ics(
     mode: CalendarMode = CalendarMode.EXCLUDES,
     zone: Zone = UTC_ZONE,
 ) -> Calendar:
-    """Parse a file.
+    """Parse an iCalendar file.
 
     Args:
         data: the file's bytes.
@@ -306,13 +310,13 @@ def calendar_from_ics(
         start: events that ended before this time are left out.
         end: events that begin after this time are left out, because a recurring event may have no end.
         mode: whether work runs outside the events or only during them.
-        zone: zone of the calendar's days, and of events without a zone.
+        zone: the zone of the calendar's days, and of events without a zone.
 
     Returns:
         The calendar, without cancelled events. Its data ends on the day of `end` if any event begins later.
 
     Raises:
-        FieldInvalid: the data is not an iCalendar file, is unreadable in part, has no times or is too large.
+        FieldInvalid: the data is not an iCalendar file, is partly unreadable, has no times, or is too large.
     """
     found = _Found(start, end, zone)
     events = [each for each in _parsed(data).subcomponents if each.name == "VEVENT"]
@@ -343,7 +347,7 @@ def _parsed(data: bytes) -> icalendar.Calendar:
     try:
         parsed = icalendar.Calendar.from_ical(data)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as refusal:
-        # RecursionError: icalendar looks up a time zone's name as nested packages, one for each part.
+        # RecursionError can occur because icalendar looks up a time zone's name as nested packages, one for each part.
         raise FieldInvalid(FIELD, "is not an iCalendar file", FaultCode.UNREADABLE) from refusal
     if not isinstance(parsed, icalendar.Calendar):
         raise FieldInvalid(FIELD, "is not an iCalendar file", FaultCode.UNREADABLE)
@@ -351,7 +355,7 @@ def _parsed(data: bytes) -> icalendar.Calendar:
 
 
 def _check_component(component: Component) -> None:
-    """Reject an event that cannot be read, or that other programs interpret differently."""
+    """Reject an event that cannot be read, or that other programs would interpret differently."""
     if component.errors:
         raise FieldInvalid(FIELD, f"has an event whose {component.errors[0][0] or 'text'} cannot be read")
     if "EXRULE" in component:
@@ -376,7 +380,7 @@ def _read(component: Component, found: _Found, moved: set[datetime]) -> None:
 
 
 def _overlap_control(rule: Mapping[str, Any], event: Event, found: _Found) -> Iterator[datetime]:
-    """The starts of a recurring event, which dateutil computes in the event's local time."""
+    """Yield the starts of a recurring event, which dateutil computes in the event's local time."""
     parts = []
     for name, values in rule.items():
         texts = [str(each) for each in values]

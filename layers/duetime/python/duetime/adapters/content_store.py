@@ -1,4 +1,4 @@
-"""Stores payloads and results outside the record: in a separate item, or in S3 if they are too large for an item."""
+"""Stores payloads and results outside the record, in a separate item or, if they are too large for an item, in S3."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 _DATA = "b"
 _LINE = "line#"
 MISSING = "NoSuchKey"
-"""S3's code for a missing key, for callers that may list the bucket, as all functions that read or tag objects may.
-Other callers get `AccessDenied` (Source: S3 API Reference, GetObject): for duetime that means a wrong policy, not lost
-content.
+"""S3's code for a missing key, which callers receive if they may list the bucket. All functions that read or tag
+objects may list the bucket. Other callers receive `AccessDenied` (Source: S3 API Reference, GetObject). For duetime,
+`AccessDenied` therefore means a wrong policy, not lost content.
 """
 
 
 class SplitContentStore:
-    """`duetime.ports.tasks.ContentStore` over the tasks table and a bucket."""
+    """The `duetime.ports.tasks.ContentStore` that uses the tasks table and a bucket."""
 
     def __init__(self, dynamodb: DynamoDBClient, table: str, s3: S3Client, bucket: str) -> None:
         self._dynamodb = dynamodb
@@ -54,7 +54,10 @@ class SplitContentStore:
         expiry: Expiry | None = None,
         inline: int = INLINE_CONTENT_BYTES,
     ) -> Content:
-        """Store bytes according to their compressed size; content small enough for the record is only returned."""
+        """Store bytes in a place that fits their compressed size.
+
+        Content for the record is returned without being stored.
+        """
         compressed = deflated(data)
         place = ContentPlace.for_size(min(len(data), len(compressed)), inline)
         if place is ContentPlace.RECORD:
@@ -68,7 +71,7 @@ class SplitContentStore:
         return Content(place, name)
 
     def _put_if_absent(self, item: Item) -> None:
-        """Write an item unless it exists; an existing item has the same bytes, and perhaps a different expiry."""
+        """Write an item unless it exists. An existing item has the same bytes, but perhaps another expiry."""
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
@@ -80,7 +83,7 @@ class SplitContentStore:
             return
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of content, wherever it is stored.
+        """Read the bytes of content, regardless of where the content is stored.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -102,7 +105,7 @@ class SplitContentStore:
         return attribute_values.unpacked(answer["Item"][_DATA])
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """Like `fetch`, but returns a temporary address for an uploaded payload, from which the payload can be read.
+        """Like `fetch`, but return a temporary address from which the payload can be read if the payload was uploaded.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -116,7 +119,7 @@ class SplitContentStore:
                 "Bucket": self._bucket,
                 "Key": object_of(task_id, content.name),
                 "ResponseContentType": uploaded.content_type,
-                # A browser must not render what a client has uploaded.
+                # Browsers must not render payloads that clients have uploaded.
                 "ResponseContentDisposition": "attachment",
             },
             ExpiresIn=UPLOAD_LIFE // SECOND,
@@ -135,7 +138,7 @@ class SplitContentStore:
                 raise
 
     def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
-        """Set the expiry of content outside the record; returns whether the content exists."""
+        """Set the expiry of content outside the record, and return whether the content exists."""
         with translated():
             if content.place is ContentPlace.ITEM:
                 return self._expire_item(_key_of(task_id, content.name), expiry)
@@ -154,14 +157,14 @@ class SplitContentStore:
                 ExpressionAttributeValues={":ttl": attribute_values.expiry(expiry.at)},
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False  # the item is already removed, and must not be recreated with only a TTL
+            return False  # the item is already removed, and must not be created again with only a TTL
         return True
 
     def _expire_object(self, task_id: TaskId, name: str, expiry: Expiry) -> bool:
         """Copy an object onto itself with the tag, because a lifecycle rule counts from an object's last write.
 
-        If only the tag were set, the payload of a task accepted long ago would be removed on the day on which the task
-        ends.
+        If only the tag were set, the payload of a task that was accepted long ago would be removed on the day on which
+        the task ends.
         """
         key = object_of(task_id, name)
         try:
@@ -180,7 +183,10 @@ class SplitContentStore:
         return True
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
-        """Remove the expiry of content outside the record; for an item, only if it equals `expiry`, if given."""
+        """Remove the expiry of content outside the record.
+
+        If `expiry` is given, an item's expiry is only removed if it equals `expiry`.
+        """
         with translated():
             if content.place is ContentPlace.ITEM:
                 self._retain_item(_key_of(task_id, content.name), expiry)
@@ -216,7 +222,7 @@ class SplitContentStore:
                 raise
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
-        """Set the expiry of all items outside a record; a later expiry stays."""
+        """Set the expiry of all items outside a record. An item with a later expiry keeps its expiry."""
         wanted = attribute_values.expiry(expiry.at)
         with translated():
             for item in self._items(task_id, "", "#p, #s, #ttl"):
@@ -224,7 +230,7 @@ class SplitContentStore:
                     self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
 
     def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
-        """Remove these contents and all other items outside a record; some may already be removed."""
+        """Remove these contents and all other items outside a record. Some of them may already have been removed."""
         with translated():
             for content in contents:
                 if content.place is ContentPlace.OBJECT:
@@ -234,23 +240,23 @@ class SplitContentStore:
                 self._dynamodb.delete_item(TableName=self._table, Key=key)
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Store an attempt record that no longer fits into the task's record; storing it again changes nothing."""
+        """Store an attempt record that no longer fits into the task's record. Storing it again changes nothing."""
         with translated():
             self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
-        """The stored attempt records of a task, as contents."""
+        """The contents that contain a task's stored attempt records."""
         with translated():
             items = self._items(task_id, _LINE, "#s, #ttl")
             return [Content(ContentPlace.ITEM, str(item[schema.SORT_KEY]["S"])) for item in items]
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """The stored attempt records of a task, unordered, including those just stored."""
+        """Read a task's stored attempt records, including records that were just stored, in any order."""
         with translated():
             return [field_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
 
     def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
-        """The items outside a record whose names begin with `prefix`; complete items unless attributes are named."""
+        """Yield the items outside a record whose names begin with `prefix`, with all or only the given attributes."""
         key = _key_of(task_id, prefix)
         names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY}
         projected = {}
@@ -276,7 +282,7 @@ def _ttl(expiry: Expiry | None) -> Item:
 
 
 def tag_of(expiry: Expiry) -> str:
-    """The tagging of an object, which makes a lifecycle rule remove the object later."""
+    """The tags with which a lifecycle rule removes an object later."""
     return "=".join(schema.UNREFERENCED_TAG if expiry.provisional else schema.EXPIRING_TAG)
 
 
@@ -288,5 +294,5 @@ def _key_of(task_id: TaskId, name: str) -> Item:
 
 
 def object_of(task_id: TaskId, name: str) -> str:
-    """The key of content in S3."""
+    """The S3 key of content."""
     return f"{task_id}/{name}"

@@ -1,4 +1,4 @@
-"""An EventBridge event bus."""
+"""Puts events on an EventBridge event bus."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor, Telemetry
 
 MOST_ENTRIES, MOST_BYTES = 10, 256_000
-"""Limits of one request (Source: EventBridge User Guide, PutEvents: 256 KB, including the names and 14 bytes for the
-time).
+"""Maximum number of entries and bytes in one request (Source: EventBridge User Guide, PutEvents: 256 KB, including the
+names and 14 bytes for the time).
 """
 _TIME_BYTES = 14
 _TRIES = 4
@@ -29,11 +29,11 @@ Entry = dict[str, Any]
 
 
 class EventBridgeBus:
-    """`duetime.ports.change_consumers.EventBus` over EventBridge.
+    """The `duetime.ports.change_consumers.EventBus` for EventBridge.
 
     Args:
-        client: client of EventBridge.
-        bus: name or ARN of the bus.
+        client: the EventBridge client.
+        bus: the bus's name or ARN.
         executor: makes requests in parallel.
         telemetry: logs rejected events.
     """
@@ -45,11 +45,11 @@ class EventBridgeBus:
         self._telemetry = telemetry
 
     def publish(self, events: Sequence[Event]) -> int:
-        """Put events on the bus; rejected events are retried a few times."""
+        """Put events on the bus, and return the number of lost events. Rejected events are retried a few times."""
         return sum(self._executor.map(self._put, chunks([self._entry(event) for event in events])))
 
     def _put(self, entries: list[Entry]) -> int:
-        """Send one request; returns the number of rejected entries. An error does not affect other requests."""
+        """Send one request, and return the number of rejected entries. An error does not affect other requests."""
         codes: list[str] = []
         for _ in range(_TRIES):
             try:
@@ -76,7 +76,7 @@ class EventBridgeBus:
 
 
 def chunks(entries: list[Entry]) -> Iterator[list[Entry]]:
-    """Split entries by the maximum number and size of a request."""
+    """Split entries into requests with at most the maximum number and size."""
     chunk: list[Entry] = []
     size = 0
     for entry in entries:

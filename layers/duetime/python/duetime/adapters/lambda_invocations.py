@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @frozen
 class LambdaFanOut:
-    """Invokes the trigger function once for each group, without waiting."""
+    """Invokes the trigger function once for each group, without waiting for the invocations."""
 
     client: LambdaClient
     function: str
     executor: Executor
 
     def read_groups(self, groups: Sequence[int]) -> None:
-        """Read each of these groups of shards in a separate invocation."""
+        """Start a separate invocation to read each of these groups of shards."""
 
         def invoke(group: int) -> None:
             event = json.dumps({GROUP: group}).encode()
@@ -43,14 +43,14 @@ class LambdaFanOut:
 
 @frozen
 class LambdaBulkStarter:
-    """`duetime.ports.stores.BulkStarter` over one function; if its name is empty, only timers start operations."""
+    """The `duetime.ports.stores.BulkStarter` that invokes a function. Without a name, only timers start operations."""
 
     client: LambdaClient
     function: str
     telemetry: Telemetry
 
     def start(self, operation_id: TaskId) -> None:
-        """Start an operation now, without waiting for it."""
+        """Start an operation now, without waiting for its end."""
         if not self.function:
             return
         event = json.dumps({OPERATION: operation_id.text}).encode()
@@ -58,21 +58,21 @@ class LambdaBulkStarter:
             with translated():
                 self.client.invoke(FunctionName=self.function, InvocationType="Event", Payload=event)
         except (Unavailable, ClientError) as error:
-            # The operation is stored, so its request must not fail because of this error.
+            # The operation is stored and has a timer, so the request must not fail because of this error.
             self.telemetry.note("a bulk operation waits for its timer", operation=operation_id.text, error=str(error))
 
 
 _SECONDS = 10
-"""Timeout of the monitor's response in seconds; only the egress function waits for the response."""
+"""Timeout for the monitor's response, in seconds. Only the egress function waits for the response."""
 
 
 @frozen
 class EgressHeartbeat:
-    """`duetime.ports.runtime.Heartbeat` over the egress function, which may reach only public addresses.
+    """The `duetime.ports.runtime.Heartbeat` through the egress function, which can reach only public addresses.
 
     Attributes:
-        function: name of the egress function.
-        url: URL of the monitor; empty if there is no monitor.
+        function: the egress function's name.
+        url: the monitor's URL; empty if there is no monitor.
     """
 
     client: LambdaClient
@@ -81,10 +81,10 @@ class EgressHeartbeat:
     telemetry: Telemetry
 
     def send(self, beat_id: str) -> None:
-        """Fetch the monitor's URL, without waiting for the response."""
+        """Let the egress function fetch the monitor's URL, without waiting for the response."""
         if not self.url or not self.function:
             return
-        # A trigger without a monitor need not load the modules for HTTP calls.
+        # The modules for HTTP calls are imported here, because a trigger without a monitor does not need them.
         from duetime.adapters.targets.http_messages import Call, packed_call, packed_calls  # noqa: PLC0415
 
         call = Call(beat_id, "GET", self.url, {"User-Agent": "duetime-heartbeat"}, seconds=_SECONDS)
@@ -93,7 +93,7 @@ class EgressHeartbeat:
             with translated():
                 self.client.invoke(FunctionName=self.function, InvocationType="Event", Payload=payload)
         except (Unavailable, ClientError) as error:
-            # The tick succeeded; the monitor will report the missing heartbeat.
+            # The tick itself succeeded, and the monitor will report the missing heartbeat.
             self.telemetry.count("heartbeats_unsent")
             self.telemetry.note("a heartbeat could not be sent", error=str(error))
             return

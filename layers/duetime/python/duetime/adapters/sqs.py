@@ -1,4 +1,4 @@
-"""The SQS queues: one per priority and per pulled type, and the intake's dead-letter queue for invalid events."""
+"""Sends and receives SQS messages. Each priority and pulled type has a queue, and so do rejected events."""
 
 from __future__ import annotations
 
@@ -31,24 +31,25 @@ if TYPE_CHECKING:
 
 
 _ENTRIES_A_REQUEST = 10
-"""Source: SQS API Reference, SendMessageBatch."""
+"""Maximum number of entries per request (Source: SQS API Reference, SendMessageBatch)."""
 _WAITING: Final = "ApproximateNumberOfMessages"
 _DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
 _IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
 _MAX_AWAY_SECONDS = 43_200 - 900
-"""A message may stay hidden for twelve hours after its receipt (Source: SQS Developer Guide, "Visibility timeout"); the
-Lambda function that received it may already have had it for fifteen minutes.
+"""Longest visibility timeout that can be set, in seconds. A message can stay hidden for at most twelve hours after its
+receipt (Source: SQS Developer Guide, "Visibility timeout"), of which a Lambda function may already have used fifteen
+minutes.
 """
 
 
 class SqsQueues:
-    """`duetime.ports.queues.PullQueues` over SQS; sends batches in parallel.
+    """The `duetime.ports.queues.PullQueues` for SQS, which sends batches in parallel.
 
     Args:
-        client: client of SQS.
-        urls: queue URL of each priority.
+        client: the SQS client.
+        urls: the queue URL for each priority.
         executor: sends batches in parallel.
-        pull_queues: queue URL of each pulled type.
+        pull_queues: the queue URL for each pulled type.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class SqsQueues:
         }
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
-        """Send messages, ten per request; returns the messages that the queue did not acknowledge."""
+        """Send messages, ten per request, and return the messages that the queue did not acknowledge."""
         batches = list(self._batches(outgoing))
         if len(batches) == 1:
             return self._send_batch(batches[0])
@@ -87,17 +88,17 @@ class SqsQueues:
         try:
             answer = self._client.send_message_batch(QueueUrl=self._url(batch[0].message), Entries=entries)
         except (ClientError, BotoCoreError):
-            # Regardless of the error, the caller must not count these messages as sent, and has other batches to
-            # handle.
+            # The error is not raised, because the caller has other batches to handle. No message in this batch counts
+            # as sent.
             return list(batch)
         acknowledged = {entry["Id"] for entry in answer.get("Successful", [])}
         return [each for number, each in enumerate(batch) if str(number) not in acknowledged]
 
     def come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set the visibility timeouts of undeleted messages of one queue, ten per request.
+        """Set the visibility timeouts of undeleted messages in one queue, ten messages per request.
 
         Raises:
-            Unavailable: SQS throttles or fails; other requests may have succeeded.
+            Unavailable: SQS throttled or failed a request, although other requests may have succeeded.
         """
         waits = list(zip(deliveries, seconds, strict=True))
         self._executor.map(
@@ -116,13 +117,13 @@ class SqsQueues:
         url = self._url(waits[0][0].message)
         with translated():
             answer = self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
-        # A sender's fault means that the message is deleted, or that another worker has received it again.
+        # With `SenderFault`, the message was deleted, or another worker has received it again.
         broken = [entry for entry in answer.get("Failed", []) if not entry["SenderFault"]]
         if broken:
             raise Unavailable(_reasons(broken))
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
-        """Approximate number of messages in the queue of a priority or a pull queue."""
+        """The approximate number of messages in a priority's queue or in a pull queue."""
         from duetime.domain.dispatch.cursors import QueueDepth  # noqa: PLC0415 - few functions need it, and seldom
 
         url = self._pull_queues.get(pull_queue, self._urls[priority])
@@ -132,7 +133,7 @@ class SqsQueues:
         return QueueDepth(int(found[_WAITING]), int(found[_DELAYED]), int(found[_IN_FLIGHT]))
 
     def delivery(self, record: Mapping[str, Any]) -> Delivery:
-        """Read one record of a Lambda event of these queues.
+        """Read one record from a Lambda event for these queues.
 
         Raises:
             MessageUnreadable: the body is not a duetime message.
@@ -140,7 +141,7 @@ class SqsQueues:
         return delivery_of(record, self._priorities, self._pull_queues_by_name)
 
     def receive(self, pull_queue: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
-        """Receive messages of one pull queue.
+        """Receive messages from one pull queue.
 
         Raises:
             Unavailable: SQS throttles or fails.
@@ -159,13 +160,13 @@ class SqsQueues:
             try:
                 deliveries.append(self.delivery(_as_record(message, url)))
             except MessageUnreadable:
-                # The message belongs to no task.
+                # The message is deleted, because it does not concern a task.
                 strange.append(message["ReceiptHandle"])
         self._delete(url, strange)
         return deliveries
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages of one queue; messages already deleted are skipped.
+        """Delete up to ten messages in one queue. Messages that were already deleted are skipped.
 
         Raises:
             Unavailable: SQS throttles or fails.
@@ -184,11 +185,11 @@ class SqsQueues:
             raise Unavailable(_reasons(broken))
 
     def _url(self, message: Message) -> str:
-        """The queue URL for a message: its pull queue's, or its priority's if the pull queue is unknown."""
+        """The URL of a message's pull queue, or of its priority's queue if the pull queue is unknown."""
         return self._pull_queues.get(message.pull_queue, self._urls[message.priority])
 
     def _batches(self, outgoing: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
-        """Batches of ten, each for one queue. Bodies are far below the size limit of a request."""
+        """Yield batches of up to ten messages for one queue. Message bodies are far below a request's size limit."""
         queues: dict[str, list[Outgoing]] = {}
         for each in outgoing:
             queues.setdefault(self._url(each.message), []).append(each)
@@ -213,10 +214,10 @@ def _reasons(entries: Sequence[BatchResultErrorEntryTypeDef]) -> str:
 
 
 _GROUP_PATTERN = re.compile(r"[!-~]{1,128}")
-"""Characters allowed by SQS (Source: SQS API Reference, SendMessage, MessageGroupId): printable ASCII except the space.
+"""Group ids that SQS allows: printable ASCII except the space (Source: SQS API Reference, SendMessage, MessageGroupId).
 """
 _SENT = re.compile(r"[0-9]{1,15}")
-"""When a message was sent, in milliseconds (Source: SQS API Reference, ReceiveMessage, SentTimestamp)."""
+"""The time at which a message was sent, in milliseconds (Source: SQS API Reference, ReceiveMessage, SentTimestamp)."""
 _HASHED, _FAIR = "sha256:", "fair:"
 _MOST_TURNS = 1 << 53
 _UNKNOWN = TaskId("0" * 26)
@@ -234,16 +235,16 @@ class MessageUnreadable(ValueError):
 
 
 def body_of(message: Message) -> str:
-    """The body of a message."""
+    """The SQS body of a message."""
     late = "" if message.late_at is None else f',"l":{message.late_at}'
     return f'{{"i":"{message.task_id}","t":{message.generation},"d":{message.due}{late}}}'
 
 
 def group_of(owner: str, fair_share: str = "") -> str:
-    """The fair-queue group of an owner, or of a part of the owner's fair keys.
+    """The fair-queue group for an owner, or for a part of the owner's fair keys.
 
-    The group is the owner itself if SQS allows that name, otherwise a hash: no owner can choose a key that puts its
-    tasks into another owner's group.
+    The group is the owner's name if SQS allows this name as a group id; otherwise, the group is a hash. An owner cannot
+    choose a key that puts its tasks into another owner's group.
     """
     if fair_share:
         return _HASHED + _FAIR + sha256(f"{owner}\n{fair_share}".encode()).hexdigest()
@@ -255,7 +256,7 @@ def group_of(owner: str, fair_share: str = "") -> str:
 def delivery_of(
     record: Mapping[str, Any], priorities: Mapping[str, Priority], pull_queues: Mapping[str, str] | None = None
 ) -> Delivery:
-    """Read one record of a Lambda event from SQS.
+    """Read one record from a Lambda event for SQS.
 
     The message's owner is empty if SQS did not return the group, or if the group is a hash.
 
@@ -268,7 +269,7 @@ def delivery_of(
         MessageUnreadable: the body is not a duetime message.
     """
     attributes = record.get("attributes", {})
-    # A dead letter names the queue that it comes from; without that name, the record itself gives the priority.
+    # A dead letter has the ARN of its source queue; for other messages, the record's own queue gives the priority.
     queue_arn = str(attributes.get("DeadLetterQueueSourceArn") or record.get("eventSourceARN", ""))
     queue = queue_arn.rpartition(":")[2]
     priority, pull_queue = priorities.get(queue, Priority.NORMAL), (pull_queues or {}).get(queue, "")
@@ -289,7 +290,7 @@ def delivery_of(
 
 
 class Place(NamedTuple):
-    """A message's priority, owner and pull queue, as known from its queue and its message group."""
+    """A message's priority, owner and pull queue, which are known from its queue and its message group."""
 
     priority: Priority
     owner: str
@@ -303,8 +304,7 @@ def _parsed(body: str, place: Place) -> Message:
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
-    # No record can match values beyond these limits, because DynamoDB would reject the number, and the calendar the
-    # time.
+    # Records cannot contain values beyond these limits, because DynamoDB or the calendar would reject them.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)
@@ -320,7 +320,10 @@ def _ended_job(job: object, place: Place) -> Message:
 
 
 def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) -> list[Delivery]:
-    """The deliveries in an event. A foreign message is noted and left out, so that it is deleted."""
+    """The deliveries in an event.
+
+    Messages that are not from duetime are logged and left out, so that they are deleted.
+    """
     deliveries = []
     for record in event["Records"]:
         try:
@@ -332,15 +335,15 @@ def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) 
 
 
 REASON = "reason"
-"""Name of the message attribute with the reason."""
+"""Name of the message attribute that contains the reason for a rejection."""
 
 
 class SqsRejects:
-    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could exceed the size limit.
+    """The `duetime.ports.queues.Rejects` for SQS, which sends single messages because of the size limit of requests.
 
     Args:
-        client: client of SQS.
-        url: URL of the queue.
+        client: the SQS client.
+        url: the queue's URL.
         executor: sends messages in parallel.
     """
 
@@ -350,7 +353,7 @@ class SqsRejects:
         self._executor = executor
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
-        """Send events to the queue; returns the events that the queue did not acknowledge."""
+        """Send events to the queue, and return the events that the queue did not acknowledge."""
         acknowledged = self._executor.map(self._put, rejects)
         return [reject for reject, is_kept in zip(rejects, acknowledged, strict=True) if not is_kept]
 
@@ -362,12 +365,13 @@ class SqsRejects:
                 MessageAttributes={REASON: {"DataType": "String", "StringValue": _printable(reject.reason)}},
             )
         except (ClientError, BotoCoreError):
-            # An event that is too large with its reason is redelivered until SQS itself gives it up.
+            # An event that is too large together with its reason is redelivered until SQS moves it to a dead-letter
+            # queue.
             return False
         return True
 
 
 def _printable(reason: str) -> str:
-    """A reason in characters that every attribute allows; the reason may quote the event."""
+    """A reason in characters that message attributes allow, because the reason may quote the event."""
     text = "".join(letter if " " <= letter <= "~" else ascii(letter)[1:-1] for letter in reason)
     return text[:MAX_REASON_LENGTH] or "unknown"

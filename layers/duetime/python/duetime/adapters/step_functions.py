@@ -1,4 +1,4 @@
-"""The state machine that runs topologies, through Step Functions."""
+"""Controls the state machine that runs topologies, through Step Functions."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
 
 _GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
-"""Other statuses are final (Source: Step Functions API Reference, DescribeExecution)."""
+"""Statuses that are not final (Source: Step Functions API Reference, DescribeExecution)."""
 _ABORTED = "ABORTED"
 
 
 @frozen
 class StepFunctionsStateMachine:
-    """`duetime.ports.topologies.StateMachine` over one state machine.
+    """The `duetime.ports.topologies.StateMachine` for one Step Functions state machine.
 
     Attributes:
-        arn: ARN of the state machine; empty in a function that only answers tokens.
+        arn: the state machine's ARN; empty in a function that only reports by tokens.
 
-    An execution is named after the topology and the attempt, so starting it twice creates only one execution.
+    An execution is named after the topology and the attempt, so a second start of the same attempt has no effect.
     """
 
     client: SFNClient
     arn: str
 
     def start(self, topology: TaskId, fence: int) -> None:
-        """Start the run of an attempt; starting it again changes nothing.
+        """Start the run of an attempt. A second call for the same attempt changes nothing.
 
         An execution's name cannot be reused within 90 days (Source: Step Functions API Reference, StartExecution).
         """
@@ -47,11 +47,11 @@ class StepFunctionsStateMachine:
                 return
 
     def is_running(self, topology: TaskId, fence: int) -> bool:
-        """Whether the run of an attempt is active; an unknown run has never begun."""
+        """Whether the run of an attempt is active. A run that Step Functions does not know has never begun."""
         return self._status(topology, fence) in _GOING
 
     def was_aborted(self, topology: TaskId, fence: int) -> bool:
-        """Whether a person stopped an attempt's execution, in the console or through the API. Duetime never does."""
+        """Whether a person stopped an attempt's execution in the console or through the API. Duetime never stops it."""
         return self._status(topology, fence) == _ABORTED
 
     def _status(self, topology: TaskId, fence: int) -> str | None:
@@ -64,7 +64,7 @@ class StepFunctionsStateMachine:
         return answer["status"]
 
     def answer(self, token: str) -> None:
-        """Report the end of a node by its token; a token without a waiting execution is ignored."""
+        """Report the end of a node by its token. A token without a waiting execution is ignored."""
         gone = self.client.exceptions
         with translated():
             try:

@@ -1,4 +1,4 @@
-"""Payload uploads: objects in the bucket for large contents, until a task is created with them."""
+"""Stores payload uploads in the bucket for large contents until tasks are created with them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from duetime.domain.uploads import Upload
 
 _NOT_FOUND = frozenset({"404", "NoSuchKey", "NotFound"})
-"""Codes for a missing object: the response to HeadObject has no body, and thus no error code."""
+"""Error codes for a missing object. HeadObject returns no body, so boto3 uses the status as the error code."""
 
 
 class S3UploadStore:
-    """`duetime.ports.tasks.UploadStore` over a bucket."""
+    """The `duetime.ports.tasks.UploadStore` for an S3 bucket."""
 
     def __init__(self, s3: S3Client, bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
 
     def sign(self, upload: Upload, content: UploadedBytes, now: Millis) -> SignedUpload:
-        """Sign the request that writes an upload: S3 rejects a different size or type, and a second write."""
+        """Sign the request that writes an upload. S3 then rejects another size or type, and a second write."""
         url = self._s3.generate_presigned_url(
             ClientMethod="put_object",
             Params={
@@ -54,7 +54,7 @@ class S3UploadStore:
         return SignedUpload(url, headers, now + UPLOAD_LIFE)
 
     def attach(self, upload: Upload, task_id: TaskId, expiry: Expiry) -> Content | None:
-        """Copy an upload to the contents of a task; `None` if there is no such upload."""
+        """Copy an upload to a task's contents; `None` if the upload does not exist."""
         with translated():
             try:
                 found = self._s3.head_object(Bucket=self._bucket, Key=upload.key)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Telemetry
 
 _GONE = "GoneException"
-"""The connection is closed (Source: API Gateway Management API Reference, PostToConnection)."""
+"""Error code for a connection that is closed (Source: API Gateway Management API Reference, PostToConnection)."""
 
 
 class ConnectionsClient(Protocol):
-    """The part of boto3's client that duetime uses."""
+    """The methods of boto3's client that duetime uses."""
 
     def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> object:  # noqa: N803 - boto3's names
         """Send a message."""
@@ -30,7 +30,7 @@ class ConnectionsClient(Protocol):
 
 @frozen
 class ApiGatewaySender:
-    """`duetime.ports.stores.ConnectionSender` over API Gateway."""
+    """The `duetime.ports.stores.ConnectionSender` for connections through API Gateway."""
 
     client: ConnectionsClient
     telemetry: Telemetry
@@ -45,7 +45,8 @@ class ApiGatewaySender:
             self.telemetry.note("the gateway refused a message", connection=connection_id, error=str(error))
             return Delivery.REFUSED
         except BotoCoreError as error:
-            # The gateway did not answer in time; other messages should not wait for it.
+            # The gateway did not respond in time. The sender gives up, so that other messages do not wait for the
+            # gateway.
             self.telemetry.note("the gateway did not accept a message", connection=connection_id, error=str(error))
             return Delivery.REFUSED
         return Delivery.SENT

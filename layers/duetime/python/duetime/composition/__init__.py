@@ -1,13 +1,13 @@
 """Connects the use cases with their adapters.
 
-The use cases are composed by subject: `composed(TaskServices).creator`. Each use case is created once per process:
-`prepare` creates the use cases that most invocations need, and the others are created at first use. A function imports
-only the subjects that it uses. Objects that few invocations need are imported within the property that composes them,
-and given to other objects as a function (`lambda: core.rate_limiter`), which is called when they are needed. `use`
-replaces the platform (clock, randomness, threads, AWS clients), so that tests and the simulation run the unmodified
-functions.
+The use cases are composed by subject, as in `composed(TaskServices).creator`. Each use case is created once per
+process. `prepare` creates the use cases that most invocations need; the other use cases are created at first use. A
+function imports only the subjects that it uses. An object that few invocations need is imported within the property
+that composes it. Its users receive a function that returns the object (`lambda: core.rate_limiter`), and call this
+function when they need the object. `use` replaces the platform (clock, randomness, threads, AWS clients), so that tests
+and the simulation run the unmodified functions.
 """
-# ruff: noqa: E402 - the garbage collector is postponed before the imports of AWS's library and the use cases
+# ruff: noqa: E402 - garbage collection is postponed before AWS's library and the use cases are imported
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FlushedTelemetry(Telemetry, Protocol):
     """Telemetry that a function flushes when its invocation ends."""
 
     def attribute_output(self) -> None:
-        """Make the process attribute log and print lines to attempts."""
+        """Let the process attribute its log lines and printed lines to attempts."""
         ...
 
     def flush(self) -> None:
@@ -52,17 +52,17 @@ class FlushedTelemetry(Telemetry, Protocol):
 
 @frozen
 class Platform:
-    """The platform of a process.
+    """The platform of a process, which tests can replace.
 
     Attributes:
         environ: the environment variables.
-        clock: the time.
-        random_source: randomness.
-        clients: AWS clients.
-        process: the process, which is ended if a worker is stuck.
-        threads: executor; `None` to use threads.
-        telemetry: counts and logs; `None` to use Powertools.
-        substitutes: parts that replace other parts.
+        clock: returns the time.
+        random_source: returns random values.
+        clients: the AWS clients.
+        process: the process, which the worker ends if a target is stuck.
+        threads: the executor; `None` to use threads.
+        telemetry: writes metrics and logs; `None` to use Powertools.
+        substitutes: the classes of parts that replace other parts.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -76,7 +76,7 @@ class Platform:
 
 
 class Composition:
-    """The parts of one process, each created at first use."""
+    """The parts of one process. Each part is created at first use."""
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
@@ -85,7 +85,7 @@ class Composition:
 
     @cached_property
     def telemetry(self) -> FlushedTelemetry:
-        """Logs and metrics; the handler flushes them."""
+        """Writes logs and metrics, which the Lambda handler flushes."""
         settings = self.settings
         return self.platform.telemetry or PowertoolsTelemetry(
             settings.service_name, settings.metrics_namespace, settings.metric_values, self.tracer
@@ -93,10 +93,11 @@ class Composition:
 
     @cached_property
     def tracer(self) -> Tracer:
-        """Creates spans, if the settings ask for their export."""
+        """Creates spans, if the settings turn on span export."""
         if not self.settings.exports_spans:
             return UNTRACED
-        # Imported only when needed, because functions without the setting are deployed without these libraries.
+        # The module is imported only if needed, because without the setting, functions are deployed without its
+        # libraries.
         from duetime.adapters.runtime.otlp_tracer import OtlpTracer
 
         return OtlpTracer(self.settings.service_name)
@@ -114,7 +115,7 @@ class Composition:
 
     @cached_property
     def region(self) -> RegionGate | None:
-        """Knows the active Region; `None` if the deployment has one Region, whose functions need no record."""
+        """Knows the active Region; `None` for a deployment in one Region, which has no record of the active Region."""
         if not self.settings.regions:
             return None
         from duetime.adapters.dynamodb.regions import DynamoRegionStore
@@ -126,11 +127,11 @@ class Composition:
 
     @property
     def is_standby(self) -> bool:
-        """Whether another Region is active, so that this process must change nothing."""
+        """Whether another Region is active, which means that this process must not change anything."""
         return self.region is not None and not self.region.is_active()
 
     def part(self, kind: type[P]) -> P:
-        """The part of this class."""
+        """Return the part with this class, and create it at first use."""
         if kind not in self._parts:
             made = self.platform.substitutes.get(kind, kind)(self)
             self._parts.setdefault(kind, made)
@@ -138,7 +139,7 @@ class Composition:
 
 
 class Part:
-    """The use cases of one subject, each created at first use."""
+    """The use cases for one subject. Each use case is created at first use."""
 
     def __init__(self, composition: Composition) -> None:
         self.part = composition.part
@@ -152,16 +153,16 @@ _platform: Platform | None = None
 
 
 def use(platform: Platform | None) -> None:
-    """Replace the platform of a process; `None` restores the real platform. Discards everything composed so far."""
+    """Replace this process's platform, and discard all composed objects; `None` restores the real platform."""
     global _platform  # noqa: PLW0603 - a Lambda function's process has exactly one
     _platform = platform
     _only.cache_clear()
 
 
 def use_by_process(find: Callable[[], Composition | None]) -> None:
-    """Let `find` return the composition of the caller, for a simulation of several processes in one process.
+    """Let `find` return each caller's composition, so that one process can simulate several processes.
 
-    If `find` returns `None`, the caller gets the composition of the real process.
+    If `find` returns `None`, the caller receives the composition of the real process.
     """
     global _find  # noqa: PLW0603 - same
     _find = find
@@ -182,14 +183,14 @@ def composed(part: type[P] | None = None) -> Composition | P:
 
 
 def prepare(compose: Callable[[], object]) -> None:
-    """Compose while Lambda initializes the function; elsewhere, the first invocation composes.
+    """Compose while Lambda initializes the function; outside Lambda, the first invocation composes.
 
-    During initialization Lambda gives a function a full vCPU, afterwards only the share that its memory setting buys:
-    what takes 60 ms here would take 200 ms in the first invocation with 512 MB. An error is left to the first
-    invocation, which composes again and reports the error.
+    Lambda gives a function a full vCPU during initialization, but later only the share for its memory setting. Work
+    that takes 60 ms here would take 200 ms in the first invocation with 512 MB. Errors are ignored here, because the
+    first invocation composes again and reports the error.
 
     Args:
-        compose: creates what most invocations need, without calling AWS.
+        compose: creates the objects that most invocations need, without calling AWS.
     """
     if Variable.FUNCTION_NAME in os.environ:
         with suppress(Exception):

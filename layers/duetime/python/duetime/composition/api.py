@@ -1,7 +1,7 @@
-"""Composes the use cases for requests and events other than tasks, schedules and topologies.
+"""Composes the use cases for requests and events that are not about tasks, schedules or topologies.
 
-These are API keys, the audit log, groups, links, limits, intake, and bulk operations, which carry out requests later.
-The authorizer needs only API keys, so the modules of the other use cases are imported within their properties.
+These use cases concern API keys, the audit log, groups, links, limits, intake, and bulk operations. The authorizer
+needs only API keys, so the modules of the other use cases are imported within their properties.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class ApiKeyServices(Part):
-    """API keys."""
+    """Manages and checks API keys."""
 
     @cached_property
     def admin(self) -> ApiKeyAdmin:
@@ -48,7 +48,7 @@ class ApiKeyServices(Part):
 
     @cached_property
     def check(self) -> ApiKeyCheck:
-        """Checks the keys of requests."""
+        """Checks the API keys that requests contain."""
         return ApiKeyCheck(self._store, self.runtime)
 
     @cached_property
@@ -57,11 +57,11 @@ class ApiKeyServices(Part):
 
 
 class AuditServices(Part):
-    """The audit log."""
+    """Writes the audit log."""
 
     @cached_property
     def log(self) -> AuditLog:
-        """The audit log of this process."""
+        """The audit log, with a log stream for this process."""
         from duetime.adapters.audit_log import CloudWatchAuditLog
 
         day = to_iso(self.runtime.now())[:10].replace("-", "/")
@@ -84,7 +84,7 @@ class GroupServices(Part):
 
 
 class LinkServices(Part):
-    """Links to tasks."""
+    """Manages links to tasks, and processes their holders' requests."""
 
     @cached_property
     def admin(self) -> TaskLinks:
@@ -95,7 +95,7 @@ class LinkServices(Part):
 
     @cached_property
     def holders(self) -> LinkHolders:
-        """Processes the requests of links' holders."""
+        """Processes the requests of link holders."""
         from duetime.services.links import LinkHolders
 
         tasks = _tasks(self)
@@ -120,7 +120,7 @@ class LinkServices(Part):
 
 
 class LimitServices(Part):
-    """Rates, unique keys and ordered keys; locks are in `LockServices`, because workers need them too."""
+    """Manages rates, unique keys and ordered keys. `LockServices` manages locks, because workers also need them."""
 
     @cached_property
     def rates(self) -> RateAdmin:
@@ -147,7 +147,7 @@ class LimitServices(Part):
 
     @cached_property
     def previewer(self) -> StartPreviewer:
-        """Previews the starts of tasks."""
+        """Previews when tasks would start."""
         from duetime.services.explanations.tasks import StartPreviewer
 
         tasks, core = _tasks(self), _core(self)
@@ -160,11 +160,11 @@ class LimitServices(Part):
 
 
 class IntakeServices(Part):
-    """Processes events, and shows and sets the rules for them."""
+    """Processes events, and manages the rules for events."""
 
     @property
     def owner(self) -> str:
-        """Owner of the tasks from events that name no owner.
+        """Owner of tasks that are created from events without an owner.
 
         Raises:
             IntakeOff: the deployment has no intake.
@@ -175,7 +175,7 @@ class IntakeServices(Part):
 
     @cached_property
     def rule_admin(self) -> IntakeRuleAdmin:
-        """Shows and sets rules.
+        """Shows and sets intake rules.
 
         Raises:
             IntakeOff: the deployment has no intake.
@@ -208,7 +208,7 @@ class IntakeServices(Part):
 
 
 class FilterActionServices(Part):
-    """Actions on all tasks that match a filter."""
+    """Applies actions to all tasks that match a filter."""
 
     @cached_property
     def requests(self) -> BulkRequests:
@@ -235,7 +235,7 @@ class FilterActionServices(Part):
 
     @cached_property
     def _signals(self) -> Signals:
-        # Few operations are signals.
+        # Few operations are signals, so the module is imported only for them.
         from duetime.services.signals import Signals
 
         core = _core(self)
@@ -243,7 +243,7 @@ class FilterActionServices(Part):
 
     @cached_property
     def _filtered_schedules(self) -> FilteredSchedules:
-        # The module for schedule times takes long to import, and few operations are about schedules.
+        # Few operations are about schedules, and the module for schedule times takes long to import.
         from duetime.composition.schedules import ScheduleServices
         from duetime.services.schedules.manage import FilteredSchedules
 
@@ -270,7 +270,7 @@ class BulkExecutorServices(Part):
 
 
 class PurgeServices(Part):
-    """Accepts purges, and carries them out."""
+    """Accepts and carries out purges."""
 
     @cached_property
     def purges(self) -> Purges:
@@ -282,7 +282,7 @@ class PurgeServices(Part):
 
     @cached_property
     def steps(self) -> PurgeSteps:
-        """The steps of purges."""
+        """Carries out the steps of purges."""
         from duetime.adapters.archive_bucket import ArchiveBucket
         from duetime.contract.bulk.purges import PurgeBodies
         from duetime.services.purges import PurgeSteps, TaskPurger
@@ -319,7 +319,7 @@ class PurgeServices(Part):
 
 
 def read_bulk_request(kind: BulkKind, text: bytes) -> BulkRequest:
-    """`duetime.ports.stores.BulkRequestReader` that uses the models of the REST contract (pydantic)."""
+    """The `duetime.ports.stores.BulkRequestReader` that parses requests with the REST contract's pydantic models."""
     from duetime.domain.bulk import BulkKind
 
     if kind.is_of_schedules:

@@ -1,4 +1,4 @@
-"""Composes the services that workers and pull workers share: locks, switches, gates, outcomes, dependents."""
+"""Composes the services that workers and pull workers share: locks, switches, gates, outcomes and dependencies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LockServices(Part):
 
     @cached_property
     def manager(self) -> LockManager:
-        """Takes and hands on locks."""
+        """Takes locks, and hands released locks on to waiting tasks."""
         core = self.part(CoreServices)
         return LockManager(
             stores=core.stores,
@@ -50,7 +50,7 @@ class LockServices(Part):
 
     @cached_property
     def admin(self) -> LockAdmin:
-        """Shows locks, and releases them by force."""
+        """Shows locks, and releases locks by force."""
         return LockAdmin(self.part(CoreServices).stores.locks, self.manager, self.runtime)
 
 
@@ -59,7 +59,7 @@ class SwitchServices(Part):
 
     @cached_property
     def gate(self) -> SwitchGate:
-        """Applies switches."""
+        """Applies switches to tasks that are about to start."""
         return SwitchGate(self.part(CoreServices).stores.switches, self.runtime)
 
     @cached_property
@@ -71,12 +71,12 @@ class SwitchServices(Part):
 
 
 class OccurrenceServices(Part):
-    """Applies the overlap policies of schedules to their runs; it is imported for the first task of a schedule."""
+    """Applies schedules' overlap policies to their runs. This part is created for the first task of a schedule."""
 
     @cached_property
     def overlap_control(self) -> OverlapControl:
-        """Starts, queues, skips and replaces runs that overlap."""
-        # The module for schedule times takes long to import.
+        """Starts, queues, skips and replaces overlapping runs."""
+        # The modules are imported here, because the module for schedule times takes long to import.
         from duetime.composition.schedules import ScheduleServices
         from duetime.services.schedules.overlap import OverlapControl, RunQueue
 
@@ -86,7 +86,7 @@ class OccurrenceServices(Part):
 
     @cached_property
     def _task_control(self) -> TaskControl:
-        """Stops replaced runs."""
+        """Stops runs that another run replaces."""
         from duetime.services.tasks.control import TaskControl, TaskReopener
         from duetime.services.tasks.update import TaskUpdater
 
@@ -112,11 +112,11 @@ class OccurrenceServices(Part):
 
 
 class StartGateServices(Part):
-    """Gates that keep tasks from starting, because of an operator, a broken handler, or a schedule."""
+    """Composes the gates that keep tasks from starting because of an operator, a broken handler, or a schedule."""
 
     @cached_property
     def gates(self) -> StartGates:
-        """All gates, in order."""
+        """All gates, in the order in which they are checked."""
         of_all = (
             self.part(SwitchServices).gate,
             self.handler_availability,
@@ -141,12 +141,12 @@ class StartGateServices(Part):
 
     @cached_property
     def handler_availability(self) -> HandlerAvailability:
-        """Decides whether the handlers of tasks can be called."""
+        """Decides whether the handler of a task can be called."""
         return HandlerAvailability(self.handlers_package, self.runtime, self.settings.packaged_types)
 
     @cached_property
     def handlers_package(self) -> HandlersPackage:
-        """The user's package of handlers."""
+        """The user's handler package."""
         from duetime.adapters.targets.python_handlers import HandlersPackage
 
         return HandlersPackage(self.settings.handlers, self.runtime.clock)
@@ -157,20 +157,20 @@ class OutcomeServices(Part):
 
     @cached_property
     def delegated_completion(self) -> DelegatedCompletion:
-        """Leaves the steps after an outcome to a worker."""
+        """Delegates the steps after an outcome to a worker."""
         return DelegatedCompletion(self.part(CoreServices).queues)
 
     @cached_property
     def delegating_writer(self) -> OutcomeWriter:
-        """Writes outcomes; a worker runs the steps after them."""
+        """Writes outcomes, and lets a worker run the steps after an outcome."""
         return self.writer_with(self.delegated_completion)
 
     def attempt_steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> AttemptSteps:
-        """The store for steps of an attempt's phase; it retries writes for the duration of a lease."""
+        """The store for the steps of an attempt's phase, which retries writes for the duration of a lease."""
         return self._steps(has_lease, task, phase, self.settings.lease_ms)
 
     def reported_steps(self, task: Task) -> AttemptSteps:
-        """The store for steps that a pull worker reports; it does not retry, because the worker repeats its request."""
+        """The store for a pull worker's steps, which does not retry writes, because the worker repeats its request."""
         return self._steps(lambda: True, task, Phase.RUN, 0)
 
     def _steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase, patience: Millis) -> AttemptSteps:
@@ -181,7 +181,7 @@ class OutcomeServices(Part):
         return AttemptSteps(store, has_lease, task, phase, self.runtime, retention, patience)
 
     def writer_with(self, completion: CompletionSteps) -> OutcomeWriter:
-        """Writes outcomes; `completion` runs the steps after them."""
+        """Writes outcomes, and lets `completion` run the steps after an outcome."""
         core = self.part(CoreServices)
         return OutcomeWriter(
             stores=core.stores,
@@ -198,7 +198,7 @@ class DeadLetterServices(Part):
 
     @cached_property
     def dead_letters(self) -> DeadLetterService:
-        """Fails the tasks of dead letters, or sends them again."""
+        """Fails the tasks of dead letters, or sends their messages again."""
         from duetime.services.worker.dead_letters import DeadLetterService
 
         core, outcomes = self.part(CoreServices), self.part(OutcomeServices)
@@ -217,7 +217,7 @@ class PullServices(Part):
 
     @cached_property
     def leases(self) -> LeaseService:
-        """Hands out tasks to pull workers."""
+        """Leases tasks to pull workers."""
         from duetime.services.pull.lease import LeaseClaims, LeaseService, PullMessages
 
         core = self.part(CoreServices)
@@ -279,7 +279,7 @@ class PullServices(Part):
 
 
 class DependencyServices(Part):
-    """Starts tasks after other tasks."""
+    """Starts tasks that depend on other tasks."""
 
     @cached_property
     def reader(self) -> DependencyReader:
@@ -290,14 +290,14 @@ class DependencyServices(Part):
 
     @cached_property
     def _occurrences(self) -> AwaitedOccurrences:
-        # Few of these tasks wait for an occurrence, and the modules for schedule times take long to import.
+        # Few dependent tasks wait for an occurrence, and the modules for schedule times take long to import.
         from duetime.services.schedules.preview import AwaitedOccurrences
 
         return AwaitedOccurrences(self.part(CoreServices).stores, self.runtime.clock)
 
     @cached_property
     def checker(self) -> DependencyChecker:
-        """Releases and ends tasks with dependencies."""
+        """Starts or ends tasks whose dependencies have ended."""
         from duetime.adapters.dynamodb.dependencies import DynamoDependentStore
         from duetime.services.dependencies import DependencyChecker
 

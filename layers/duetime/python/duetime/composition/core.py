@@ -1,4 +1,4 @@
-"""Composes what most use cases share: stores, queues, the enqueuer, bulk operations, counts and quotas.
+"""Composes the objects that most use cases share: stores, queues, the enqueuer, bulk operations, counts and quotas.
 
 Objects that few invocations need are imported within their properties.
 """
@@ -43,30 +43,30 @@ if TYPE_CHECKING:
 
 
 def read_graph(payload: bytes, parameters: Collection[str]) -> Graph:
-    """`duetime.ports.topologies.NewGraphReader` that uses the models of the REST contract (pydantic)."""
+    """The `duetime.ports.topologies.NewGraphReader` that parses graphs with the REST contract's pydantic models."""
     from duetime.contract.topologies import decoding
 
     return decoding.read_graph(payload, parameters)
 
 
 class CoreServices(Part):
-    """Stores, queues, shards, and the allowed targets."""
+    """Composes stores, queues, shards, rules, and other objects that many use cases need."""
 
     @cached_property
     def stores(self) -> DynamoStores:
-        """All stores."""
+        """The stores that most use cases need."""
         return DynamoStores(self.platform.clients, self.settings, self.runtime)
 
     @cached_property
     def tracebacks(self) -> TracebackStore:
-        """Tracebacks of failed attempts; the module is imported only by functions that need it."""
+        """The store for tracebacks of failed attempts, which is imported only by functions that need it."""
         from duetime.adapters.dynamodb.attempt_contents import DynamoTracebackStore
 
         return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
 
     @cached_property
     def steps(self) -> StepStore:
-        """Results of steps; the module is imported for the first handler that has steps."""
+        """The store for step results, which is imported for the first handler with steps."""
         from duetime.adapters.dynamodb.attempt_contents import DynamoStepStore
 
         return DynamoStepStore(self.platform.clients.dynamodb(), self.settings.table)
@@ -79,7 +79,7 @@ class CoreServices(Part):
 
     @cached_property
     def enqueuer(self) -> Enqueuer:
-        """Schedules checks of tasks."""
+        """Schedules the checks of tasks."""
         settings = self.settings
         return Enqueuer(
             tasks=self.stores.tasks,
@@ -93,10 +93,10 @@ class CoreServices(Part):
 
     @cached_property
     def quota_book(self) -> QuotaBook:
-        """The quotas of owners.
+        """The owners' quotas.
 
         Raises:
-            QuotasOff: the deployment has no quotas, like most deployments, which import nothing for them.
+            QuotasOff: the deployment has no quotas. Most deployments have none, so the modules are imported only here.
         """
         from duetime.domain.errors import QuotasOff
         from duetime.services.quotas.book import QuotaBook
@@ -107,7 +107,7 @@ class CoreServices(Part):
 
     @cached_property
     def pace(self) -> DispatchPace | None:
-        """Spreads the messages of owners with a quota; `None` if there are no quotas."""
+        """Spreads the messages of owners with a quota over time; `None` if the deployment has no quotas."""
         if not self.settings.has_quotas:
             return None
         from duetime.services.quotas.book import DispatchPace
@@ -121,7 +121,7 @@ class CoreServices(Part):
 
     @cached_property
     def target_rules(self) -> TargetRules:
-        """The targets that tasks may call."""
+        """The rules for the targets that tasks may call."""
         settings = self.settings
         known = known_types(settings.handler_types)
         handled = None if known is None else known | BUILT_IN.keys()
@@ -137,26 +137,26 @@ class CoreServices(Part):
 
     @cached_property
     def creation_rules(self) -> CreationRules:
-        """Rules for accepting tasks."""
+        """The rules for accepting tasks."""
         from duetime.services.tasks.creation_rules import CreationRules
 
         return CreationRules(self.target_rules, read_graph, lambda: self.topology_definitions, self.type_defaults)
 
     @cached_property
     def handler_descriptions(self) -> Mapping[str, HandlerDescription]:
-        """The handlers of the deployment, by type; empty if they are unknown."""
+        """The deployment's handlers by task type; empty if they are unknown."""
         return handler_descriptions(self.settings.handler_types)
 
     @cached_property
     def type_defaults(self) -> TypeDefaults:
-        """Gives tasks the defaults of their types."""
+        """Completes tasks with the defaults of their types."""
         from duetime.services.tasks.creation_rules import TypeDefaults
 
         return TypeDefaults(self.stores.type_defaults, self.handler_descriptions, self.shards, self.runtime)
 
     @cached_property
     def type_admin(self) -> TypeAdmin:
-        """Lists types, and sets their defaults."""
+        """Lists task types, and sets their defaults."""
         from duetime.services.tasks.creation_rules import TypeAdmin
 
         return TypeAdmin(self.type_defaults, self.target_rules, BUILT_IN.keys(), self.runtime)
@@ -181,7 +181,7 @@ class CoreServices(Part):
 
     @cached_property
     def topology_outlines(self) -> TopologyRepository:
-        """Reads topologies with the outlines of their graphs, without loading other libraries."""
+        """Reads topologies with graph outlines only, which does not require importing other libraries."""
         from duetime.domain.topologies.graph import outline_of
         from duetime.services.topologies.repository import TopologyRepository
 
@@ -189,14 +189,14 @@ class CoreServices(Part):
 
     @cached_property
     def node_inputs(self) -> NodeInputs:
-        """Provides topology nodes with the results of their parents."""
+        """Provides topology nodes with their parents' results."""
         from duetime.services.topologies.node_tasks import NodeInputs
 
         return NodeInputs(self.topology_outlines, self.stores)
 
     @cached_property
     def rate_limiter(self) -> RateLimiter:
-        """Grants starts to attempts of tasks with a rate."""
+        """Decides when the attempts of tasks with a rate can start."""
         from duetime.services.rate_limiter import RateLimiter
 
         return RateLimiter(self.stores.rates, self.runtime)
@@ -228,7 +228,7 @@ class CoreServices(Part):
         return LongPolls(self.stores.long_polls, self.runtime, self.settings.long_polls, of_owners)
 
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
-        """The deliveries in a Lambda event from SQS; unreadable messages are noted and left out."""
+        """The deliveries in a Lambda event from SQS. Unreadable messages are logged and left out."""
         return readable(event, self.queues, self.runtime.telemetry)
 
 
@@ -252,7 +252,7 @@ class BulkServices(Part):
 
 
 class DispatchStatusServices(Part):
-    """Progress of dispatch."""
+    """Shows the progress of dispatching."""
 
     @cached_property
     def reader(self) -> DispatchStatusReader:
@@ -271,18 +271,18 @@ class DispatchStatusServices(Part):
 
 
 class SummaryServices(Part):
-    """Counts of tasks."""
+    """Stores and reads the counts of tasks."""
 
     @cached_property
     def store(self) -> DynamoSummaryStore:
-        """The counts, which are separate from the other stores, because only two functions use them."""
+        """The store for counts, which is separate from the other stores, because only two functions use it."""
         from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 
         return DynamoSummaryStore(self.platform.clients.dynamodb(), self.settings.table)
 
     @cached_property
     def recounts(self) -> DynamoSummaryRecounts:
-        """The generations of the counts, and the results of recounts."""
+        """The store for generations of counts and for the results of recounts."""
         from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts
 
         return DynamoSummaryRecounts(self.platform.clients.dynamodb(), self.settings.table, self.runtime.clock)
@@ -297,11 +297,11 @@ class SummaryServices(Part):
 
 
 class QuotaServices(Part):
-    """Applies, shows and sets quotas; only deployments with quotas use this part."""
+    """Applies, shows and sets quotas. Only deployments with quotas use this part."""
 
     @property
     def book(self) -> QuotaBook:
-        """The quotas of owners."""
+        """The owners' quotas."""
         return self.part(CoreServices).quota_book
 
     @cached_property
@@ -329,7 +329,7 @@ class QuotaServices(Part):
 
     @cached_property
     def guard(self) -> QuotaGuard:
-        """Admits requests within their quotas."""
+        """Admits requests that are within the owner's quotas."""
         from duetime.services.quotas.rates import QuotaGuard
 
         schedules = self.part(CoreServices).stores.schedules
@@ -345,7 +345,7 @@ class QuotaServices(Part):
 
     @cached_property
     def usage(self) -> QuotaUsage:
-        """Reads the usage of quotas by owners."""
+        """Reads how much of their quotas owners use."""
         from duetime.services.quotas.admin import QuotaUsage
 
         stores = self.part(CoreServices).stores

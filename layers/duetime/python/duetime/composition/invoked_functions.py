@@ -1,4 +1,4 @@
-"""Composes the egress function, handler packages, and the function that handler packages report to.
+"""Composes the egress function, the functions of handler packages, and the function to which handler packages report.
 
 Modules that only one of these functions needs are imported within its properties.
 """
@@ -31,7 +31,7 @@ class HttpServices(Part):
 
     @cached_property
     def caller(self) -> Caller:
-        """Makes HTTP calls, either through the egress function, if there is one, or from this process."""
+        """Makes HTTP calls through the egress function or, if the deployment has none, from this process."""
         if function := self.settings.egress_function:
             caller = EgressCaller(LambdaInvocation(self.platform.clients.calling_lambdas(), function))
             return self.passing(caller)
@@ -60,12 +60,12 @@ class HttpServices(Part):
         return Signer(StoredSigningKeys(self.platform.clients.secrets(), secret, clock), clock)
 
     def secrets_of(self, owner: str) -> tuple[Sequence[OwnerSecret], Millis | None]:
-        """The secrets that sign an owner's calls, the current one first, and the time of its scheduled replacement.
+        """The secrets that sign an owner's calls, the current one first, and the time of the next scheduled rotation.
 
         The result is empty in a deployment without a signing secret.
 
         Raises:
-            Unavailable: the secret of the deployment cannot be read.
+            Unavailable: the deployment's secret cannot be read.
         """
         if self._signer is None:
             return (), None
@@ -77,12 +77,12 @@ class HttpServices(Part):
             raise Unavailable(str(error)) from error
 
     def _credentials(self) -> Credentials:
-        """Credentials for calls, which are created for the first call that names a secret."""
+        """The credentials for calls, which are created for the first call that names a secret."""
         return self._kept_credentials
 
     @cached_property
     def _kept_credentials(self) -> Credentials:
-        # Imported only when needed, because most deployments have no such secrets.
+        # Most deployments have no secrets for calls, so the module is imported only if needed.
         from duetime.adapters.targets.credentials import Credentials
 
         settings = self.settings
@@ -91,7 +91,7 @@ class HttpServices(Part):
         )
 
     def passing(self, caller: Caller) -> Caller:
-        """Passes the spans of a caller's calls to the egress function, if spans are exported."""
+        """Let a caller pass its calls' spans to the egress function, if spans are exported."""
         return SpanPassingCaller(caller, self.runtime.tracer) if self.settings.exports_spans else caller
 
 
@@ -100,15 +100,15 @@ class PackageServices(Part):
 
     @cached_property
     def function(self) -> PackageFunction:
-        """Runs the phases that workers send."""
+        """Runs the handler phases that workers send."""
         from duetime.adapters.targets.package_function import PackageFunction
         from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage
         from duetime.handlers import REGISTRY
 
         package = HandlersPackage(self.settings.handlers, self.runtime.clock)
-        # Loggers keep the stream that they find when the package creates them.
+        # Output is attributed before the package is imported, because its loggers keep the stream that they find.
         self.telemetry.attribute_output()
-        # Imported during initialization, while Lambda gives the function a full vCPU.
+        # This imports the package during initialization, while Lambda gives the function a full vCPU.
         package.why_broken()
 
         def runner_for(channel: AttemptChannel) -> HandlerRunner:
@@ -125,11 +125,11 @@ class PackageServices(Part):
 
 
 class AttemptServices(Part):
-    """Handles reports from packages."""
+    """Handles reports from handler packages."""
 
     @cached_property
     def function(self) -> AttemptFunction:
-        """Answers the requests of packages."""
+        """Answers requests from handler packages."""
         from duetime.adapters.targets.attempt_function import AttemptFunction
         from duetime.composition.attempts import OutcomeServices
         from duetime.composition.core import CoreServices

@@ -1,4 +1,4 @@
-"""Composes takeovers of a restored table or by another Region, for the command `duetime`; no function uses them."""
+"""Composes takeovers of a restored table or by another Region. Only commands of `duetime` use this module."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def table_restore() -> TableRestore:
-    """Restores tables in the account."""
+    """Restores tables in the AWS account."""
     return DynamoTableRestore(Platform().clients.dynamodb())
 
 
@@ -50,17 +50,17 @@ def restore_of(  # noqa: PLR0913 - the tables, and what the operator has decided
     at: Millis,
     platform: Platform | None = None,
 ) -> Restore[DynamoRecords]:
-    """The takeover of a restored table.
+    """Compose the takeover of a restored table.
 
     Args:
         table: name of the restored table.
         replaced: name of the table that the restored table replaces; empty if that table is lost.
         bucket: name of the deployment's bucket for contents.
         epoch: the new epoch.
-        after: how to treat tasks that ran after the restore point.
+        after: what to do with tasks that ran after the restore point.
         report: called with each task that changed after the restore point.
-        at: the restore point; 0 if it is not known.
-        platform: clients, clock and more; by default those of this process.
+        at: the restore point, in milliseconds since 1970; 0 if it is not known.
+        platform: the platform to use; by default, this process's platform.
     """
     garbage_collection.resume()
     base = platform or Platform()
@@ -114,10 +114,10 @@ def platform_in(region: str, clock: Clock) -> Platform:
 
 
 def record_in(platform: Platform, table: str) -> ActiveRegion | None:
-    """The record of the active Region, as stored in one Region.
+    """The record of the active Region, as stored in the platform's Region.
 
     Raises:
-        Unavailable: the Region does not answer.
+        Unavailable: DynamoDB in this Region does not respond.
     """
     try:
         return DynamoRegionStore(platform.clients.dynamodb(), table).read()
@@ -133,14 +133,14 @@ def takeover_of(
     is_forced: bool,
     drain: Millis,
 ) -> RegionTakeover:
-    """The takeover by a Region.
+    """Compose the takeover by a Region.
 
     Args:
         deployment: the two Regions.
         target: the Region that takes over.
-        platforms: clients, clock and more, by Region; only for the target if the takeover is forced.
+        platforms: the platforms by Region; a forced takeover needs only the target's platform.
         is_forced: whether the other Region is left unchanged.
-        drain: how long the other Region's attempts may continue.
+        drain: how long the other Region's attempts may continue, in milliseconds.
     """
     garbage_collection.resume()
     base, source = platforms[target], deployment.other_than(target)
@@ -148,7 +148,7 @@ def takeover_of(
     composition = Composition(replace(base, environ={**environ, Variable.REGIONS: ""}))
     here = base.clients.dynamodb()
     stores = composition.part(CoreServices).stores
-    # A forced takeover reads the replicated copies of the source's items.
+    # A forced takeover reads the source's items from their replicas in the target.
     there = here if is_forced else platforms[source].clients.dynamodb()
     return RegionTakeover(
         target=_side(deployment, target, here, here, composition),

@@ -1,6 +1,6 @@
 """Composes the use cases for schedules and calendars, and the trigger, which creates occurrences.
 
-Objects needed only for requests or only by the trigger are imported within their properties.
+Objects that only requests or only the trigger need are imported within their properties.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ScheduleServices(Part):
 
     @cached_property
     def occurrence_changer(self) -> OccurrenceChanger:
-        """Skips, moves and runs early single occurrences."""
+        """Skips single occurrences, moves them, or runs them early."""
         from duetime.services.schedules.manage import OccurrenceChanger
 
         return OccurrenceChanger(self._writer, self.runtime)
@@ -86,7 +86,7 @@ class ScheduleServices(Part):
 
     @cached_property
     def preview(self) -> SchedulePreview:
-        """Shows past and future occurrences of schedules."""
+        """Shows the past and future occurrences of schedules."""
         from duetime.services.schedules.preview import SchedulePreview
 
         return SchedulePreview(self.part(CoreServices).stores, self.runtime.clock)
@@ -108,7 +108,7 @@ class ScheduleServices(Part):
 
     @cached_property
     def explainer(self) -> ScheduleExplainer:
-        """Explains schedules."""
+        """Explains why schedules ran or did not run."""
         from duetime.services.explanations.schedules import ScheduleExplainer
 
         stores, retention = self.part(CoreServices).stores, self.settings.retention
@@ -118,18 +118,18 @@ class ScheduleServices(Part):
 def calendar_from_ics(
     data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
 ) -> Calendar:
-    """`duetime.services.schedules.calendars.CalendarReader`, imported late because the reader is a large module."""
+    """The `duetime.services.schedules.calendars.CalendarReader`. Its large module is imported only for this call."""
     from duetime.adapters import calendars
 
     return calendars.calendar_from_ics(data, name, start, end, mode=mode, zone=zone)
 
 
 class TriggerServices(Part):
-    """Reads minutes and sends due tasks."""
+    """Reads due tasks minute by minute, and sends their messages."""
 
     @cached_property
     def dispatcher(self) -> Dispatcher:
-        """Reads minutes."""
+        """Reads the tasks of each minute, and sends their messages."""
         from duetime.adapters.lambda_invocations import EgressHeartbeat, LambdaFanOut
         from duetime.services.trigger.dispatcher import Dispatcher, DueMessages, EarlyScan
 

@@ -1,6 +1,6 @@
 """Composes the consumers of the table's stream, which write counts, live updates, events and the archive.
 
-Only clients with live updates wait for a consumer; the other consumers' modules are imported within their properties.
+Only the modules for live updates are imported at once, because clients wait for these updates.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 
 
 class BroadcastServices(Part):
-    """Publishes changes."""
+    """Passes changes from the table's stream to consumers."""
 
     @cached_property
     def broadcaster(self) -> Broadcaster:
-        """Passes changes to every consumer that is turned on."""
+        """Passes changes to every enabled consumer."""
         from duetime.services.broadcaster import Broadcaster
 
         return Broadcaster(self._exact(), self._best_effort(), self.runtime.telemetry)
 
     def changes(self, event: Mapping[str, Any]) -> ChangeBatch:
-        """The changes in a Lambda event from the table's stream; unreadable records are noted and left out."""
+        """The changes in a Lambda event from the table's stream. Unreadable records are logged and left out."""
         from duetime.adapters.dynamodb.stream import changes_of
 
         return changes_of(event, self.runtime.telemetry)
 
     @cached_property
     def recounter(self) -> SummaryRecounter:
-        """Counts tasks that are not counted by their changes."""
+        """Counts tasks whose changes were not counted."""
         from duetime.services.summary import SummaryRecounter
 
         summary, settings = self.part(SummaryServices), self.settings
@@ -92,7 +92,7 @@ class BroadcastServices(Part):
 
 
 class PushServices(Part):
-    """Pushes changes to connections."""
+    """Pushes changes to WebSocket connections."""
 
     @cached_property
     def sender(self) -> ApiGatewaySender:
@@ -112,7 +112,7 @@ class PushServices(Part):
 
 
 class WatchServices(Part):
-    """Connections, and their subscriptions."""
+    """Manages WebSocket connections and their subscriptions."""
 
     @cached_property
     def connections(self) -> WatchConnections:
@@ -154,7 +154,7 @@ class ArchiveServices(Part):
 
         clients, settings = self.platform.clients, self.settings
         s3 = clients.s3()
-        # Contents in S3 are not copied, so this store never needs its S3 client.
+        # The bucket is empty, because the archive does not copy contents in S3.
         contents = SplitContentStore(clients.dynamodb(), settings.table, s3, bucket="")
         bucket, policy = ArchiveBucket(s3, settings.archive_bucket), settings.archive_retention
         return TaskArchiver(bucket, JsonLines(settings.redaction), contents, self.runtime, policy)

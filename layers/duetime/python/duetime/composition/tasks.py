@@ -1,7 +1,7 @@
 """Composes the use cases for tasks and topologies.
 
-Most requests create or read tasks, so the modules that change and control tasks, and those for topologies, are
-imported within their properties.
+Most requests create or read tasks, so the modules for changing and controlling tasks and for topologies are imported
+within their properties.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TaskServices(Part):
 
     @cached_property
     def batch_creator(self) -> BatchCreator:
-        """Creates many tasks."""
+        """Creates many tasks at once."""
         return BatchCreator(self.creator)
 
     @cached_property
@@ -144,13 +144,13 @@ class TaskServices(Part):
 
     @cached_property
     def waiter(self) -> OutcomeWaiter:
-        """Waits for outcomes."""
+        """Waits for the outcomes of tasks."""
         core = self.part(CoreServices)
         return OutcomeWaiter(core.stores.tasks, self.runtime.clock, core.long_polls)
 
     @cached_property
     def explainer(self) -> TaskExplainer:
-        """Explains tasks."""
+        """Explains why tasks wait, and how they spent their time."""
         from duetime.services.explanations.tasks import TaskExplainer
 
         core = self.part(CoreServices)
@@ -165,7 +165,7 @@ class TaskServices(Part):
 
     @cached_property
     def target_queries(self) -> TargetQueryService:
-        """Sends queries to the endpoints of tasks."""
+        """Sends queries to tasks' endpoints."""
         from duetime.adapters.targets.http_target import HttpRunner
         from duetime.composition.invoked_functions import HttpServices
 
@@ -173,7 +173,7 @@ class TaskServices(Part):
         return TargetQueryService(self.reader, runner, self.runtime.random_source)
 
     def workloads_of(self, owner: str) -> TaskWorkloads:
-        """The workloads of tasks that an owner requests."""
+        """Computes the workloads of tasks that an owner wants to create."""
         from duetime.adapters.dynamodb.attribute_values import smaller
         from duetime.adapters.targets.callbacks import EventEncoding
         from duetime.contract.tasks.encoding import entry
@@ -195,7 +195,7 @@ class TaskServices(Part):
         circumstances = Circumstances(
             owner=owner,
             now=self.runtime.clock.now(),
-            # The trigger reads whole minutes.
+            # A minute is added, because the trigger reads complete minutes.
             soon=settings.look_ahead_ms + MINUTE,
             pulled_types=settings.pulled_queue_urls.keys(),
             stored_size=lambda payload: len(smaller(payload) or payload),
@@ -210,12 +210,12 @@ class TopologyServices(Part):
 
     @cached_property
     def outlines(self) -> TopologyRepository:
-        """Reads topologies with the outlines of their graphs, without loading other libraries."""
+        """Reads topologies with graph outlines only, which does not require importing other libraries."""
         return self.part(CoreServices).topology_outlines
 
     @cached_property
     def definitions(self) -> TopologyRepository:
-        """Reads topologies with their complete graphs, including the templates for their nodes' tasks."""
+        """Reads topologies with their complete graphs, including the templates for the nodes' tasks."""
         from duetime.services.topologies.repository import TopologyRepository
 
         return TopologyRepository(self.part(CoreServices).stores, self.runtime, read_stored_graph)
@@ -236,7 +236,7 @@ class TopologyServices(Part):
 
     @cached_property
     def child_canceller(self) -> ChildCanceller:
-        """Cancels the tasks that a task started, which may be topologies."""
+        """Cancels the child tasks of a task, which may be topologies."""
         from duetime.services.topologies.child_tasks import ChildCanceller
 
         tasks = self.part(TaskServices)
@@ -246,7 +246,7 @@ class TopologyServices(Part):
 
     @cached_property
     def reconciler(self) -> TopologyReconciler:
-        """Acts on nodes as the state of their run requires."""
+        """Controls nodes as the state of their topology's run requires."""
         from duetime.services.topologies.deletion import Retention
         from duetime.services.topologies.reconciler import NodeRequests, TopologyReconciler
 
@@ -285,7 +285,7 @@ class TopologyServices(Part):
 
     @cached_property
     def node_finished(self) -> NodeFinished:
-        """Runs the steps after the end of a topology node."""
+        """Runs the steps that follow a topology node's end."""
         from duetime.services.topologies.node_finished import Joins, NodeFinished
 
         return NodeFinished(
@@ -300,7 +300,7 @@ class TopologyServices(Part):
 
     @cached_property
     def state_machine_steps(self) -> StateMachineSteps:
-        """Runs topologies, state by state."""
+        """Runs the states of the state machine for topologies."""
         from duetime.services.topologies.state_machine_steps import StateMachineSteps
 
         core = self.part(CoreServices)
@@ -319,7 +319,7 @@ class TopologyServices(Part):
 
     @cached_property
     def watchdog(self) -> TopologyWatchdog:
-        """Watches running topologies."""
+        """Checks running topologies."""
         from duetime.composition.attempts import OutcomeServices
         from duetime.services.topologies.state_machine_steps import TopologyWatchdog
 
@@ -359,8 +359,8 @@ class TopologyServices(Part):
 
 
 def read_stored_graph(payload: bytes) -> Graph:
-    """`duetime.ports.topologies.GraphReader` for complete graphs that were accepted earlier."""
-    # Imported here because most steps read only outlines, without the models of the REST contract (pydantic).
+    """The `duetime.ports.topologies.GraphReader` for complete graphs that were accepted earlier."""
+    # The module is imported here, because most steps read only outlines, which do not need pydantic.
     from duetime.contract.topologies import decoding
 
     return decoding.read_stored_graph(payload)

@@ -87,7 +87,7 @@ class WorkerServices(Part):
 
     @cached_property
     def _job_watcher(self) -> JobWatcher:
-        # Few tasks are jobs, so the module is imported only for them.
+        # Few tasks are jobs, so the modules are imported only for them.
         from duetime.composition.tasks import TaskServices
         from duetime.services.job_watcher import JobWatcher
 
@@ -175,7 +175,7 @@ class WorkerServices(Part):
 
 
 class TargetServices(Part):
-    """Calls the targets of tasks."""
+    """Composes the calls to the targets of tasks."""
 
     @cached_property
     def targets(self) -> Targets:
@@ -186,9 +186,9 @@ class TargetServices(Part):
             quota=self._topology_quota,
         )
         package = self.part(StartGateServices).handlers_package
-        # Loggers keep the stream that they find when the package creates them.
+        # Output is attributed before the package is imported, because its loggers keep the stream that they find.
         self.telemetry.attribute_output()
-        # Imported during initialization, while Lambda gives the function a full vCPU.
+        # This imports the package during initialization, while Lambda gives the function a full vCPU.
         package.why_broken()
         handlers = HandlerRunner(
             ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of, packaged=self._packaged
@@ -210,7 +210,7 @@ class TargetServices(Part):
     def _packaged(self) -> PackagedHandlers | None:
         if not (types := self.settings.packaged_types):
             return None
-        # Most deployments have one package, so the module is imported only if there are several packages.
+        # Most deployments have one package, so the modules are imported only if there are several packages.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.packaged_work import PackagedHandlers
 
@@ -229,7 +229,7 @@ class TargetServices(Part):
 
     @cached_property
     def handler_clients(self) -> HandlerClients:
-        """Creates the clients of handlers."""
+        """Creates the API clients for handlers."""
         # Most handlers use no client, so the client and httpx are imported only for handlers that use one.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.handler_client import HandlerClients
@@ -239,26 +239,26 @@ class TargetServices(Part):
 
     @cached_property
     def aws_runner(self) -> AwsRunner:
-        """Calls AWS resources, as targets and for notices."""
+        """Calls AWS resources that are targets or that receive notices."""
         return AwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
 
     @cached_property
     def circuit_breakers(self) -> CircuitBreakers:
-        """Calls targets, with a circuit breaker for each HTTP host."""
+        """Calls targets, and applies a circuit breaker to each HTTP host."""
         return CircuitBreakers(self.targets, self.part(CoreServices).stores.circuit_breakers, self.runtime)
 
 
 def _topologies(part: Part) -> TopologyServices:
-    # Imported here because few tasks are topologies or nodes.
+    # Few tasks are topologies or nodes, so the module is imported only for them.
     from duetime.composition.tasks import TopologyServices
 
     return part.part(TopologyServices)
 
 
 def task_entry(task: Task) -> Mapping[str, object]:
-    """A task as the API's lists show it."""
-    # Imported here because few tasks have callbacks, and the models of the REST contract take long to import
-    # (pydantic).
+    """A task in the form of an entry in the API's lists."""
+    # Few tasks have callbacks, so the REST contract's pydantic models, which take long to import, are imported only
+    # here.
     from duetime.contract.tasks.encoding import entry
 
     return entry(task)

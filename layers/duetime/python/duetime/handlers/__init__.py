@@ -1,4 +1,4 @@
-"""For authors of Python handlers: register a handler for a task type, and use the running attempt's context.
+"""Provides what authors of Python handlers need: a decorator that registers handlers, and the context of attempts.
 
     from duetime.handlers import Context, Unretriable, handler
 
@@ -7,19 +7,19 @@
         context.progress(50, "half way")
         return {"pages": 3}
 
-A handler may be a coroutine (`async def`). With `payload=`, a pydantic model or a dataclass, the handler gets an
-instance of that class, and a task whose payload does not match fails:
+A handler may be a coroutine function (`async def`). If `payload=` names a pydantic model or a dataclass, the handler
+receives an instance of this class, and a task whose payload does not match fails:
 
     @handler("charge", payload=Charge)
     async def charge(context: Context, payload: Charge) -> Receipt:
         return Receipt(await bank.charge(payload.amount, idempotency_key=context.task_id))
 
-Default options for all tasks of the type are arguments of the decorator; a creation overrides them:
+The decorator's arguments can set default options for all tasks of the type, which the creation of a task can override:
 
     @handler("mail.send", retry={"max_attempts": 3}, timeout_seconds=30, rate={"key": "smtp", "limit": 10})
     def send_mail(context: Context, payload: object) -> None: ...
 
-A class may implement other phases besides `run`; all phases get the same context and payload:
+A class can implement other phases in addition to `run`; all phases receive the same context and payload:
 
     @handler("transfer")
     class Transfer:
@@ -28,15 +28,16 @@ A class may implement other phases besides `run`; all phases get the same contex
         def rollback(self, context, payload): ...
         def clean(self, context, payload): ...
 
-With `batch=`, a function is called with several tasks at once; each task has its own outcome:
+With `batch=`, a function is called with several tasks at once, and each task has its own outcome:
 
     @handler("index.add", batch=Batch(max_size=100))
     def add(items: Sequence[BatchItem[Any]]) -> Sequence[object]:
         return index.bulk([item.payload for item in items])
 
-A phase may run more than once for a task (after a crash or a lost response): make its effects idempotent with
-`context.idempotency_key`, and let a store reject a `context.fence` older than the latest fence that it has seen. Later
-attempts do not repeat completed steps: `context.step("charge", bank.charge, amount)` stores the result of the call.
+A phase may run more than once for a task, after a crash or a lost response. Make the phase's effects idempotent with
+`context.idempotency_key`, and let stores reject a `context.fence` that is lower than the highest fence that they have
+seen. Later attempts do not repeat completed steps, because `context.step("charge", bank.charge, amount)` stores the
+result of the call.
 """
 
 from __future__ import annotations
@@ -140,9 +141,9 @@ X = TypeVar("X", Context, AsyncContext)
 P = TypeVar("P")
 R = TypeVar("R")
 BatchItem: TypeAlias = _BatchItem[Context, P]
-"""One task of a batch: its `context` and `payload`; `fail(error)` fails only its attempt."""
+"""One task of a batch, with its `context` and `payload`. `fail(error)` fails only this task's attempt."""
 REGISTRY: dict[str, Registered] = {}
-"""The registered handlers by task type."""
+"""The registered handlers, by task type."""
 _MAKING = Lock()
 _PROCESS_LOCKS: dict[str, tuple[BoundedSemaphore, int]] = {}
 
@@ -242,21 +243,21 @@ def handler(
     """Register the decorated function or class as the handler of a task type.
 
     A function implements `run`. A class is instantiated once, without arguments, and its methods implement the phases
-    they are named after. Each gets a `Context` and the payload (decoded JSON); the return value of `run` (JSON) is the
-    result. Any exception fails the attempt, which is retried according to the task's policy, unless the exception is
-    `Unretriable` or excluded by `retry_on` or `no_retry_on`. `RetryIn` sets the wait before the next attempt.
-    Functions and methods may be coroutines: each attempt has its own event loop.
+    after which they are named. Each method receives a `Context` and the payload (decoded JSON), and the return value of
+    `run` (JSON) is the task's result. Any exception fails the attempt, which is retried according to the task's policy,
+    unless the exception is `Unretriable` or excluded by `retry_on` or `no_retry_on`. `RetryIn` sets the wait before the
+    next attempt. Functions and methods may be coroutine functions; each attempt has its own event loop.
 
     Args:
         task_type: The task type.
-        payload: The class of the payload: a pydantic model, a dataclass, or `bytes`. A task whose payload does not
-            match fails at once.
+        payload: The class of the payload, which is a pydantic model, a dataclass or `bytes`. A task whose payload does
+            not match fails at once.
         batch: Calls the function with several tasks, as a list of `BatchItem`. The function returns `None`, or a list
-            with each task's result, or an exception for a failed task. If the function raises an exception, all tasks
-            fail.
-        retry_on: Only these exceptions, and `RetryIn`, are retried; all other exceptions fail the task at once.
+            that contains a result for each task, or an exception if the task failed. If the function raises an
+            exception, all attempts fail.
+        retry_on: Only these exceptions and `RetryIn` are retried. All other exceptions fail the task at once.
         no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
-        options: Default options for tasks of the type, which a creation overrides: `priority`, `retry`,
+        options: Default options for tasks of the type, which the creation of a task can override: `priority`, `retry`,
             `timeout_seconds`, `notify_within_seconds`, `rollback_on_failure`, `lock`, `locks`, `rate`, `notify_on`,
             `expires_seconds`, `fair_key`, `fair_weight` and `unique`, with the same values as in a creation.
 
@@ -264,10 +265,10 @@ def handler(
         DuplicateHandler: the type already has a handler.
         HandlerIncomplete: a class has no method `run`.
         OptionInvalid: an option has a wrong value.
-        TaskTypeMissing: the decorator has no type: `@handler` or `@handler()`.
+        TaskTypeMissing: the decorator has no task type, as in `@handler` or `@handler()`.
         TypeError: a keyword has a wrong value.
     """
-    # Checked at run time, too: a decorator without parentheses is an easy mistake.
+    # The type is also checked at run time, because a decorator without parentheses is an easy mistake.
     if not isinstance(task_type, str) or not task_type:
         raise TaskTypeMissing(task_type)
     check_batch(batch)
@@ -286,7 +287,7 @@ def handler(
         definition = TaskHandler(task_type, of_run, registered.payload_model, registered.retry_rule, registered.options)
         if not is_class:
             return definition
-        # For `client.tasks.of`.
+        # The client's `client.tasks.of` reads this attribute.
         setattr(decorated, HANDLER_DEFINITION, definition)
         return decorated
 
@@ -295,13 +296,14 @@ def handler(
 
 @contextmanager
 def process_lock(key: str, limit: int = 1) -> Iterator[None]:
-    """Let at most `limit` handlers of this process into a block at once, without network calls.
+    """Let at most `limit` handlers in this process enter a block at the same time, without network calls.
 
-    For resources within a process or machine: a model in memory, a connection, a file. Resources that several machines
-    share need a task's `lock`. Waiting counts towards the attempt's timeout; the lease is renewed meanwhile.
+    Use this for resources of one process or machine, such as a model in memory, a connection or a file. For resources
+    that several machines share, use a task's `lock`. Waiting counts towards the attempt's timeout, but the lease is
+    renewed while the handler waits.
 
     Raises:
-        ValueError: the key was used with another limit, or the limit is not positive.
+        ValueError: the key was used with another limit before, or the limit is not positive.
     """
     if limit < 1:
         raise ValueError(f"the limit of process lock {key!r} should be at least 1")

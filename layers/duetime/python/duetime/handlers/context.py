@@ -1,4 +1,4 @@
-"""A handler's context: the running attempt, and the schedule or topology that its task belongs to."""
+"""A handler's context, with the running attempt and the schedule or topology of its task."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Accepted:
-    """The return value of a handler that has only accepted the work, from `return context.defer()`."""
+    """The return value of a handler that only accepts the work and returns `context.defer()`."""
 
 
 @frozen
 class RunSchedule:
-    """The schedule that a task or its topology is a run of.
+    """The schedule for which a task or its topology runs.
 
     Attributes:
         name: name of the schedule.
-        scheduled_at: the run's scheduled time before jitter and calendars, in UTC, also in a backfill.
-        previous_at: the previous scheduled time; `None` for none.
-        next_at: the next scheduled time; `None` for none.
+        scheduled_at: the run's scheduled time before jitter and calendars, in UTC. In a backfill, this time is in the
+            past.
+        previous_at: the previous scheduled time; `None` if there is none.
+        next_at: the next scheduled time; `None` if there is none.
         cause: `schedule`, `catch_up`, `backfill` or `manual`.
     """
 
@@ -56,7 +57,7 @@ class RunSchedule:
 
 @frozen
 class RunTopology:
-    """The topology of a node's task: the topology's id, the run's number, and the node's name."""
+    """The topology of a node's task, with the topology's id, the run's number, and the node's name."""
 
     id: str
     run: int
@@ -68,18 +69,18 @@ class Context:
     """The running attempt, as the handler sees it.
 
     Attributes:
-        task_id: the task's id, the same for all attempts: use it as an idempotency key.
+        task_id: the task's id, which is the same for all attempts, so it can be an idempotency key.
         type: the task's type.
         attempt: the attempt's number; the first is 1.
-        fence: increases with every attempt, so that a store can reject writes of an older attempt.
-        deadline: when the phase must have ended, in UTC.
-        checkpoint: the latest checkpoint of earlier attempts; `None` for none.
-        inputs: for a node of a topology, the results of the parents named in its `inputs`, by name.
+        fence: a number that increases with every attempt, so that a store can reject writes from an older attempt.
+        deadline: when the phase must end, in UTC.
+        checkpoint: the latest checkpoint from earlier attempts; `None` if there is none.
+        inputs: for a topology node, the results of the parents in the node's `inputs`, by name.
         traceparent: W3C trace context of the task's creation, for span links; `None` if the request had none.
         due_at: when the task was due, in UTC; `None` only in test contexts.
         created_at: when the task was created, in UTC; `None` only in test contexts.
         lateness_ms: how long after the due time the first attempt started, in milliseconds.
-        schedule: the schedule of the task or its topology; `None` for none.
+        schedule: the schedule of the task or its topology; `None` if there is none.
         topology: the topology of the task; `None` if the task is not a node.
         tags: the task's tags.
         phase: the running phase: `prepare`, `run`, `clean` or `rollback`.
@@ -130,11 +131,11 @@ class Context:
         checkpoints: list[Any] | None = None,
         client: Client | AsyncClient | None = None,
     ) -> Context:
-        """A context for a unit test that calls the handler directly: `charge(Context.for_test(), payload)`.
+        """A context for a unit test that calls the handler directly, as in `charge(Context.for_test(), payload)`.
 
-        `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message). `steps`
-        contains the results of an earlier attempt's steps, by name, and collects the results of this attempt's steps;
-        `checkpoints` collects the saved checkpoints. `client` is the context's `client`.
+        `requested_action` is `pause` or `cancel`; `report` is called with the percentage and message of each progress
+        report. `steps` contains the results of an earlier attempt's steps by name, and collects the results of this
+        attempt's steps. `checkpoints` collects the saved checkpoints. `client` becomes the context's `client`.
         """
         from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
 
@@ -168,10 +169,10 @@ class Context:
 
     @property
     def client(self) -> Client:
-        """An API client for this task: it acts for the task's owner, and creates tasks as children of this task.
+        """An API client that acts for the task's owner, and creates tasks as children of this task.
 
-        In a coroutine, the client is an `AsyncClient`: annotate the context with `AsyncContext`. A repeated attempt
-        creates nothing twice.
+        In a coroutine, the client is an `AsyncClient`, so annotate the context with `AsyncContext`. If an attempt is
+        repeated, the client does not create tasks twice.
 
         Raises:
             ClientMissing: a test created the context without `client`.
@@ -183,11 +184,11 @@ class Context:
 
     @property
     def requested_action(self) -> str | None:
-        """The action that the user requested (`pause` or `cancel`), as of the last heartbeat."""
+        """The action that the user requested (`pause` or `cancel`) before the last heartbeat; `None` for no request."""
         return self.ask()
 
     def stop_if_requested(self, checkpoint: object = None) -> None:
-        """Stop if the user requested a pause or cancellation. Call this where the work can be interrupted and resumed.
+        """Stop if the user requested a pause or cancellation. Call this method where the work can be interrupted.
 
         Args:
             checkpoint: data for the attempt that continues after a pause, at most 4 KB of JSON.
@@ -203,9 +204,10 @@ class Context:
                 raise AttemptCancelled
 
     def defer(self) -> Accepted:
-        """Return this if the work is only accepted: `return context.defer()`.
+        """Return this value (`return context.defer()`) if the handler only accepts the work.
 
-        The task stays `running` until `POST /v1/tasks/{id}/notify` reports its end, or its deadline has passed.
+        The task stays `running` until `POST /v1/tasks/{id}/notify` reports the end of the work, or until the deadline
+        has passed.
         """
         return Accepted()
 
@@ -213,8 +215,9 @@ class Context:
         """Report the progress of the work.
 
         Args:
-            percent: 0 to 100; other values are limited to this range, and fractions are rounded down.
-            message: a few words; other values are converted with `str`.
+            percent: 0 to 100. Values outside this range are replaced by its nearest end, and fractions are rounded
+                down.
+            message: a few words. Values of other types are converted with `str`.
         """
         self.report(int(max(0, min(100, percent))), str(message))
 
@@ -224,7 +227,7 @@ class Context:
 
     @property
     def idempotency_key(self) -> str:
-        """An idempotency key for calls to other services: the same in all attempts, but different in each step."""
+        """An idempotency key for calls to other services. It is the same in all attempts but differs between steps."""
         from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
 
         return idempotency_key(self.task_id)
@@ -238,20 +241,21 @@ class Context:
     def step(self, name: str, function: Callable[A, Any], /, *args: A.args, **kwargs: A.kwargs) -> Any: ...  # noqa: ANN401 - any JSON
 
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call a function once across all attempts: `receipt = context.step("charge", bank.charge, amount)`.
+        """Call a function once across all attempts, as in `receipt = context.step("charge", bank.charge, amount)`.
 
-        The result is stored before this method returns; later attempts return the stored result without calling the
-        function. If the function raises, nothing is stored, and the next attempt calls the function again, as after a
-        crash, with the same `context.idempotency_key`. `await` the step of a coroutine function.
+        The result is stored before this method returns. Later attempts return the stored result without calling the
+        function. If the function raises an exception, or if the process crashes, no result is stored, and the next
+        attempt calls the function again with the same `context.idempotency_key`. If the function is a coroutine
+        function, `await` its step.
 
         Args:
-            name: name of the step, once per attempt: 1 to 64 letters, digits, `_`, `.` and `-`.
+            name: the step's name, which can be used once per attempt: 1 to 64 letters, digits, `_`, `.` and `-`.
             function: the function.
             args: arguments of the function.
             kwargs: keyword arguments of the function.
 
         Returns:
-            The result as decoded JSON, even in the first attempt: a dataclass or pydantic model becomes a dict.
+            The result as decoded JSON, even in the first attempt. A dataclass or pydantic model becomes a dict.
 
         Raises:
             StepInvalid: the name is invalid or was used in this attempt, or the result is not JSON or too large.
@@ -261,7 +265,7 @@ class Context:
 
     @property
     def steps(self) -> dict[str, Any]:
-        """The stored results of the steps of `run` by name, as for a rollback."""
+        """The stored results of the steps in `run`, by name. A rollback can use these results."""
         return self._steps.results()
 
     @property
@@ -271,7 +275,7 @@ class Context:
         return self._made["steps"]
 
     def save_checkpoint(self, checkpoint: object) -> None:
-        """Store a checkpoint now, for the next attempt if this one fails, crashes or is paused.
+        """Store a checkpoint now for the next attempt, in case this attempt fails, crashes or is paused.
 
         Args:
             checkpoint: at most 4 KB of JSON, which replaces the earlier checkpoint.
@@ -284,7 +288,7 @@ class Context:
 
 
 class AsyncContext(Context):
-    """The context of a coroutine, with an asynchronous client: annotate the coroutine's context with this class."""
+    """The context of a coroutine, which has an asynchronous client. Use this class in the coroutine's annotation."""
 
     __slots__ = ()
 
@@ -296,11 +300,11 @@ class AsyncContext(Context):
 
 
 def steps_of(task_id: str, phase: str, keeper: Callable[[], StepKeeper] | None) -> Steps:
-    """The steps of an attempt's phase; in memory without a keeper."""
+    """The steps of an attempt's phase. Without a keeper, their results are kept in memory."""
     from duetime_common.steps import MemorySteps, Steps  # noqa: PLC0415 - for handlers with steps only
 
     kept = MemorySteps({}) if keeper is None else keeper()
-    # Results in memory are for tests, which read them.
+    # Results in memory are not encrypted, because tests read them.
     codec = None if isinstance(kept, MemorySteps) else present_codec()
     return Steps(
         task_id,

@@ -1,10 +1,10 @@
-"""Errors that handlers raise or receive."""
+"""Defines the errors that handlers raise or receive."""
 
 from __future__ import annotations
 
 
 class Unretriable(Exception):
-    """Raise this to fail the task at once, when a retry would not help."""
+    """Raise this error to fail the task at once if a retry would not help."""
 
 
 class PayloadInvalid(Unretriable, ValueError):
@@ -25,7 +25,8 @@ class HandlerIncomplete(TypeError):
 class TaskTypeMissing(TypeError):
     """A handler was decorated without a task type.
 
-    The function's name is not used as the type: renaming the function would leave waiting tasks without a handler.
+    The function's name is not the default type, because renaming the function would leave waiting tasks without a
+    handler.
     """
 
     def __init__(self, decorated: object) -> None:
@@ -34,7 +35,7 @@ class TaskTypeMissing(TypeError):
 
 
 class ClientMissing(RuntimeError):
-    """A handler uses `context.client` in a test that gave no client."""
+    """A handler uses `context.client` in a test whose context has no client."""
 
     def __init__(self) -> None:
         super().__init__("this context has no client: create it with Context.for_test(client=...)")
@@ -48,7 +49,7 @@ class OptionInvalid(TypeError, ValueError):
 
 
 class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_requested` when the user asked for a pause."""
+    """`Context.stop_if_requested` raises this if the user requested a pause."""
 
     def __init__(self, checkpoint: object = None) -> None:
         super().__init__("the user asked for a pause")
@@ -56,18 +57,21 @@ class AttemptPaused(Exception):
 
 
 class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_requested` when the user asked for a cancellation."""
+    """`Context.stop_if_requested` raises this if the user requested a cancellation."""
 
 
 class LeaseLost(Exception):
-    """Raised by `Context.step` and `Context.save_checkpoint`: another worker may have the task. Do not catch this."""
+    """`Context.step` and `Context.save_checkpoint` raise this if another worker may have the task.
+
+    Do not catch this error.
+    """
 
     def __init__(self) -> None:
         super().__init__("the attempt has lost its lease: another worker may have the task")
 
 
 class StepInvalid(Unretriable, ValueError):
-    """A step was called wrongly, or its result cannot be stored. A retry would not help."""
+    """A call of a step is invalid, or its result cannot be stored. A retry would not help."""
 
 
 class CheckpointInvalid(Unretriable, ValueError):

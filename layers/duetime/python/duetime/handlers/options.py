@@ -1,4 +1,4 @@
-"""Default task options in handler decorators: checked like options in creations, and described for the API."""
+"""Checks default task options in handler decorators like options in creations, and describes handlers for the API."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from duetime.handlers.task_handlers import Registered
 
 _IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"
-"""Variable set in Lambda functions, whose options were checked when the layers were built (Source: Lambda Developer
-Guide)."""
+"""Variable that Lambda sets in functions, where options are not checked again, because they were checked when the
+layers were built (Source: Lambda Developer Guide)."""
 
 
 def checked_options(task_type: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The given options as JSON; `None` means that an option is not given.
+    """Check the given options, and return them as JSON. An option that is `None` is not given.
 
     Raises:
         OptionInvalid: an option is unknown or has a wrong value.
@@ -26,7 +26,7 @@ def checked_options(task_type: str, given: Mapping[str, Any]) -> Mapping[str, An
     options = {name: value for name, value in given.items() if value is not None}
     if not options or _IN_LAMBDA in os.environ:
         return options
-    # Imported late: functions that run handlers should not import the models of the REST contract (pydantic).
+    # The REST contract's pydantic models are imported here, because functions that run handlers should not import them.
     from duetime.contract.http.request_errors import FieldsInvalid  # noqa: PLC0415 - see the line above
     from duetime.contract.task_types import defaults_of_value  # noqa: PLC0415 - see the line above
 

@@ -1,4 +1,4 @@
-"""Handler payloads and results: the codec of this process, and values as JSON."""
+"""Decrypts handler payloads, and encodes values as JSON, with the codec of this process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 _CODECS: list[PayloadCodec] = []
-"""The latest codec; empty for none."""
+"""The latest codec; empty if there is none."""
 
 
 def use_codec(codec: PayloadCodec | None) -> None:
-    """Encrypt and decrypt all data that handlers receive, store and return; `None` for no encryption.
+    """Encrypt and decrypt all data that handlers receive, store and return; `None` turns encryption off.
 
-    This covers payloads, results, step results, checkpoints, progress messages, and error messages with tracebacks.
-    Call this function when the handler package is imported. Unencrypted values are passed on unchanged.
+    The codec is used for payloads, results, step results, checkpoints, progress messages, and error messages with
+    tracebacks. Call this function when the handler package is imported. Unencrypted values are passed on unchanged.
     """
     _CODECS[:] = [] if codec is None else [codec]
 
@@ -33,13 +33,13 @@ def readable(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """A payload as a handler receives it.
 
     Raises:
-        CodecMissing: The payload is encrypted, and there is no codec.
+        CodecMissing: The payload is encrypted, but there is no codec.
     """
     return decrypted(present_codec(), value)
 
 
 def encoded(value: object) -> bytes:
-    """Encode a value as JSON text in UTF-8; a dataclass, a pydantic model or bytes become an object.
+    """Encode a value as JSON text in UTF-8. A dataclass, a pydantic model or bytes become an object.
 
     Raises:
         ValueRefused: the value cannot be stored.
@@ -48,7 +48,7 @@ def encoded(value: object) -> bytes:
         value = json_of_bytes(value)
     if value is None or isinstance(value, str | int | float | bool | dict | list):
         return json_of(value)
-    # Imported only for values of a class.
+    # The module is imported only for instances of classes.
     from duetime_common.payload_models import plain  # noqa: PLC0415 - see the line above
 
     return json_of(plain(value))

@@ -1,4 +1,4 @@
-"""Secrets for handlers: read from AWS, cached for some minutes, then read again."""
+"""Reads secrets for handlers from AWS, and caches each secret for five minutes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SECRET_LIFE_SECONDS = 300
-"""How long a process caches a secret."""
+"""How long a process caches a secret, in seconds."""
 PARAMETER = "ssm:"
-"""Prefix of a secret's source if it is a Systems Manager parameter."""
+"""Prefix of a secret's source if the source is a Systems Manager parameter."""
 FOR_TESTS: dict[str, str] = {}
-"""Values that a test sets, which take precedence."""
+"""Secret values that a test sets. These values take precedence."""
 
 
 class SecretUnavailable(RuntimeError):
@@ -28,13 +28,13 @@ class SecretUnavailable(RuntimeError):
 
 
 def secret(name: str, *, fresh: bool = False) -> str:
-    """The text of a secret in the setting `handlers_environment`.
+    """Return the text of a secret in the setting `handlers_environment`.
 
-    The secret is read from AWS on the first call, and again after five minutes. Its value is not logged.
+    The secret is read from AWS on the first call, and read again after five minutes. Its value is not logged.
 
     Args:
         name: name of the secret in the settings.
-        fresh: read the secret again now, for example after a service has rejected it because of a rotation.
+        fresh: read the secret again now, for example if a service has rejected its old value after a rotation.
 
     Raises:
         SecretMissing: the settings do not contain the secret.
@@ -53,7 +53,7 @@ def secret(name: str, *, fresh: bool = False) -> str:
 
 
 def _sources() -> Mapping[str, str]:
-    # Imported only by handlers that use secrets.
+    # The module is imported only by handlers that use secrets.
     from duetime.settings import with_settings_module  # noqa: PLC0415 - see the line above
 
     text = with_settings_module(os.environ).get(Variable.HANDLER_SECRETS, "")
@@ -62,7 +62,7 @@ def _sources() -> Mapping[str, str]:
 
 
 def _read(name: str, source: str, *, fresh: bool) -> str:
-    # Imported only by handlers that use secrets.
+    # The module is imported only by handlers that use secrets.
     from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415 - see the line above
 
     life, again = SECRET_LIFE_SECONDS, fresh

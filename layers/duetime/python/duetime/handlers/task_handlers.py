@@ -1,4 +1,4 @@
-"""Registered handlers: the result of the decorator, and calls to a phase."""
+"""Defines registered handlers, which the decorator returns, and calls their phases."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R_co = TypeVar("R_co", covariant=True)
 PHASES = ("prepare", "run", "clean", "rollback")
-"""Names of the methods that a handler class may have; `run` is required."""
+"""Names of the methods that a handler class can have. Only `run` is required."""
 _SPARE_SECONDS = 0.5
-"""A coroutine is cancelled this long before the deadline, because a late handler ends the entire process."""
+"""A coroutine is cancelled this many seconds before the deadline, because a late handler ends the entire process."""
 _REGISTERED = "_duetime_registered"
-"""Attribute of a handler class with its latest registration."""
+"""Attribute of a handler class that contains its latest registration."""
 
 
 class TaskHandler(Generic[P, R_co]):
-    """A function registered for a task type; calling it calls the function.
+    """A function that is registered for a task type; calling this object calls the function.
 
     Callers create tasks for this handler with the client's `client.tasks.of(...)`, which uses `task_type` and `encode`.
     """
@@ -47,7 +47,7 @@ class TaskHandler(Generic[P, R_co]):
         retry_rule: RetryRule = RETRY_ALL,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        # First, because this copies the attributes of a function that is itself a `TaskHandler`.
+        # This comes first, because it copies the attributes of a function that is itself a `TaskHandler`.
         update_wrapper(self, function)
         self.task_type = task_type
         self.function = function
@@ -60,7 +60,7 @@ class TaskHandler(Generic[P, R_co]):
         return self.function(context, payload)
 
     def encode(self, payload: P) -> Any:  # noqa: ANN401 - any JSON
-        """A payload as JSON.
+        """Encode a payload as JSON.
 
         Raises:
             PayloadInvalid: The payload does not match the handler's payload class.
@@ -76,7 +76,7 @@ class TaskHandler(Generic[P, R_co]):
 
 
 class BatchHandler(TaskHandler[P, Any]):
-    """A function registered for batches of a task type; calling it calls the function."""
+    """A function that is registered for batches of a task type; calling this object calls the function."""
 
     def __init__(self, task_type: str, registered: Registered) -> None:
         function, model = registered.phases["run"], registered.payload_model
@@ -90,13 +90,13 @@ class BatchHandler(TaskHandler[P, Any]):
 
 @frozen
 class Registered:
-    """The handler of a task type, with a callable for each phase that it implements.
+    """The handler for a task type, with a callable for each implemented phase.
 
     Attributes:
         phases: callables by phase name; a batch handler's callable takes a list of items.
         payload_model: class of the payload; `None` for plain JSON.
         retry_rule: which of the handler's exceptions are retried.
-        options: default options of the type's tasks, as JSON.
+        options: default options for tasks of the type, as JSON.
         batch: which tasks share a call; `None` if each task has its own call.
     """
 
@@ -115,7 +115,7 @@ class Registered:
         seconds: float | None = None,
         new_event_loop: NewEventLoop | None = None,
     ) -> Any:  # noqa: ANN401 - a handler's return value
-        """Call a phase, and await a coroutine; a batch handler is called with one item.
+        """Call a phase, and await its coroutine, if any. A batch handler is called with one item.
 
         Args:
             phase: Name of the phase.
@@ -143,7 +143,7 @@ class Registered:
         seconds: float | None = None,
         new_event_loop: NewEventLoop | None = None,
     ) -> list[object]:
-        """Call a batch handler, and await a coroutine.
+        """Call a batch handler, and await its coroutine, if any.
 
         Args:
             items: the tasks to handle.
@@ -151,7 +151,7 @@ class Registered:
             new_event_loop: Creates the event loop of a coroutine; asyncio's own by default.
 
         Returns:
-            The result of each item, or the exception that its attempt failed with.
+            The result of each item, or the exception with which the item's attempt failed.
 
         Raises:
             HandlerTimeout: The coroutine was cancelled.
@@ -159,7 +159,7 @@ class Registered:
         return batch_outcomes(items, _ended(self.phases["run"](items), seconds, new_event_loop))
 
     def decode(self, payload: object) -> Any:  # noqa: ANN401 - a value of the payload's class
-        """A payload's JSON as an instance of the handler's payload class.
+        """Parse a payload's JSON into an instance of the handler's payload class.
 
         Raises:
             PayloadInvalid: The payload does not match.
@@ -175,7 +175,7 @@ class Registered:
 
 
 def _ended(result: Any, seconds: float | None, new_event_loop: NewEventLoop | None) -> Any:  # noqa: ANN401 - a handler's return value
-    """The result of a function, or of its coroutine, which runs in its own event loop.
+    """Return a function's result. If the result is a coroutine, run the coroutine in its own event loop.
 
     Raises:
         HandlerTimeout: the coroutine was cancelled because it did not end in time.
@@ -226,7 +226,7 @@ def registered_as(
     if isinstance(decorated, TaskHandler):
         earlier, phases = decorated, {"run": decorated.function}
     elif isinstance(decorated, type):
-        # Not an attribute inherited from a base class.
+        # `vars` excludes the attribute of a base class.
         earlier, phases = vars(decorated).get(_REGISTERED, earlier), _methods(task_type, decorated)
     else:
         phases = {"run": decorated}

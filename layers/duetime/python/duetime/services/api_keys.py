@@ -59,7 +59,7 @@ class ApiKeyAdmin:
         return key, text
 
     def list(self, after: str, limit: int) -> tuple[Sequence[ApiKey], str | None]:
-        """Return all owners' keys after the given id, in order of creation, and the last id if more keys may follow."""
+        """Return all owners' keys after a given id, in order of creation, and the last id if more keys may follow."""
         return self.store.list(after, limit)
 
     def revoke(self, id_: str) -> ApiKey:

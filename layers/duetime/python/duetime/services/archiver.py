@@ -29,7 +29,7 @@ class TaskArchiver:
         store: the archive.
         encoder: encodes the archive's lines.
         contents: payloads, results and attempts stored outside the records; they expire some days after the records.
-        runtime: reads contents in parallel, and counts.
+        runtime: reads contents in parallel, and counts archived tasks.
         policy: how long the archive keeps tasks.
     """
 
@@ -76,7 +76,7 @@ class TaskArchiver:
             return self._encoder.line(_without_contents(task), older)
 
     def _found(self, task_id: TaskId, content: Content) -> Content:
-        """Return a content with its bytes, or without them if it has expired or is in S3 because of its size."""
+        """Return a content with its bytes, or without bytes if it has expired or is in S3 because of its size."""
         if content.place is not ContentPlace.ITEM or content.data is not None:
             return content
         try:
@@ -89,6 +89,6 @@ class TaskArchiver:
 
 
 def _without_contents(task: Task) -> Task:
-    """A task without payload and result, as if both had expired."""
+    """A copy of a task without the bytes of its payload and result, as if both had expired."""
     result = None if task.result is None else replace(task.result, data=None)
     return replace(task, payload=replace(task.payload, data=None), result=result)

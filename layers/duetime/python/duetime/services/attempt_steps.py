@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import StepStore
 
 _PAUSE: Millis = 200
-"""First pause before retrying a write that the store did not answer; it doubles with each retry."""
+"""First pause before retrying a write that the store did not answer; the pause doubles with each retry."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AttemptSteps:
         has_lease: returns whether the attempt still holds its lease.
         task: the claimed task's record.
         retention: how long a finished task is kept.
-        patience: the time for which a write is retried while the store does not respond, in milliseconds.
+        patience: how long a write is retried while the store does not respond, in milliseconds.
     """
 
     store: StepStore
@@ -46,11 +46,11 @@ class AttemptSteps:
     patience: Millis
 
     def load(self) -> Mapping[str, bytes]:
-        """The stored results of the phase by step name."""
+        """The stored step results of the phase, by step name."""
         return self._results(self.phase) if may_have_steps(self.task, self.phase) else {}
 
     def load_run(self) -> Mapping[str, bytes]:
-        """The stored results of the phase `run` by step name."""
+        """The stored step results of the phase `run`, by step name."""
         return self._results(Phase.RUN)
 
     def begin(self) -> Millis | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EventPublisher:
-    """`duetime.ports.change_consumers.ChangeConsumer` that publishes events; events the bus rejects are lost."""
+    """`duetime.ports.change_consumers.ChangeConsumer` that publishes events. Events that the bus rejects are lost."""
 
     name = "events"
 
@@ -45,8 +45,8 @@ class Broadcaster:
     """Passes every batch to every consumer.
 
     Args:
-        exact: consumers that must count every change: if one fails, the batch is delivered again. They recognize
-            changes they have already processed.
+        exact: consumers that must count every change, so the batch is delivered again if one of them fails. These
+            consumers recognize changes that they have already processed.
         best_effort: consumers that lose the changes they fail to process. A redelivered batch reaches them again.
         telemetry: counts and logs the consumers' failures.
     """

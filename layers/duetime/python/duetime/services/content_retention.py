@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
-    """Let everything stored outside an ended task's record expire after the record, which expires at `expires_at`."""
+    """Let all contents stored outside an ended task's record expire after the record, which expires at `expires_at`."""
     if not task.has_contents_to_expire:
         return
     expiry = after_record(expires_at)
@@ -41,11 +41,11 @@ def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
 
 
 def note_end(stores: Stores, enqueuer: Mover, runtime: Runtime, task: Task) -> None:
-    """Note a task's end outside its record: let its unique key's item expire, and count the end in its group."""
+    """Note a task's end outside its record: set an expiry for its unique key's item, and count the end in its group."""
     if unique_of(task.unique, task.debounce) is not None:
         let_key_expire(stores, task)
     if task.group is not None:
-        # Few tasks are members of a group, so the module is not imported at start.
+        # Few tasks are members of a group, so the module is not imported at startup.
         from duetime.services.groups import GroupMembers  # noqa: PLC0415 - see the line above
 
         GroupMembers(stores, enqueuer, runtime).note_end(task)
@@ -71,8 +71,8 @@ def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
 def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> None:
     """Remove the expiry from the contents of a record that now refers to them.
 
-    If `expiry` is given, a content with a different expiry keeps that expiry, because the process that ended the task
-    has set it in the meantime.
+    If `expiry` is given, a content with a different expiry keeps its expiry, because the process that ended the task
+    has set that expiry in the meantime.
     """
     for content in (*task.contents_outside, *_lines(contents, task)):
         contents.retain(task.id, content, expiry)
@@ -86,7 +86,7 @@ def retain_open(tasks: TaskStore, contents: ContentStore, task: Task, expiry: Ex
 
 
 def retain_paused(tasks: TaskStore, contents: ContentStore, task: Task | None) -> None:
-    """Remove the expiry from a paused task's checkpoint, in case its attempt crashed before removing it."""
+    """Remove the expiry from a paused task's checkpoint, in case the attempt crashed before doing so."""
     if task is not None and task.state is State.PAUSED and task.checkpoint is not None and task.checkpoint.is_outside:
         contents.retain(task.id, task.checkpoint)
         _expire_again(tasks, contents, task)
@@ -136,7 +136,7 @@ def replace_content(
 def write_checkpoint(
     stores: tuple[TaskStore, ContentStore], runtime: Runtime, task: Task, checkpoint: bytes, write: Write
 ) -> WriteResult:
-    """Store a checkpoint, and make a write that refers to it in place of the task's earlier checkpoint.
+    """Store a checkpoint, and make a write that replaces the task's reference to its earlier checkpoint.
 
     Args:
         stores: stores of the record and its contents.
@@ -170,7 +170,7 @@ def _retain_either(
 
 
 def _expire_again(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
-    """Restore the expiry that was just removed from contents, if their task has ended since.
+    """If the task has ended since, restore the expiry that was just removed from its contents.
 
     The write that ended the task may have kept the earlier expiry, because that expiry was later than the expiry of an
     ended record.

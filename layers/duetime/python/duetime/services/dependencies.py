@@ -1,9 +1,9 @@
 """Starts tasks once the tasks listed in `after` allow it, or ends them if that can no longer happen.
 
-A worker checks a task with dependencies when it is created, and again whenever a recovery scan finds it. If the task
-has to wait, the check notes the task at each open dependency. The write that ends a dependency leaves `finished_at`
-unset. The steps after the dependency's outcome are repeated after a crash, and check all tasks noted at the dependency.
-Each start is one conditional write.
+A worker checks a task with dependencies when it is created, and again whenever a recovery scan finds the task. If the
+task has to wait, the check stores a note of the task with each open dependency. The write that ends a dependency leaves
+`finished_at` unset. The steps that follow the dependency's outcome check all tasks noted with the dependency, and are
+repeated after a crash. Each task is started by a single conditional write.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _AT_ONCE = 100
-"""Number of dependents that are checked together."""
+"""Number of dependents that are read and checked together."""
 
 
 @frozen
@@ -67,7 +67,7 @@ class DependencyReader:
     occurrences: Callable[[], OccurrenceFinder]
 
     def accepted(self, owner: str, dependencies: Dependencies) -> Dependencies:
-        """The dependencies of a new task; an occurrence that already has a task refers to that task.
+        """The dependencies of a new task. A dependency on an occurrence that already has a task refers to that task.
 
         Raises:
             FieldInvalid: a dependency is neither one of the owner's tasks nor an occurrence that will have a task.
@@ -102,7 +102,7 @@ class DependencyReader:
         if dependency.occurrence is not None and (task is None or task.was_dropped):
             # A schedule change may have replaced the task with another task for the same time.
             return self._occurrence(owner, dependency, dependency.occurrence, task)
-        # A task whose record was removed had ended; its outcome is unknown.
+        # A task whose record was removed had ended, but its outcome is unknown, so it counts as failed.
         return Found(dependency, task, Outcome.FAILED if task is None else outcome_of(task))
 
     def _occurrence(self, owner: str, dependency: Dependency, ref: OccurrenceRef, dropped: Task | None) -> Found:
@@ -117,7 +117,7 @@ class DependencyReader:
 
 @frozen
 class DependencyChecker:
-    """`duetime.ports.targets.DependencyListener`: releases and ends tasks with dependencies.
+    """`duetime.ports.targets.DependencyListener` that releases and ends tasks with dependencies.
 
     Attributes:
         retention: how long a finished task is kept.
@@ -131,7 +131,7 @@ class DependencyChecker:
     retention: RetentionPolicy
 
     def check(self, task: Task) -> None:
-        """Start or end a task if its dependencies allow it; otherwise note it at the open dependencies.
+        """Start or end a task if its dependencies allow that; otherwise note the task with its open dependencies.
 
         Args:
             task: the task as just read.
@@ -155,13 +155,13 @@ class DependencyChecker:
                 self._look_again(task, found)
                 return
             else:
-                # The dependencies are read once more after the note, so each dependency that is still open will find
-                # the note.
+                # The dependencies are read again after the note is stored, so each dependency that is still open will
+                # find the note when it ends.
                 task, is_noted = self._note(task, after, found), True
         raise Unavailable(f"the task {task.id} has too many concurrent writes")
 
     def follow(self, ended: Task) -> None:
-        """Check all tasks that wait for a task that has ended; repeating it is safe.
+        """Check the tasks that wait for a task that has ended. The check may be repeated.
 
         Raises:
             Unavailable: the call must be repeated.
@@ -210,21 +210,21 @@ class DependencyChecker:
         return result
 
     def _note(self, task: Task, after: Dependencies, found: Sequence[Found]) -> Task:
-        """Note a task at all its open dependencies, and return the task's record."""
+        """Note a task with all its open dependencies, and return the task's record."""
         open_tasks = {each.task.id: each.task for each in found if each.task is not None and each.outcome is None}
         self.runtime.executor.map(partial(self._note_at, task.id), open_tasks.values())
         result = self._remember(task, after, found)
         return task if result is None else result.task or task
 
     def _note_at(self, dependent: TaskId, dependency: Task) -> None:
-        """Note a dependent, then mark the dependency if it is open, so that it looks for the note when it ends."""
+        """Note a dependent, then mark the dependency, so that its end triggers a check of its dependents."""
         self.dependents.add(dependency.id, dependent, self.runtime.now() + DEPENDENT_LIFE)
         if not dependency.has_dependents:
             marked: TaskChanges = {"has_dependents": True}
             self.stores.tasks.apply(Write(dependency.id, Move.LINK, self.runtime.nonce(), sets=marked))
 
     def _remember(self, task: Task, after: Dependencies, found: Sequence[Found]) -> WriteResult | None:
-        """Store the facts that the next check may no longer find; returns `None` if there is nothing to store."""
+        """Store the outcomes and tasks that the next check may no longer find; returns `None` if nothing is new."""
         seen = remembered(after, found, self.runtime.now() + OUTCOME_REMEMBERED)
         if seen == after:
             return None

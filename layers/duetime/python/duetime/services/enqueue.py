@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Shards:
-    """One process's view of the number of shards.
+    """Caches the number of shards in one process.
 
     Attributes:
         configured: the number of shards in this process's settings.
@@ -60,7 +60,7 @@ class Shards:
                 self.announced()
 
     def count(self) -> int:
-        """The number of shards for new ids, which this call announces first if necessary.
+        """The number of shards for new ids; announces the number first if necessary.
 
         Raises:
             Unavailable: the store did not answer, and the process does not know whether the number was announced.
@@ -82,7 +82,7 @@ class Shards:
         return history.at(instant)
 
     def may_have_type_defaults(self) -> bool:
-        """Whether any owner has defaults for a type, as of at most `TYPE_DEFAULTS_LIFE` ago.
+        """Whether any owner has defaults for a type, according to an answer at most `TYPE_DEFAULTS_LIFE` old.
 
         Raises:
             Unavailable: the store did not answer, and the last answer is too old.
@@ -128,7 +128,7 @@ _PLACING = frozenset({"priority", "target", "fair_key", "fair_weight"})
 _WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that determine when a task is checked for lateness or expiry."""
 _KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
-"""Moves that users can repeat on one task; all other moves follow a message that is used up or lost."""
+"""Moves that users can repeat before a message arrives; other moves happen after the message is used up or lost."""
 
 
 @frozen
@@ -136,8 +136,8 @@ class Enqueuer:
     """Schedules checks of tasks so that every task is checked in time, even after a crash.
 
     The order of the writes makes this safe. The timer is written first: a spurious timer is harmless, but a missing
-    timer loses a task. Then comes the conditional write of the record. Last, after reading the clock again, the message
-    is sent if the trigger may have read the task's minute before the record was written.
+    timer loses a task. The record is written next, conditionally. Last, after reading the clock again, the message is
+    sent if the trigger may have read the task's minute before the record was written.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
@@ -155,7 +155,7 @@ class Enqueuer:
     order_lines: Callable[[], OrderLineStore]
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
-        """Write a new record in its minute and send nothing; set a timer first if the trigger may have read the minute.
+        """Write a new record without sending a message; set a timer first if the trigger may have read its minute.
 
         Returns:
             Whether the stored record is this task's record. If so, `send_due` must follow.
@@ -170,8 +170,8 @@ class Enqueuer:
         return self.tasks.create(replace(task, sent=plan.direct, nonce=task.nonce or self.runtime.nonce()), taking)
 
     def _create_in_line(self, task: Task, taking: KeyTaking | None) -> bool:
-        """Write an ordered key's task after its place in the line; a place without a record is harmless."""
-        # Few tasks have an ordered key, so the module is not imported at start.
+        """Write the place of an ordered key's task, then its record, because a place without a record is harmless."""
+        # Few tasks have an ordered key, so the module is not imported at startup.
         from duetime.domain.order_lines import LinePlace, line_of  # noqa: PLC0415 - see the line above
 
         lines, now = self.order_lines(), self.runtime.now()
@@ -182,7 +182,7 @@ class Enqueuer:
         nonce = task.nonce or self.runtime.nonce()
         is_created = self.tasks.create(replace(task, order_number=number, nonce=nonce), taking)
         if not is_created:
-            # Otherwise the tasks behind this place would wait a while for the missing record.
+            # If the place stayed, the tasks behind it would wait a while for the missing record.
             with suppress(Unavailable):
                 lines.leave(name, number)
         return is_created
@@ -207,9 +207,9 @@ class Enqueuer:
         return {task.nonce for task in self.tasks.insert(bare).written} if len(bare) > 1 else set()
 
     def produce(self, task: Task) -> bool:
-        """Write a new record with an id made earlier, perhaps long ago, without sending a message.
+        """Write a new record with an id that was made earlier, possibly long ago, without sending a message.
 
-        If the id's home minute has passed, the trigger may not read it again, so a timer is set first.
+        If the id's home minute has passed, the trigger may not read that minute again, so a timer is set first.
 
         Returns:
             Whether this call wrote the record; `send_due` must follow in either case.
@@ -237,7 +237,7 @@ class Enqueuer:
     def move(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
-        """Set a check of an existing task, as `write` does, and send its message if it is due soon."""
+        """Set a check of an existing task, as `write` does, and send a message if the check is due soon."""
         result = self.write(task, move, at, guard, sets, key_write)
         if isinstance(result, Applied) and _needs_message(task, result.task, move):
             self.send_due([result.task])
@@ -249,8 +249,9 @@ class Enqueuer:
         """Set a check of an existing task, in the same write as the move that causes it.
 
         The check begins the next generation, which makes earlier messages and timers stale. If an earlier check serves
-        the same purpose, that check is kept: otherwise a task that is written more often than messages are delivered
-        would never receive a message. This method sends no message: if the write is applied, `send_due` must follow.
+        the same purpose, that check is kept, because otherwise a task that is written more often than messages are
+        delivered would never receive a message. This method sends no message, so `send_due` must follow if the write is
+        applied.
 
         Args:
             task: the record as last read.
@@ -276,7 +277,7 @@ class Enqueuer:
         return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)
 
     def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
-        """Set a check for lateness or expiry, if a move that is about to be written changes the time of that check.
+        """Set a check for lateness or expiry if the move that is about to be written changes the time for such a check.
 
         Args:
             task: the record as last read.
@@ -301,7 +302,7 @@ class Enqueuer:
             self.tasks.add_timer(timer)
 
     def _expiry_timer(self, task: Task, generation: int) -> Timer | None:
-        """Timer for a worker to expire a task that pull workers may never request; other tasks are checked anyway."""
+        """The timer at which a worker expires a pulled task, which pull workers might never request."""
         start_by = task.start_by if task.started_at is None else task.retry_by
         if start_by is None or not task.pull_queue or task.state not in STARTABLE:
             return None
@@ -313,7 +314,7 @@ class Enqueuer:
             self.tasks.add_late_timer(timer)
 
     def watch_long_run(self, task: Task) -> None:
-        """Set a check for a long run of an attempt that continues outside the worker functions."""
+        """Set a check that reports a long run of an attempt that continues outside the worker functions."""
         if (timer := long_run_timer(task, self.runtime.now(), self.look_ahead)) is not None:
             self.tasks.add_late_timer(timer)
 
@@ -329,7 +330,7 @@ class Enqueuer:
 
 
 def _needs_message(before: Task, after: Task, move: Move) -> bool:
-    """Whether a message must be sent after a move: the check is new, is in another place, or is requested for now.
+    """Whether a move requires a message, because the check is new, is in another place, or is requested for now.
 
     A user may expedite a task that is already due because its message was lost.
     """

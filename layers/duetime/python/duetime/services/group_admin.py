@@ -62,12 +62,12 @@ class GroupManager:
     runtime: Runtime
 
     def get(self, owner: str, group_id: str, wait: Millis = 0) -> GroupStatus:
-        """Read a group with its counts; if requested, wait until it is complete.
+        """Read a group with its counts; if requested, wait until the group is complete.
 
         Args:
             owner: owner of the group.
             group_id: id of the group.
-            wait: longest wait, in milliseconds; the call returns at once if too many requests are already waiting.
+            wait: longest wait, in milliseconds; if too many requests are already waiting, the call returns at once.
 
         Raises:
             GroupNotFound: the group does not exist, or belongs to another owner.
@@ -111,7 +111,7 @@ class GroupManager:
         return self._status(self._settled(group))
 
     def _accepted(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """Check before closing, which cannot be undone, that the task can be created afterwards; returns the task."""
+        """Check that the task can be created after the group is closed, which cannot be undone; returns the task."""
         rules = self.task_creator.rules
         try:
             rules.accept(owner, rules.resolved(owner, spec), None)
@@ -150,7 +150,7 @@ class GroupManager:
         return group
 
     def _settled(self, group: Group) -> Group:
-        """Complete a closed group if no member is open, unless its completion task has not ended; returns the group."""
+        """Complete a closed group without open members, unless its completion task has not ended; returns the group."""
         if group.state is not GroupState.CLOSED:
             return group
         completion = None if group.completion is None else self.stores.tasks.read(group.completion)
@@ -172,7 +172,7 @@ class GroupManager:
         if open_members > MAX_COUNTED_OPEN:
             counts[OPEN_COUNT] += open_members
         elif ids:
-            # A member's item without a record was left by a creation that crashed.
+            # If a member's item has no record, the creation of its task has crashed, so the item is not counted.
             counts.update(task.state.value for task in self.stores.tasks.read_many(ids, consistent=True).values())
         return GroupStatus(group, counts)
 

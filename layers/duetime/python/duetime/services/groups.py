@@ -1,8 +1,8 @@
 """Lets tasks join groups and notes their ends; the last end completes a closed group and wakes its waiters.
 
-A task joins before its record is written: it writes its member item first, then reads the group consistently. Closing
-writes the group first and reads the items later. So either the creator sees that the group is closed, or the closing
-request sees the member.
+A task joins before its record is written: its creator first writes a member item, then reads the group consistently. A
+closing request writes the group first and reads the items later. Therefore, either the creator sees that the group is
+closed, or the closing request sees the member.
 
 The end of a task is noted after its outcome, by the process that wrote the outcome. If that process crashes, the item
 still says that the member is open; the next check of the group reads the records of its first open members, and
@@ -46,7 +46,7 @@ class Mover(Protocol):
 
 
 def join(stores: Stores, runtime: Runtime, owner: str, order: Order, identity: Identity) -> None:
-    """Let a task that is about to be written join the group that its request names; a missing group is created.
+    """Let a task that is about to be written join the group named in its request; a missing group is created.
 
     Raises:
         GroupClosed: the group takes no more members.
@@ -59,14 +59,14 @@ def join(stores: Stores, runtime: Runtime, owner: str, order: Order, identity: I
         if opened(stores, runtime, owner, group_id, identity.due_at).is_open:
             return
         if is_new and order.key is None and order.origin is None:
-            # No other request can create this task. If the request may be repeated, a later check corrects the item
-            # instead.
+            # The item is removed only if no other request can create this task. If the request may be repeated, a later
+            # check corrects the item instead.
             groups.remove_member(owner, group_id, identity.task_id)
     raise GroupClosed(group_id)
 
 
 def opened(stores: Stores, runtime: Runtime, owner: str, group_id: str, due_at: Millis) -> Group:
-    """Return the group with this id, open or closed; a missing group is created.
+    """Return the group with this id, open or closed, and create a missing group.
 
     Raises:
         Unavailable: the store did not answer, or the group has too many concurrent writes.
@@ -97,7 +97,7 @@ class GroupMembers:
     runtime: Runtime
 
     def note_end(self, task: Task) -> None:
-        """Note the outcome of a member, and wake the tasks that wait for the group if it was the last open member.
+        """Note the outcome of a member; after the last open member, complete the group or wake its completion task.
 
         If the store does not answer, a later check of the group finds the end.
         """
@@ -107,7 +107,7 @@ class GroupMembers:
             self.runtime.telemetry.note("the end of a member was not noted", task=task.id.text, error=str(error))
 
     def note_completion(self, task: Task) -> None:
-        """Complete the group of a completion task that ended without completing it, if no member is open.
+        """If no member is open, complete the group of a completion task that ended without completing the group.
 
         For example, a user cancelled that task. If members are open, the end of the last open member completes the
         group.
@@ -161,8 +161,7 @@ class GroupMembers:
         group = groups.read(owner, group_id)
         if group is None or group.is_open or group.completed_at is not None:
             return
-        # The task's own partition is read first, because members that end at the same time are spread over all
-        # partitions.
+        # The task's own partition is read first, so that members that end at the same time read different partitions.
         if groups.open_members(owner, group_id, 1, near=task.id):
             return
         if group.completion is None:
@@ -171,7 +170,7 @@ class GroupMembers:
             self._wake(group, group.completion)
 
     def _wake(self, group: Group, completion: TaskId) -> None:
-        """Let a group's completion task run now, and retry, as a check in progress may have read the group too early.
+        """Let a group's completion task run now; retry while a worker checks it, as that check may be too early.
 
         If the completion task has already ended, this call completes the group instead.
         """
@@ -189,7 +188,7 @@ class GroupMembers:
                 self.runtime.clock.sleep_until(self.runtime.now() + GROUP_WAKE_PAUSE)
 
     def _are_any_open(self, group: Group) -> bool:
-        """Whether any member's record is open; items of members whose task has ended are corrected."""
+        """Whether the record of any member is open; corrects the items of members whose tasks have ended."""
         groups = self.stores.groups
         while members := groups.open_members(group.owner, group.id, GROUP_CHECKED):
             found = self.stores.tasks.read_many([member.task_id for member in members], consistent=True)
@@ -218,7 +217,7 @@ class CompletionGate:
     runtime: Runtime
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether a just-claimed task must wait for members, or be skipped; `None` if it may begin.
+        """Whether a just-claimed task must wait for members or be skipped, and why; `None` if the task may begin.
 
         Raises:
             Unavailable: the store did not answer.
@@ -237,7 +236,7 @@ class CompletionGate:
 
 
 def summary_of(stores: Stores, task: Task) -> bytes:
-    """The summary that a group's completion task receives: one JSON object in UTF-8."""
+    """The summary that a group's completion task receives, as one JSON object in UTF-8."""
     group = stores.groups.read(task.owner, task.completes or "")
     return json.dumps({"group": _summary(task, group)}, separators=(",", ":")).encode()
 

@@ -52,7 +52,7 @@ class IntakeRuleAdmin:
         return _rule(self.store.read(consistent=True), name)
 
     def put(self, caller: Caller, rule: IntakeRule) -> IntakeRule:
-        """Set a rule, replacing a rule with the same name; it takes effect within `INTAKE_RULES_LIFE`.
+        """Set a rule, replacing any rule with the same name; the change takes effect within `INTAKE_RULES_LIFE`.
 
         Raises:
             IntakeRulesFull: there are too many rules, or their total size is too large.
@@ -138,7 +138,7 @@ class Arrival:
 
 @frozen
 class _Request:
-    """One request of an arrival: the arrival's own request, or the request of a rule that its event matches."""
+    """One request of an arrival, either the arrival's own request or the request of a rule that its event matches."""
 
     arrival: Arrival
     wanted: Order | EventRequest | Exception
@@ -149,17 +149,17 @@ class RuleReader(Protocol):
     """Reads the requests that rules make for events."""
 
     def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | EventRequest:
-        """A rule's request for an event that matches the rule.
+        """The request that a rule makes for an event that matches the rule.
 
         Raises:
-            RequestError: the event lacks fields that the rule needs, or has invalid values in them.
+            RequestError: the event lacks fields that the rule needs, or these fields have invalid values.
         """
         ...
 
 
 @frozen
 class EventTaskCreator:
-    """Creates a task for each event, or follows the intake rules; a repeated delivery changes nothing.
+    """Creates a task for each event, or applies the intake rules; a repeated delivery changes nothing.
 
     An event that can never be processed goes to the reject queue at once, with the reason, and is not delivered again.
 
@@ -167,7 +167,7 @@ class EventTaskCreator:
         owner: owner of the tasks that events request directly, without a rule.
         rule_cache: the rules in effect.
         read_rule: returns the function that reads the requests that rules make for events.
-        bulk_requests: returns the service that cancels tasks by a filter, and wakes tasks.
+        bulk_requests: returns the service that cancels tasks by a filter and wakes tasks.
     """
 
     batch_creator: BatchCreator
@@ -182,7 +182,7 @@ class EventTaskCreator:
         """Process a batch.
 
         Returns:
-            Ids of deliveries to repeat: the store or the reject queue did not answer, or processing failed.
+            Ids of deliveries to repeat, because the store or the reject queue did not answer, or processing failed.
         """
         requests = [each for arrival in arrivals for each in self._requests(arrival)]
         refused: dict[str, list[str]] = defaultdict(list)
@@ -195,7 +195,7 @@ class EventTaskCreator:
             elif failure is not None:
                 again[id_] = None
                 self.telemetry.note("an event must be delivered again", event=id_, error=places_of(failure))
-        # An event goes to the reject queue only at its last delivery.
+        # An event that must be delivered again is not sent to the reject queue yet.
         bodies = {arrival.id: arrival.body for arrival in arrivals}
         aside = {id_: Reject(bodies[id_], "; ".join(reasons)) for id_, reasons in refused.items() if id_ not in again}
         lost = self.rejects.put(list(aside.values())) if aside else []
@@ -204,7 +204,7 @@ class EventTaskCreator:
         return [*again]
 
     def _requests(self, arrival: Arrival) -> Iterator[_Request]:
-        """The requests of an arrival: its own request, or one request for each rule that its event matches."""
+        """The requests of an arrival, which are its own request, or a request for each rule that its event matches."""
         event = arrival.wanted
         if not isinstance(event, IntakeEvent):
             yield _Request(arrival, event, self.owner)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _EVENT_RETURNS = 5 * SECOND
-"""Delay before an event that arrived before the job's start was recorded is processed again."""
+"""Delay before the retry of an event that arrived before the start of its job was recorded."""
 _UNANSWERED = "the start of its job got no response"
 
 
@@ -94,7 +94,7 @@ class JobWatcher:
             self._end(found)
 
     def _with_job(self, task: Task) -> Task | None:
-        """The record with its job, or `None` if the job is not found; a job found by a search is recorded."""
+        """The record with its job, or `None` if the job is not found. A job found by a search is recorded."""
         if task.job is not None:
             return task
         now = self.runtime.now()
@@ -113,10 +113,10 @@ class JobWatcher:
         return result.task if isinstance(result, Applied) else None
 
     def _search_on(self, task: Task, now: Millis) -> None:
-        """Search again for a job that was not found; after some time, conclude that no job was started."""
+        """Schedule another search for a job that was not found; after some time, conclude that no job was started."""
         ends_at = search_ends_at(task)
         if now < ends_at:
-            # A check may begin slightly before its time.
+            # A check may begin slightly before its scheduled time, so a second is added.
             self.enqueuer.remind(task, ends_at + SECOND)
             return
         self.runtime.telemetry.note("a job was not found", task=task.id.text)
@@ -127,7 +127,10 @@ class JobWatcher:
             self._report(task, Postponed(now, _UNANSWERED))
 
     def _end(self, task: Task) -> bool:
-        """End the attempt if its job has ended, and return whether it did; a silent service is asked again later."""
+        """End the attempt if its job has ended, and return whether the job has ended.
+
+        If the job's service does not answer, a later check asks again.
+        """
         try:
             ending = self.jobs.ending(task)
         except Unavailable as error:
@@ -162,13 +165,13 @@ def _task_of(name: str) -> TaskId | None:
 
 
 def _is_too_young(task: Task, ending: Succeeded | Failed, now: Millis) -> bool:
-    """Whether a job is so new that its service may not list it yet."""
+    """Whether a job is so new that its service may not list the job yet."""
     is_unknown = isinstance(ending, Failed) and ending.error.type == JOB_UNKNOWN
     return is_unknown and now - (task.run_at or now) < SHORTEST_CHECK_INTERVAL
 
 
 def _meant(task: Task, ending: Succeeded | Failed, now: Millis) -> Succeeded | Failed | Stopped:
-    """The attempt's result for the end of a job, taking into account who asked to stop the job."""
+    """The result of an attempt whose job has ended: cancelled or timed out if that is why the job stopped."""
     if not isinstance(ending, Failed):
         return ending
     if task.requested_action is RequestedAction.CANCEL:

@@ -1,4 +1,4 @@
-"""Creates, lists and deletes links to tasks, and processes requests made with them."""
+"""Creates, lists and deletes links to tasks, and processes requests made with links."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TaskLinks:
 
         Raises:
             TaskNotFound: the task does not exist, or belongs to another owner.
-            StateConflict: the task cannot have such a link, as `duetime.domain.links.check_task` describes.
+            StateConflict: the task cannot have this kind of link; see `duetime.domain.links.check_task`.
             LinksFull: the task has too many links.
         """
         task = self.task_reader.record(caller.owner, task_id)
@@ -122,7 +122,7 @@ class LinkHolders:
     """Processes the requests of a link's holder, who can affect only the link's task.
 
     Attributes:
-        approvals: returns the service that decides approvals; few links need it.
+        approvals: returns the service that decides approvals, which few links need.
         reports: returns the service that ends attempts.
         admit: admits a request, which counts as a read by the link's owner.
     """
@@ -144,7 +144,7 @@ class LinkHolders:
         """Return a link with its task; the link must not have ended, but may have been used.
 
         Raises:
-            LinkNotFound: the link does not exist, or its task is gone.
+            LinkNotFound: the link does not exist, or its task was removed.
             LinkEnded: the link has expired, or belongs to an earlier attempt or run.
             QuotaExceeded: the link's owner has used up a quota.
         """
@@ -164,9 +164,9 @@ class LinkHolders:
     def use(self, token: str, use: LinkUse) -> tuple[Link, Task]:
         """Process a link holder's request exactly once.
 
-        The decision or report is applied once: its write succeeds only while the task waits for it, in the run or
-        attempt for which the link was created. The use is noted afterwards, so that a crash in between does not leave a
-        link that counts as used but had no effect.
+        The decision or report is applied once: the write succeeds only while the task waits for a decision or report,
+        in the run or attempt for which the link was created. The use is noted afterwards, so that a crash in between
+        does not leave a link that is marked as used but had no effect.
 
         Returns:
             The used link, and the task after its use.
@@ -181,7 +181,8 @@ class LinkHolders:
         for _ in range(_TRIES):
             link, task = self.read(token)
             action = link.chosen(use.action, with_payload=use.payload is not None)
-            # If the task has changed since it was read, it may have been retried, which ends the link.
+            # A task that has changed since it was read may have been retried, which ends the link, so both are read
+            # again.
             with suppress(VersionMismatch):
                 task = self._done(link, task, action, use)
                 used = replace(link, used_at=self.runtime.now(), used_for=action)

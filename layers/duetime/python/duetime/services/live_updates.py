@@ -1,4 +1,4 @@
-"""Live updates: client connections with their subscriptions, and the changes pushed to them."""
+"""Manages clients' connections and subscriptions for live updates, and pushes changes to the connections."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WatchConnections:
     runtime: Runtime
 
     def connect(self, ticket: str, connection_id: str) -> bool:
-        """Open a connection if the ticket is valid."""
+        """Open a connection if the ticket is valid; returns whether it was valid."""
         now = self.runtime.now()
         redeemed = self.store.redeem(digest_of(ticket), connection_id, now)
         if redeemed is None:
@@ -61,15 +61,15 @@ class WatchConnections:
             self.store.close(connection)
 
     def find(self, connection_id: str) -> Connection | None:
-        """An open connection; `None` if it is unknown, or too old to be open."""
+        """An open connection; `None` if the connection is unknown or has expired."""
         connection = self.store.connection(connection_id)
         return None if connection is None or connection.expires_at <= self.runtime.now() else connection
 
     def subscribe(self, connection: Connection, ref: str, topic: Topic, task_filter: TaskFilter) -> Watched | None:
         """Subscribe a connection to changes.
 
-        The subscription is stored before its subject is read. Earlier changes are part of the
-        state read here, and later changes are sent to the subscription. So no change is lost.
+        The subscription is stored before its subject is read. Earlier changes are part of the state read here, and
+        later changes are sent to the subscription, so no change is lost.
 
         Returns:
             The current state of the subject; `None` for a list, which the client reads itself.
@@ -137,7 +137,7 @@ class WatchTickets:
     url: str
 
     def issue(self, owner: str, session_ends_at: Millis | None = None) -> str:
-        """A new ticket for an owner; the connection that it opens ends with the caller's token."""
+        """Issue a ticket for an owner; the connection that the ticket opens ends when the caller's token expires."""
         text = f"{self.runtime.random_source.bits(TICKET_BITS):0{TICKET_BITS // 4}x}"
         self.store.put_ticket(Ticket.issued(text, owner, self.runtime.now(), session_ends_at))
         return text
@@ -150,8 +150,8 @@ OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 class ChangePusher:
     """`duetime.ports.change_consumers.ChangeConsumer` that sends changes to connections.
 
-    Without subscribers, each owner in a batch costs one consistent read. Subscriptions are read again for each
-    batch and never cached, so that every subscription stored before a change was written is found.
+    Each owner in a batch without subscribers costs one consistent read. Subscriptions are read again for each batch and
+    never cached, so that every subscription stored before a change was written is found.
     """
 
     store: WatchStore
@@ -207,7 +207,7 @@ class ChangePusher:
                     return
                 case Delivery.REFUSED:
                     self.runtime.telemetry.count("watch_pushes_refused")
-                    # If this message is rejected too, the client finds the change at its next read.
+                    # If this message is also rejected, the client finds the change at its next read.
                     self.sender.send(connection.id, self.encoder.stale(push.refs))
                     return
 

@@ -1,7 +1,7 @@
-"""Takes locks after the claim, renews them with the lease, and hands them on after the outcome, by due time.
+"""Takes locks after the claim, renews them with the lease, and hands them on after the outcome, in order of due time.
 
-A released lock does not simply become free: the same write reserves the lock for the first task in line, which is then
-scheduled, so that no newcomer overtakes it.
+The write that releases a lock also reserves the lock for the first task in line, which is then scheduled. So no
+newcomer can overtake that task.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _TRIES = 20
 _RETURN_TRIES = 3
 """Number of attempts to release a lock, in addition to the retries of each store request."""
 _LINE = 10
-"""Number of tasks in line examined in one hand-over; a longer line is processed in pieces."""
+"""Number of waiting tasks that are examined at once for a hand-over; a longer line is processed in pieces."""
 _BUSY_PAUSE = SECOND
-"""How long a task waits if concurrent changes kept it from taking its lock."""
+"""How long a task waits before its next check if concurrent changes kept it from taking a lock."""
 
 
 @frozen
 class LockManager:
     """Takes, renews and hands on locks.
 
-    Every method may raise `Unavailable` unless it says otherwise; the hold then expires on its own.
+    Every method may raise `Unavailable` unless its docstring says otherwise; the hold then expires on its own.
 
     Attributes:
         lease: duration of a lease and of a hold, in milliseconds.
@@ -71,7 +71,7 @@ class LockManager:
     concurrency_caps: ConcurrencyCaps
 
     def claims(self, task: Task, scopes: Collection[LockScope] = tuple(LockScope)) -> tuple[LockClaim, ...]:
-        """The locks that a task needs, in an order common to all tasks."""
+        """The locks that a task needs, in an order that is the same for all tasks."""
         claims = (*claims_of(task), *self.concurrency_caps.caps(task))
         return tuple(sorted((claim for claim in claims if claim.scope in scopes), key=lambda claim: claim.name))
 
@@ -79,8 +79,8 @@ class LockManager:
         """Take one lock for the attempt that holds the task's lease.
 
         Returns:
-            `None` if this call took the lock. Otherwise the task has joined the line with its next generation and must
-            be postponed as returned; then `hand_over` must follow.
+            `None` if this call took the lock. Otherwise the task has joined the line with its next generation, and the
+            caller must postpone the task as returned, and then call `hand_over`.
         """
         for _ in range(_TRIES):
             now = self.runtime.now()
@@ -112,9 +112,9 @@ class LockManager:
         """Reserve a task's locks for its next check, while the task is first in line for another lock.
 
         Without this, a task that needs two busy locks might find one of the locks taken at every check. Only locks that
-        sort before the missing lock are kept, so two tasks never keep locks that they need from each other.
+        sort before the missing lock are kept, so two tasks never keep each other's locks.
 
-        Never raises `Unavailable`: locks that could not be reserved are released.
+        This method never raises `Unavailable`; locks that could not be reserved are released.
 
         Args:
             end: the write that postponed the task.
@@ -142,7 +142,7 @@ class LockManager:
             reserved = Holder(task.id, RESERVED, until, claim.is_shared)
             lock = stored.without(task.id, task.fence).held_by(reserved)
             if self.stores.locks.save(lock, self.runtime.nonce(), lock.expires_at(self.runtime.now())):
-                # The task's outdated place would delay the tasks behind it in line.
+                # The task's outdated place in line would delay the tasks behind it.
                 self.stores.locks.leave(claim.name, Waiter(task.due_at, task.id, task.generation))
                 return True
         return False
@@ -150,8 +150,8 @@ class LockManager:
     def give_back(self, task: Task, claim: LockClaim) -> None:
         """Release a task's hold, and let in the first task in line.
 
-        Never raises `Unavailable`: the outcome is stored, and the response must say so. If the release fails, the hold
-        expires, and the next task in line checks for the expiry.
+        This method never raises `Unavailable`, because the outcome is stored, and the response must say so. If the
+        release fails, the hold expires, and the next task in line checks for the expiry.
         """
         for _ in range(_RETURN_TRIES):
             try:
@@ -164,7 +164,8 @@ class LockManager:
     def release_reservation(self, task: Task) -> None:
         """Hand on the reservations of a task that will not use them because it was cancelled, paused or postponed.
 
-        Never raises `Unavailable`: the user's request is done, and the reservation expires on its own.
+        This method never raises `Unavailable`, because the user's request is done, and the reservation expires on its
+        own.
 
         Args:
             task: the record after the change; only a task that has waited can have a reservation.
@@ -224,7 +225,7 @@ class LockManager:
         return hand_over.admit(waiter, task, claim, now + self.lease)
 
     def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
-        """Schedule a check of a task that the lock is reserved for; returns `False` if the task has changed since."""
+        """Schedule a check of a task for which the lock is reserved; returns `False` if the task has changed since."""
         now = self.runtime.now()
         if task.is_terminal:
             self.enqueuer.remind(task, now)
@@ -238,11 +239,11 @@ class LockManager:
         return next((claim for claim in self.claims(task) if claim.name == name), None)
 
     def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> Postponed:
-        """Join the line. Only the first task checks when the hold ends, so that not all tasks come for one place."""
+        """Join the line. Only the first task checks when the hold ends, so that tasks do not compete for one place."""
         # Postponing sets a new check with a new generation; an ended task that still has to clean up keeps its
         # generation.
         generation = task.generation if task.is_terminal else task.generation + 1
-        # Even the longest hold ends before this place expires.
+        # The place expires later than even the longest hold.
         expires_at = Lock.renewal_expires_at(now, now)
         self.stores.locks.join(claim.name, Waiter(task.due_at, task.id, generation, claim.is_shared), expires_at)
         until = now + LOCK_CHECK_INTERVAL // 2 + self.runtime.random_source.below(LOCK_CHECK_INTERVAL // 2)
@@ -252,7 +253,7 @@ class LockManager:
         return Postponed(until, f"lock {claim.name.key}", keeps_before=keeps_before)
 
     def _living(self, lock: Lock, claim: LockClaim, now: Millis) -> Lock:
-        """Remove crashed holders from a full lock, even if their holds have not expired; returns the lock."""
+        """Remove crashed holders from a full lock, even if their holds have not expired, and return the lock."""
         lock = lock.living(now)
         if lock.room(claim) > 0:
             return lock
@@ -295,7 +296,7 @@ class LockAdmin:
     def release(self, owner: str, key: str) -> Lock:
         """Release a lock from all its holders, and let in the first task in line.
 
-        Former holders learn of the release with their next heartbeat, and stop.
+        Former holders detect the release at their next heartbeat, and stop.
 
         Raises:
             LockNotFound: no task has taken the lock recently.
@@ -306,13 +307,13 @@ class LockAdmin:
             emptied = replace(lock, holders=())
             if self.locks.save(emptied, self.runtime.nonce(), emptied.expires_at(self.runtime.now())):
                 with suppress(Unavailable):
-                    # The lock is free in any case, and the first task in line checks it anyway.
+                    # The lock is free even if this call fails, and the first task in line checks the lock anyway.
                     self.lock_manager.hand_over(lock.name)
                 return self._read(owner, key) or emptied
         raise Unavailable("too many concurrent writes to the lock; try again")
 
     def _read(self, owner: str, key: str) -> Lock | None:
-        """The lock after its release; the release is done even if the lock cannot be read."""
+        """The lock after its release; `None` if the store does not answer, because the lock is released in any case."""
         try:
             return self.get(owner, key)[0]
         except Unavailable:

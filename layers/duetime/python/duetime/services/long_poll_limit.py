@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.services.quotas.at_once import WaitingRequests
 
 _TRIES = 3
-"""Number of places tried at random; if half of all places are taken, seven of eight requests find a free place."""
+"""Number of random places tried; if half of all places are taken, seven of eight requests find a free place."""
 
 
 @frozen
@@ -27,7 +27,7 @@ class LongPolls:
 
     Attributes:
         most: number of places; 0 means no limit.
-        of_owners: assigns the places of each owner; `None` if there are no quotas.
+        of_owners: limits the waiting requests of each owner; `None` if there are no quotas.
     """
 
     store: LongPollStore
@@ -41,7 +41,8 @@ class LongPolls:
 
         Args:
             owner: owner of the request.
-            longest: longest wait of the request; a place that is not released becomes free after this time.
+            longest: longest wait of the request, in milliseconds; a place that is not released becomes free after this
+                time.
 
         Raises:
             QuotaExceeded: the owner already has as many waiting requests as its quota allows.

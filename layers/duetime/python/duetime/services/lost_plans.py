@@ -1,7 +1,7 @@
 """Repairs topology plans that are incomplete after a restore or a takeover by another Region.
 
-Restores and takeovers do not preserve the order of writes to different items. A plan stores its run's state first, then
-its nodes.
+A plan stores the state of its run first, then the nodes. Restores and takeovers do not preserve the order of writes to
+different items, so the nodes can be missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Runs: TypeAlias = "dict[TaskId, tuple[Task | None, RunState | None]]"
 
 @dataclass(slots=True)
 class LostPlans:
-    """Repeats plans that may lack nodes, and cancels nodes that no topology run would start.
+    """Repeats plans whose nodes may be missing, and cancels nodes that no topology run would start.
 
     Attributes:
         since: the restore point or the beginning of the takeover; plans from the last minutes before this time are
@@ -63,7 +63,7 @@ class LostPlans:
             self.topologies.save(changed, self.runtime.nonce(), expires_at)
 
     def note(self, tasks: Sequence[Task]) -> None:
-        """Note which of these tasks are leftover nodes; run states are read after the tasks."""
+        """Note which of these tasks are leftover nodes. The tasks were read before the run states."""
         runs: _Runs = {}
         self._left_over += [task.id for task in tasks if self._is_left_over(task, runs)]
 
@@ -73,7 +73,7 @@ class LostPlans:
         return bool(self._left_over)
 
     def dismiss(self) -> int:
-        """Cancel the noted nodes, unless the rest of their plan has arrived since; returns how many were cancelled."""
+        """Cancel the noted nodes, unless the rest of their plan has arrived since; returns the number cancelled."""
         return sum(self._is_dismissed(task_id) for task_id in self._left_over)
 
     def _is_dismissed(self, task_id: TaskId) -> bool:

@@ -1,7 +1,7 @@
 """Checks whether a task with an ordered key has the turn, lets in the next task after an outcome, and shows keys.
 
 A conditional write gives the turn, either when the previous task ends or during the next task's own check. The check
-also notices an end whose hand-over was lost, so no step here has to be repeated.
+also notices an ended task whose hand-over was lost, so no step in this module has to be repeated.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _SHOWN = 25
-"""Number of places read at once; their items fit into the single read unit that any query costs."""
+"""Number of places read at once; their items fit into one read unit, which is the least that a query costs."""
 
 
 @frozen
 class _Ahead:
-    """The task that another task waits for, and how far ahead it is.
+    """The task that another task waits for, and the waiting task's position in the line.
 
     Attributes:
-        index: number of known places before the waiting task's own.
+        index: number of known places before the waiting task's place.
         task_id: id of the task ahead.
         task: record of the task ahead; `None` if it is still being created.
     """
@@ -70,7 +70,7 @@ class OrderLines:
     runtime: Runtime
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a just-claimed task must wait for an earlier task; `None` if it has the turn.
+        """Whether a just-claimed task must wait for an earlier task, and why; `None` if the task has the turn.
 
         Raises:
             Unavailable: the store did not answer.
@@ -86,15 +86,15 @@ class OrderLines:
                 if line.turn == task.id:
                     self._give_back(line, ahead)
                 return self._wait(line, task, ahead)
-            # If all tasks that were read have ended, the tasks behind them are read next.
+            # If all tasks that were read have ended, the next try reads the tasks behind them.
             if line.reaches(task.order_number) and self._give_turn(line, task.id):
                 return None
         return Postponed(self.runtime.now() + SECOND, f"{WAITS_FOR_ITS_TURN}{name.key}")
 
     def check_again(self, task: Task) -> None:
-        """Enqueue a task that was just put back, if it has received the turn since its check.
+        """Enqueue a task that was just put back, if the task has received the turn since its check.
 
-        Never raises `Unavailable`: the task checks its line again in any case.
+        This method never raises `Unavailable`, because the task checks its line again in any case.
         """
         name = line_of(task)
         if name is None or not is_waiting_for_turn(task):
@@ -136,10 +136,12 @@ class OrderLines:
         following = self._open_places(line)
         place, task = next(following, (None, None))
         if place is None:
-            # In a longer line, only the first tasks were read; they have all ended and are now removed.
+            # If the line is longer, only the first places were read. Their tasks have all ended, so the places are
+            # removed.
             return line.is_whole
         if task is None:
-            # The task's creator writes the record soon. If the creator has crashed, the next task continues.
+            # The task's creator writes the record soon. If the creator has crashed, the task behind is checked and
+            # continues.
             behind = next((each for _, each in following if each is not None), None)
             if behind is not None:
                 self._enqueue(behind, LATEST_ARRIVAL + 2 * MAX_CLOCK_DIFFERENCE)
@@ -173,7 +175,7 @@ class OrderLines:
         return None
 
     def _open_places(self, line: OrderLine) -> Iterator[tuple[LinePlace, Task | None]]:
-        """The places whose tasks are open, or are being created, in order; other places are removed."""
+        """The places, in order, whose tasks are open or being created; other places are removed."""
         for place in line.places:
             task = self.stores.tasks.read(place.task_id)
             match place_status(place, task, self.runtime.now()):
@@ -185,7 +187,7 @@ class OrderLines:
                     self.stores.order_lines.leave(line.name, place.number)
 
     def _wait(self, line: OrderLine, task: Task, ahead: _Ahead) -> Postponed:
-        """Put a task back, and rewrite its place if the place was removed because the record came late."""
+        """Put a task back, and rewrite its place if it was removed because the record was written late."""
         now, number = self.runtime.now(), task.order_number or 0
         if line.lacks(number):
             self.stores.order_lines.join(line.name, LinePlace(number, task.id, now))
@@ -196,7 +198,7 @@ class OrderLines:
         return Postponed(until, f"{WAITS_FOR_ITS_TURN}{line.name.key}")
 
     def _enqueue(self, task: Task, after: int = 0) -> None:
-        """Have a task checked that waits for its turn; a task that waits for something else is checked anyway."""
+        """Set a check of a task that waits for its turn; a task that waits for something else has its own check."""
         for _ in range(_TRIES):
             if not is_waiting_for_turn(task) or task.state not in LEGAL[Move.REPLACE].sources:
                 return

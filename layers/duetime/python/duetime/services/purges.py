@@ -1,7 +1,7 @@
 """Purges tasks, or everything that an owner has, step by step in a bulk operation.
 
-Every step can be repeated, because removed data is not found again. An object outside a record is removed before the
-record that names it, so that a crash leaves no unreferenced data.
+Every step can be repeated, because removed data is not found again. Data outside a record is removed before the record
+that refers to it, so that a crash leaves no unreferenced data.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Resources(Protocol):
     """An owner's resources other than tasks."""
 
     def remove(self, owner: str, until: Millis) -> Counter[str] | None:
-        """Remove as much as time allows; returns the count for each kind, or `None` if nothing was left."""
+        """Remove as many as time allows; returns the number removed for each kind, or `None` if none was left."""
         ...
 
 
@@ -153,7 +153,7 @@ class _PurgeStep:
     until: Millis
 
     def result(self) -> BulkProgress:
-        """The progress after the step."""
+        """Run the step, and return the progress after it."""
         progress = replace(self.operation.progress, next_at=0)
         match PurgeStage(progress.stage):
             case PurgeStage.RESOURCES:
@@ -190,7 +190,7 @@ class _PurgeStep:
         return replace(after, after=found.after) if found.after else self._after_pass(after)
 
     def _purge_one(self, task: Task) -> None:
-        # A node is erased with its topology; a purge of everything erases all topologies.
+        # A purge of everything skips nodes, because every topology is erased together with its nodes.
         if not (self.request.is_whole and task.node_ref is not None):
             self.steps.task_purger.purge(self.request, task)
 
@@ -220,12 +220,12 @@ class _PurgeStep:
         return [task for task in own if not task.erased]
 
     def _after_pass(self, progress: BulkProgress) -> BulkProgress:
-        """Begin another pass if more tasks may become erasable, otherwise the next stage."""
+        """Begin another pass if more tasks may become erasable; otherwise begin the next stage."""
         is_first = progress.stage == PurgeStage.TASKS
         waited = self._now - self.operation.created_at
         conflicts = progress.refused.get(StateConflict.__name__, 0)
         if conflicts and (is_first or (self.request.cancels and waited < PURGE_PATIENCE)):
-            # Each pass over many tasks costs many reads, so the pauses grow with the time passed.
+            # A pass over many tasks costs many reads, so the pause grows with the time since the purge began.
             pause = 0 if is_first and not self.request.cancels else min(max(waited, MINUTE), HOUR)
             return replace(
                 progress, stage=PurgeStage.REMAINDER, after=None, refused={}, next_at=self._now + pause if pause else 0
@@ -235,7 +235,7 @@ class _PurgeStep:
         return replace(progress, stage=PurgeStage.ARCHIVE, after=None)
 
     def _are_all_in_table(self) -> bool:
-        """Whether the tasks were named, and all of them are still in the table rather than archived."""
+        """Whether the request names the tasks, and all of them are still in the table, so none of them is archived."""
         ids = self.request.task_ids
         return bool(ids) and len(self.steps.stores.tasks.read_many(list(ids), consistent=True)) == len({*ids})
 
@@ -257,7 +257,7 @@ class _PurgeStep:
 
 @frozen
 class OwnerResources:
-    """Removes an owner's resources other than tasks; everything that uses a resource is removed before it."""
+    """Removes an owner's resources other than tasks, beginning with resources that use other resources."""
 
     schedules: ScheduleManager
     calendars: CalendarManager
@@ -269,7 +269,7 @@ class OwnerResources:
     runtime: Runtime
 
     def remove(self, owner: str, until: Millis) -> Counter[str] | None:
-        """Remove as much as time allows; returns the count for each kind, or `None` if nothing was left."""
+        """Remove as many as time allows; returns the number removed for each kind, or `None` if none was left."""
         removed: Counter[str] = Counter()
         for kind, names, delete in (
             (Removed.SCHEDULES, self._schedules, self.schedules.delete),
@@ -292,7 +292,7 @@ class OwnerResources:
         delete: Callable[[str, str], object],
         until: Millis,
     ) -> int:
-        """Delete named objects page by page; the lists are eventually consistent, and may name deleted objects."""
+        """Delete named objects page by page; the lists are eventually consistent, so they may name deleted objects."""
         count = 0
         after = ""
         while self.runtime.now() < until and (page := names(owner, after)):

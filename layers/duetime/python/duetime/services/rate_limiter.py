@@ -1,4 +1,4 @@
-"""Enforces rates just before a task's target is called: the attempt starts, or the task is put back until its turn."""
+"""Enforces rates just before a task's target is called; a task whose turn is later is put back until then."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ class _Asked:
 
     @property
     def is_redirected(self) -> bool:
-        """Whether the state shows that another rate is in effect; a possibly outdated state only shows a pinned rate.
+        """Whether the state shows that another rate is in effect.
+
+        A state that was not read for this task can only show that a rate is pinned.
 
         A pinned rate may have more or fewer parts than the task's own rate.
         """
@@ -91,20 +93,20 @@ class _Asked:
         if name == self.name:
             return replace(self, rule=rule, pace=pace)
         state = known.get(name, RateState())
-        # All parts have the same control number. A part with another number is outdated or newer, which its write will
-        # show.
+        # All parts have the same control number. The known state of a part with another number may be outdated, so the
+        # next write reads the current state.
         state = state if state.of(CONTROL) == self.state.of(CONTROL) else RateState()
         return replace(self, rule=rule, name=name, pace=pace, state=state, is_fresh=False)
 
     @property
     def is_listed(self) -> bool:
-        """Whether writes put the rate into its owner's list; only the first such write costs more."""
+        """Whether writes add the rate to its owner's list; only the first of these writes costs more."""
         return self.owner != SYSTEM and not self.name.part
 
 
 @frozen
 class RateLimiter:
-    """`duetime.ports.targets.RateLimits`: grants starts, and places in the line."""
+    """`duetime.ports.targets.RateLimits` that grants starts, and places in the line."""
 
     rates: RateStore
     runtime: Runtime
@@ -113,10 +115,10 @@ class RateLimiter:
     def held(self, task: Task, of_switches: tuple[Rate, ...]) -> Postponed | None:
         """Whether a claimed task must wait before its target is called, and until when.
 
-        If the task may start, the call returns at the start time, after a second at most, and the target must then be
-        called at once. With several rates, the slowest rate is asked first, because it is the most likely to refuse. If
-        another rate then refuses, the granted start is given back; the start is lost if other tasks have used its rate
-        in the meantime.
+        If the task may start, the call waits until the start time, for at most a second, and the caller must then call
+        the target at once. With several rates, the slowest rate is asked first, because that rate is the most likely to
+        refuse. If another rate then refuses, the granted start is given back. It is lost if other tasks have used the
+        first rate in the meantime.
         """
         rates = [(SYSTEM, rate) for rate in of_switches] + ([] if task.rate is None else [(task.owner, task.rate)])
         rates.sort(key=lambda each: each[1].limit / each[1].per_seconds)
@@ -135,18 +137,18 @@ class RateLimiter:
             # The process's clock may have been adjusted in the meantime.
             if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):
                 return None
-            # The next try allows for the store's latency.
+            # The next try asks for a later start, which allows for the store's latency.
             took = now - asked
         return self._busy(rates[0][1])
 
     def _grants(self, task: Task, rates: list[tuple[str, Rate]], at: int) -> list[_Grant] | Postponed:
-        """A start from each rate, at the same time if possible, or a postponement that uses up no start."""
+        """A start from each rate, at the same time if possible; otherwise a postponement, which uses up no start."""
         grants: list[_Grant] = []
         for owner, rate in rates:
             try:
                 answer = self._ask(task, owner, rate, max([at, *(grant.earliest for grant in grants)]))
             except Unavailable as error:
-                # If the task waited for the store, its lease would end first, which would cost an attempt.
+                # The task does not wait for the store, because its lease could end first, which would cost an attempt.
                 self.runtime.telemetry.note("a rate could not be read", error=str(error), task=task.id.text)
                 answer = self._busy(rate)
             if isinstance(answer, Postponed) and not grants:
@@ -158,9 +160,9 @@ class RateLimiter:
         return grants
 
     def _give_back(self, grants: list[_Grant], until: Millis | None = None) -> dict[str, int]:
-        """Exchange unused starts for places in their rates' lines at the time when the task returns.
+        """Exchange unused starts for places in the rates' lines, at the time when the task returns.
 
-        Without the place, all other tasks in line would be granted the same start in turn, and put back.
+        Without a place for this task, the other tasks in line would be granted the same start in turn, and put back.
 
         Returns:
             The places by rate key.
@@ -189,7 +191,8 @@ class RateLimiter:
             if asked.state.is_paused:
                 if asked.is_fresh:
                     return self._paused(rate)
-                # The rate may have been resumed. If the next write fails, it returns the current state.
+                # The rate may have been resumed since. A write based on an empty state returns the current state if it
+                # fails.
                 asked = replace(asked, state=RateState())
             now = self.runtime.now()
             request = StartRequest(asked.pace, task.priority, max(at, now * MICROS), place)

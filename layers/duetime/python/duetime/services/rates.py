@@ -1,4 +1,4 @@
-"""Shows an owner's rates, with the tasks that wait for them; pauses, resets and pins rates."""
+"""Shows an owner's rates with their waiting tasks; pauses, resets and pins rates."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class RateAdmin:
         return status, [RateWaiter(task.id, task.due_at, task.next_at) for task in line[:_LINE_SHOWN]]
 
     def pause(self, owner: str, key: str) -> RateStatus:
-        """Stop all starts under a rate, even if no task has used the rate yet; repeating the call changes nothing."""
+        """Stop all starts under a rate, even if no task has used it yet; repeating the call changes nothing."""
         now = self.runtime.now()
         return self._change(owner, key, lambda control: control.paused(now))
 
@@ -115,7 +115,7 @@ class RateAdmin:
         return self._change_and_check(owner, key, lambda control: replace(control, pin=None), by)
 
     def set_keys(self, owner: str, after: str, limit: int) -> Sequence[str]:
-        """The first keys after the given key whose rates are paused or pinned."""
+        """Some keys of paused or pinned rates that follow the given key; empty if no more follow."""
         while True:
             page, last = self.list(owner, after, limit)
             found = [status.key for status in page if status.control.is_set]
@@ -144,7 +144,7 @@ class RateAdmin:
     def _change(self, owner: str, key: str, change: Callable[[RateControl], RateControl]) -> RateStatus:
         """Write an action to the first part, which is authoritative, and then to all other parts.
 
-        If the process crashes in between, some parts lack the action; a repeat writes all of them.
+        If the process crashes in between, some parts lack the action; repeating the action writes it to all parts.
 
         Raises:
             Unavailable: too many concurrent actions, or the store did not answer.
@@ -153,7 +153,7 @@ class RateAdmin:
         states = dict(self.rates.read_many(names, consistent=True))
         first = states.get(names[0], RateState())
         for _ in range(_TRIES):
-            # Two actions within one millisecond get different numbers.
+            # A random part makes the numbers of two actions within the same millisecond differ.
             at = self.runtime.now() * MICROS + self.runtime.random_source.below(MICROS)
             before = first.of(CONTROL)
             control = change(RateControl.of(key, first)).numbered(at)
@@ -191,9 +191,9 @@ class RateAdmin:
         return found
 
     def _check_first(self, owner: str, key: str, by: Attribution) -> None:
-        """Have the first waiting tasks ask again, as their turns may be earlier now; others ask at their set times.
+        """Let the first waiting tasks ask for a start now, as their turns may be earlier; other tasks ask as planned.
 
-        Never raises `Unavailable`: the action is done, and each task asks again in any case.
+        This method never raises `Unavailable`, because the action is done, and each task asks again in any case.
         """
 
         def check(task: Task) -> None:

@@ -1,7 +1,7 @@
 """Makes another Region the active Region.
 
-The takeover stops the old Region if it can be reached, takes over the records, and opens the new Region. Each step can
-be repeated: the record of the active Region shows the progress of an interrupted takeover.
+The takeover stops the old Region if that Region can be reached, takes over the records, and opens the new Region. Each
+step can be repeated, because the record of the active Region shows the progress of an interrupted takeover.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TakeoverReport:
     unreadable: list[str] = field(default_factory=list)
 
     def add(self, other: TakeoverReport) -> None:
-        """Add the numbers of another segment."""
+        """Add the results for another segment."""
         self.scanned += other.scanned
         self.tasks.update(other.tasks)
         self.schedules += other.schedules
@@ -95,10 +95,11 @@ class RegionTakeover:
 
     Attributes:
         target: the Region that becomes active.
-        source: the Region that was active; for a forced takeover, only its name and the copies of its cursors are used.
+        source: the Region that was active; a forced takeover uses only its name and the replicated copies of its
+            cursors.
         contents: contents outside the records, in the target's bucket.
         topologies: run states of topologies, in the target.
-        runtime: the clock, and nonces.
+        runtime: the clock, and the source of nonces.
         least_epoch: the setting `epoch`.
         is_forced: whether the source is left unchanged, because it cannot be reached.
         drain: how long attempts in the source may continue.
@@ -117,8 +118,8 @@ class RegionTakeover:
         """Record the target as the active Region, in the source first, and wait until the source is quiet.
 
         Returns:
-            The record. If the record is already open, the target already works, and only late records are left to take
-            over.
+            The record. If it is already open, the target already works, and only records that arrived late are left to
+            take over.
 
         Raises:
             RegionsDiverge: the source does not replicate, or another takeover began in the meantime.
@@ -157,10 +158,10 @@ class RegionTakeover:
         return self.runtime.now() - begun
 
     def carry_cursors(self) -> None:
-        """Let the target's trigger begin slightly before the point that the source's trigger had reached."""
+        """Let the target's trigger begin slightly before the point that the source's trigger has reached."""
         now = self.runtime.now()
         for group in groups_of(self.target.shards.read().number):
-            # Reads the replicated copies of the source's cursors.
+            # These cursors are the replicated copies in the target.
             if (found := self.source.cursors.read(group)) is not None:
                 self.target.cursors.replace(group, cursors_behind(found, now))
 
@@ -177,7 +178,7 @@ class RegionTakeover:
         while more:
             page = self.target.records.takeover_page(segment, segments, cursor, region.since - REGION_OVERLAP)
             for task in page.tasks:
-                # The plan is reopened first, because the run may continue once the task is taken over.
+                # The run is reopened first, because it may continue as soon as the task is taken over.
                 plans.reopen(task, is_taken_over=is_taken_over(task, region))
                 self._take_over(task, region, report)
             plans.note(page.tasks)
@@ -192,13 +193,13 @@ class RegionTakeover:
             progress(page.scanned)
             cursor, more = page.cursor, bool(page.cursor)
         if plans.is_any_left_over:
-            # The rest of the plans of leftover nodes may be replicated later.
+            # The nodes may only seem to be left over, because the rest of their plan may be replicated later.
             self._sleep(REGION_SETTLES)
             report.tasks["cancelled"] += plans.dismiss()
         return report
 
     def open(self, region: ActiveRegion) -> None:
-        """Let the target work."""
+        """Open the target, so that it works."""
         self._save(self.target, replace(region, is_open=True))
 
     def _save(self, side: RegionSide, region: ActiveRegion) -> None:
@@ -206,13 +207,13 @@ class RegionTakeover:
             raise RegionsDiverge(f"{side.name} knows a later takeover than that of epoch {region.epoch}")
 
     def _wait_until_quiet(self, say: Callable[[str], None]) -> None:
-        """Wait until no process relies on the source being active, and until its attempts end or `drain` has passed."""
+        """Wait until no process regards the source as active, and until its attempts end or `drain` has passed."""
         until = self.runtime.now() + self.drain
         self._sleep(REGION_LIFE + _LOOK)
         while (running := self.source.records.running_tasks(self.runtime.now())) and self.runtime.now() < until:
             say(f"{running} tasks are still running there")
             self._sleep(_LOOK)
-        # The writes of these attempts may take as long as other writes to arrive.
+        # The last writes of these attempts must also be replicated.
         self._sleep(REGION_SETTLES)
 
     def _take_over(self, task: Task, region: ActiveRegion, report: TakeoverReport) -> None:
@@ -233,7 +234,7 @@ class RegionTakeover:
             current = self.target.records.read_many([task.id]).get(task.id)
 
     def _retain(self, task: Task) -> None:
-        """Remove the expiry from an open task's objects, because the task may have ended in the other Region."""
+        """Remove the expiry from an open task's objects in S3, because the task may have ended in the other Region."""
         if not task.is_terminal:
             for content in task.contents_outside:
                 if content.place is ContentPlace.OBJECT:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RegionGate:
-    """Knows whether this Region is active; while it is active, reads the record at most once every `REGION_LIFE`.
+    """Decides whether this Region is active; in the active Region, reads the record at most once every `REGION_LIFE`.
 
     An inactive state is never cached, so that the first message after a takeover is not rejected.
 
@@ -33,7 +33,7 @@ class RegionGate:
     first: str
     least_epoch: int
     _active_since: Millis | None = field(default=None, init=False)
-    """When the record was last read with this Region as the active Region."""
+    """When the record was last read, if it named this Region as the active Region; otherwise `None`."""
     _epoch: int = field(default=0, init=False)
     _found: ActiveRegion | None = field(default=None, init=False)
 
@@ -61,8 +61,8 @@ class RegionGate:
         """Reject a change in a Region that is not active.
 
         Args:
-            is_report: whether the change is an attempt's report; this Region's attempts may report until the other
-                Region works.
+            is_report: whether the change is an attempt's report; attempts in this Region may report until the other
+                Region is open.
 
         Raises:
             RegionNotActive: another Region is active; the error names that Region.
@@ -75,7 +75,7 @@ class RegionGate:
             raise RegionNotActive(name, is_open=is_open)
 
     def note_standby(self, telemetry: Telemetry) -> None:
-        """Report zero trigger lag while the other Region works, because the alarms treat a missing value as a fault.
+        """Report zero trigger lag while the other Region works, because alarms treat a missing value as a fault.
 
         While a takeover is not complete, no Region works, and the alarms must fire.
         """

@@ -48,7 +48,8 @@ class RestoreReport:
     Attributes:
         scanned: number of items that were read.
         taken_over: number of records with a new fence.
-        divergences: number of tasks by what happened after the restore point, and by how they were treated.
+        divergences: number of tasks by what happened to them after the restore point, and by how the takeover treated
+            them.
         cancelled: number of nodes cancelled because no run of their topology would start them.
         unreadable: keys of records that no version of duetime can read; these records stay unchanged.
     """
@@ -72,8 +73,8 @@ class RestoreReport:
 class Restore(Generic[R]):
     """Takes over the records of a restored table.
 
-    No function may use the table yet. Every step can be repeated, even after an interruption: records that were already
-    taken over are left unchanged.
+    No function may use the table yet. Every step can be repeated, even after an interruption, because records that were
+    already taken over are not changed.
 
     Attributes:
         restored: the restored table.
@@ -98,7 +99,7 @@ class Restore(Generic[R]):
     at: Millis
 
     def stop(self) -> None:
-        """Set a switch that stops all tasks, so that the new functions start no task until an operator deletes it."""
+        """Set a switch that stops all tasks, so that no task starts until an operator deletes the switch."""
         self.switches.put(_OPERATOR, Switch(ALL_TASKS, stopped=True, reason=STOP_REASON))
 
     def take_over(
@@ -130,7 +131,7 @@ class Restore(Generic[R]):
         segments: int = 1,
         progress: Callable[[int], None] = lambda _scanned: None,
     ) -> RestoreReport:
-        """Report what the restored table lacks: tasks that were created or retried after the restore point.
+        """Report the changes that the restored table lacks: tasks that were created or retried after the restore point.
 
         Schedule occurrences that had run are written into the restored table, unless they may run again.
 
@@ -160,7 +161,8 @@ class Restore(Generic[R]):
                     report.taken_over += 1
                     self._note(replaced or task, done.divergence, done.effect, report)
                 return
-            # A request was sent twice, or another run of this command takes over the same task.
+            # The record has changed, because a request was sent twice or another run of this command takes over the
+            # same task.
             current = self.restored.read_many([task.id]).get(task.id)
 
     def _is_written(self, before: Task, done: Takeover) -> bool:
@@ -170,7 +172,8 @@ class Restore(Generic[R]):
             self.restored.copy_contents(before.id, self.replaced)
         if not done.task.is_terminal:
             for content in done.task.contents_outside:
-                # The bucket is not restored, so the object may have got an expiry when the task ended.
+                # The bucket is not restored, so the object may have an expiry that was set when the task ended after
+                # the restore point.
                 if content.place is ContentPlace.OBJECT:
                     self.contents.retain(before.id, content)
         return self.restored.rewrite(before, replace(done.task, nonce=self.runtime.nonce()))

@@ -1,9 +1,9 @@
-"""Signals: tasks wait for an event without occupying a worker, and a signal wakes all waiting tasks.
+"""Lets tasks wait for an event without occupying a worker, and wakes all waiting tasks when a signal is sent.
 
-No signal is lost, regardless of the order in which the steps happen. A worker that finds no signal notes the task at
-the event, and looks for a signal once more before it lets the task wait. A signal is stored first; then the noted tasks
-are enqueued, and each takes the first stored signal that meets its condition. A task that is being checked is read
-again until its check has ended.
+No signal is lost, regardless of the order in which the steps happen. A worker that finds no signal stores a note of the
+task with the event, and searches once more before it lets the task wait. A signal is stored before the noted tasks are
+enqueued, and each task takes the first stored signal that meets its condition. If a worker is checking a noted task,
+the sender reads the task again until the check has ended.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ _AT_ONCE = 100
 """Number of waiting tasks read and enqueued together, and of signals compared with a condition together."""
 _TRIES = 5
 _CHECK_PAUSE: Millis = 100
-"""Pause before reading again a task that a worker is checking; a check takes three requests."""
+"""Pause before another read of a task that a worker is checking; a check takes three requests."""
 _BEFORE_ALL = TaskId.of(0, 0, 0)
 
 
 @frozen
 class EventWaits:
-    """Lets claimed tasks wait for their event, and ends them with its first matching signal."""
+    """Lets claimed tasks wait for their event, and ends each task with the first matching signal."""
 
     stores: Stores
     runtime: Runtime
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a just-claimed task must wait for a signal; `None` if it has a signal, or its wait has timed out.
+        """Whether a just-claimed task must wait for a signal; `None` if a signal exists, or the wait has timed out.
 
         Raises:
             Unavailable: the store did not answer.
@@ -80,14 +80,14 @@ class EventWaits:
             return None
 
     def ending(self, target: EventTarget, task: Task) -> Succeeded | Failed:
-        """The end of a task that no longer waits: the payload of its signal, or a failure.
+        """The end of a task that no longer waits, which is the payload of its signal, or a failure.
 
         Raises:
             Unavailable: the store did not answer.
         """
         event = awaited_event(task)
         if event is None:
-            # The task did nothing, so it needs no rollback.
+            # This is a rollback, and the task did nothing that must be rolled back.
             return Succeeded(b"null")
         try:
             signal = self._first(event, task, target)
@@ -103,7 +103,8 @@ class EventWaits:
             return None
         expires_at = wait.until + EVENT_WAITER_KEPT
         self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
-        # A signal that was stored before the task was noted could not wake the task.
+        # A signal that was stored just before the task was noted could not wake the task, so the signals are read
+        # again.
         return wait if self._first(event, task, target) is None else None
 
     def _first(self, event: AwaitedEvent, task: Task, target: EventTarget) -> SentSignal | None:
@@ -118,7 +119,7 @@ class _Sending:
     Attributes:
         id: id of the signal.
         event: the event that the signal reports.
-        meets: whether the signal meets the condition of a wait; each condition is evaluated once.
+        meets: whether the signal meets a task's condition; each distinct condition is evaluated only once.
     """
 
     id: TaskId
@@ -143,7 +144,7 @@ class Signals:
     runtime: Runtime
 
     def wake(self, owner: str, signal: Signal, sent: TaskId, after: TaskId | None, until: Millis) -> FilterResult:
-        """Store a signal, and enqueue the tasks that wait for it, as many as time allows; repeating the call is safe.
+        """Store a signal, and enqueue as many of the tasks that wait for it as time allows; the call may be repeated.
 
         Args:
             owner: owner of the signal and the tasks.
@@ -194,7 +195,7 @@ class Signals:
             if is_being_checked(task, event):
                 return _Met.BUSY, None
             if not is_waiting(task, event, now) or sending.id < first_signal_id(task):
-                # The task's next check finds the signal, or the signal is not for this task.
+                # Either the task's next check finds the signal, or the signal is older than the task's wait.
                 return _Met.PASSED, None
             result = self.enqueuer.write(task, Move.REPLACE, now, Guard(version=task.version), {})
             if isinstance(result, Applied):

@@ -1,4 +1,4 @@
-"""The checks that a due task must pass before it starts, in order."""
+"""Contains the checks that a due task must pass before it starts."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class ApprovalGate:
     clock: Clock
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a just-claimed task waits for an approval; waiting costs no attempt."""
+        """Whether a just-claimed task must wait for an approval; the wait does not count as an attempt."""
         if not isinstance(task.target, ApprovalTarget):
             return None
-        # Few tasks wait for an approval, so the module is not imported at start.
+        # Few tasks wait for an approval, so the module is not imported at startup.
         from duetime.domain.tasks.approvals import waiting_time  # noqa: PLC0415 - see the line above
 
         return waiting_time(task, self.clock.now())
@@ -59,20 +59,20 @@ class EventGate:
     waits: Callable[[], StartGate]
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether a just-claimed task waits for an event; waiting costs no attempt."""
+        """Whether a just-claimed task must wait for an event; the wait does not count as an attempt."""
         return self.waits().held(task) if isinstance(task.target, EventTarget) else None
 
 
 @frozen
 class HandlerAvailability:
-    """Holds the tasks that cannot begin because the worker's package of handlers is broken."""
+    """Holds the tasks that cannot begin because the worker's handler package is broken."""
 
     package: HandlerPackage
     runtime: Runtime
     packaged_types: PackagedTypes
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a just-claimed task must wait for its handler; waiting costs no attempt."""
+        """Whether a just-claimed task must wait for its handler; the wait does not count as an attempt."""
         if not isinstance(task.target, HandlerTarget) or self.packaged_types.function_of(task.type) is not None:
             return None
         if (why := self.package.why_broken()) is None:
@@ -84,7 +84,7 @@ class HandlerAvailability:
 
 @frozen
 class StartGates:
-    """Combines several gates; the first gate that does not let a task begin decides.
+    """Combines several gates. A task is held by the first gate that does not let it begin.
 
     Attributes:
         of_all: gates for every task.
@@ -99,7 +99,7 @@ class StartGates:
     of_ordered: Callable[[], StartGate]
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether a just-claimed task must wait or be skipped, and why; `None` if it may begin."""
+        """Whether a just-claimed task must wait or be skipped, and why; `None` if the task may begin."""
         gates = self.of_all if task.schedule_ref is None else (*self.of_all, self.of_occurrences())
         if task.completes is not None:
             gates = (*gates, self.of_completions())
@@ -110,7 +110,7 @@ class StartGates:
 
 @dataclass(slots=True)
 class SwitchGate:
-    """Caches the switches in one process; each of its threads reads them at most once every `SWITCHES_LIFE`.
+    """Caches the switches in one process; each thread reads the switches at most once every `SWITCHES_LIFE`.
 
     If a read fails, the last known switches stay in effect. After `SWITCHES_TRUST` without a successful read, the
     switches are unknown, and no task may begin.
@@ -133,7 +133,8 @@ class SwitchGate:
                 # A damaged record, or a record of a later version, must neither cost attempts nor let a task begin
                 # unchecked.
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
-            # Set after the read, so that other threads also read, because the known switches may be a minute old.
+            # The time is set after the read, so that other threads also read, because the known switches may be a
+            # minute old.
             self._asked_at = now
         return self._known if now - self._known_at < SWITCHES_TRUST else None
 
@@ -146,17 +147,17 @@ class SwitchGate:
         return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that enforce the caps on a task; empty if the switches were never read, as no task begins then."""
+        """The locks that enforce the caps on a task; empty if the switches were never read, so that no task begins."""
         self.look()
-        # The caps apply even if the switches are outdated by now, because a gate has just let the task begin.
+        # The caps apply even if the known switches have become outdated since a gate let the task begin.
         return () if self._known is None else self._known.caps(task)
 
     def look_again(self) -> None:
-        """Have the switches read again at the next look, because the known switches seem outdated."""
+        """Ensure that the next call of `look` reads the switches, because the known switches seem outdated."""
         self._asked_at = 0
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates that switches set for a task besides its own; empty if the switches were never read."""
+        """The rates that switches set for a task besides the task's own rate; empty if the switches were never read."""
         return () if self._known is None else self._known.rates(task)
 
     def _postponed(self, shortest: Millis, longest: Millis, reason: str) -> Postponed:

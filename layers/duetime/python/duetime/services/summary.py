@@ -1,4 +1,4 @@
-"""Counts tasks from the table's stream, each write once, and reads the counts."""
+"""Counts tasks from the table's stream, counting each write once, and reads the counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 20
-"""How often a set of steps is read again after a concurrent count."""
+"""How often a set of steps is tried again if another process counts at the same time."""
 _OWNERS_KNOWN = 10_000
 """Number of owners that a process remembers as already listed."""
 
@@ -187,7 +187,7 @@ class SummaryRecounter:
 _GENERATION_TRIES = 20
 """How often the generation is read again after a concurrent write."""
 _FIRST_CHANGES = MINUTE
-"""A task created at least this long before the first change was not counted through its changes."""
+"""A task that was created at least this long before the first change was not counted through its changes."""
 
 
 class Generations:
@@ -217,7 +217,7 @@ class Generations:
         return self._known[1]
 
     def begin_next(self, why: str) -> Generation:
-        """Begin a new generation, unless the current one has only just begun.
+        """Begin a new generation, unless the current generation has only just begun.
 
         Raises:
             Unavailable: too many concurrent writes.
@@ -270,7 +270,7 @@ class SummaryReader:
         return self._read(owner, self._generation())
 
     def read_owners(self, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
-        """The counts of the owners after the given owner, in order of name.
+        """The counts of the owners whose names follow the given owner, in order of name.
 
         Returns:
             The counts, and the last owner if another page may follow.

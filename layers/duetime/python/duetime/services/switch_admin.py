@@ -31,7 +31,7 @@ class SwitchAdmin:
     runtime: Runtime
 
     def list(self, caller: Caller) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
-        """The switches, and the circuits that are not closed; an owner who is not an operator gets only its own."""
+        """The switches, and the circuits that are not closed. Non-operators get only the switch for their own tasks."""
         found = sorted(
             self.stores.switches.read(consistent=True).in_force.by_key.values(), key=lambda switch: switch.key
         )
@@ -71,7 +71,9 @@ class SwitchAdmin:
         return wanted
 
     def delete(self, caller: Caller, key: SwitchKey) -> Switch:
-        """Delete a switch; tasks that it postponed are checked again anyway. Operators also delete owners' switches.
+        """Delete a switch; tasks that it postponed are checked again anyway.
+
+        Operators can also delete owners' switches.
 
         Raises:
             OperatorRequired: the switch also concerns other owners, or an operator has set it.
@@ -80,7 +82,7 @@ class SwitchAdmin:
         """
         setters = SwitchSetter if caller.is_operator else (SwitchSetter.OWNERS,)
         found = [self._change(caller, key, each, lambda switches: switches.without(key)) for each in setters]
-        # The operator's switch comes first, because it was in effect.
+        # If both setters had set the switch, the operator's switch was in effect, so that switch is returned.
         deleted = next((before.by_key[key] for before in found if key in before.by_key), None)
         if deleted is None:
             raise SwitchNotFound(key)
@@ -111,7 +113,7 @@ def _setter(caller: Caller) -> SwitchSetter:
 
 
 def _counted(switches: Switches) -> int:
-    """The number of switches; the switch for all tasks always fits, so it is not counted."""
+    """The number of switches except the switch for all tasks, which can be set even if the limit is reached."""
     return len(switches.by_key.keys() - {ALL_TASKS})
 
 

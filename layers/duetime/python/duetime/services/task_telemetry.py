@@ -1,7 +1,7 @@
-"""Spans and metrics of tasks: creation, dispatch, starts, waits and ends of attempts, and expansions of schedules.
+"""Records spans and metrics of tasks: creation, dispatch, starts, waits, ends of attempts, and schedule expansions.
 
-Span attributes follow OpenTelemetry's semantic conventions for messaging (1.44, in development). The processing of a
-task links to its creation instead of being a child of it, because it may begin days later.
+Span attributes follow OpenTelemetry's semantic conventions for messaging (1.44, in development). An attempt's span
+links to the span of the task's creation instead of being its child, because the attempt may begin days later.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def dispatch_span(messages: Sequence[Message]) -> Span:
 
 
 def attempt_span(task: Task) -> Span:
-    """A span for an attempt at a task, with a link to the task's creation."""
+    """A span for an attempt of a task, with a link to the task's creation."""
     attributes: dict[str, str | int] = {_SYSTEM: "duetime", _OPERATION: "process", _TYPE: "process"}
     attributes |= {_DESTINATION: task.type, MESSAGE_ID: task.id.text, "faas.trigger": "pubsub"}
     attributes |= {"duetime.task.attempt": task.attempt, "duetime.task.fence": task.fence}
@@ -87,7 +87,7 @@ def note_end(span: OpenSpan, end: WriteResult) -> None:
 
 
 RETRY, QUEUE, LEASE = "retry", "queue", "lease"
-"""Wait reasons of tasks that no gate holds back; gates are named by the codes of their wait reasons."""
+"""Names for waits that no gate causes; other waits are named by the code of the gate's wait reason."""
 
 
 def count_start(telemetry: Telemetry, task: Task, started: Millis) -> None:
@@ -107,7 +107,7 @@ def count_claim(telemetry: Telemetry, task: Task, received: Millis) -> None:
     Args:
         telemetry: receives the metrics.
         task: the claimed record.
-        received: when its message arrived, possibly before its due time.
+        received: when the task's message arrived, possibly before the due time.
     """
     lost = len(Run(task, received, received).history_before) - len(task.attempt_history)
     telemetry.count("attempts_lost", lost)
@@ -116,7 +116,7 @@ def count_claim(telemetry: Telemetry, task: Task, received: Millis) -> None:
 
 
 def count_version(telemetry: Telemetry, executed: str, ending: Ending) -> None:
-    """Count an attempt that called a handler, by the version that ran it.
+    """Count an attempt that called a handler, by the function version that ran it.
 
     Args:
         telemetry: receives the metrics.
@@ -128,13 +128,13 @@ def count_version(telemetry: Telemetry, executed: str, ending: Ending) -> None:
 
 
 def count_postponed(runtime: Runtime, held: Postponed) -> None:
-    """Count a check that found that a task cannot start yet."""
+    """Count a check whose result was that a task cannot start yet."""
     runtime.telemetry.count("tasks_postponed")
     _measure_wait(runtime, held.until, wait_reason(held.reason))
 
 
 def count_retry(runtime: Runtime, at: Millis) -> None:
-    """Count an attempt scheduled for the given time."""
+    """Count a retry that is scheduled for the given time."""
     runtime.telemetry.count("tasks_retried")
     _measure_wait(runtime, at, RETRY)
 

@@ -37,22 +37,22 @@ class KeyStatus:
 
 
 def key_status(stores: Stores, owner: str, key: str) -> KeyStatus:
-    """The holder of a key: the task that took the key last, if its record still holds the key."""
+    """The status of a key; its holder is the task that took the key last, if that task still holds it."""
     known = stores.unique_keys.find(owner, key)
     if known is None:
         return KeyStatus(owner, key, None, None)
-    # A task's key never changes, and its item is written with the record, so if the record is missing, the task ended
-    # long ago.
+    # A task's key never changes, and the key's item is written with the record, so a task without a record ended long
+    # ago.
     task = stores.tasks.read(known.task_id)
     return KeyStatus(owner, key, task if task is not None and holds_key(task) else None, known.nonce)
 
 
 def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
-    """The write with which a reopened task takes its unique key; `None` if it needs no key.
+    """The write with which a reopened task takes its unique key; `None` if the task needs no key.
 
     Args:
         stores: stores of keys and tasks.
-        task: the task after reopening; a task that has never started holds a key until its start again.
+        task: the task after reopening; if it has never started, it holds a key that is released at the start.
 
     Raises:
         UniqueKeyHeld: another task now holds the key.
@@ -69,7 +69,7 @@ def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
 def let_key_expire(stores: Stores, task: Task) -> None:
     """Let the item of an ended task's unique key expire after its record.
 
-    Never raises `Unavailable`: a leftover item names an ended task and blocks no other task.
+    This method never raises `Unavailable`, because a leftover item names an ended task and blocks no other task.
     """
     unique = unique_of(task.unique, task.debounce)
     if unique is None or task.expires_at is None:

@@ -1,1 +1,1 @@
-"""The tasks table on DynamoDB."""
+"""The stores that use the tasks table in DynamoDB."""

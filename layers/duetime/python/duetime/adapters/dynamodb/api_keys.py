@@ -1,4 +1,7 @@
-"""API keys in DynamoDB: one item each, so that requests with different keys do not all read one partition."""
+"""Stores API keys in DynamoDB.
+
+Each key has a partition, so that requests with different keys do not all read one partition.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _CREATED_AT, _CREATED_BY, _EXPIRES_AT, _REVOKED_AT, _USED_AT = "c", "b", "e", "d
 
 
 class DynamoApiKeyStore:
-    """`duetime.ports.stores.ApiKeyStore` over the tasks table."""
+    """The `duetime.ports.stores.ApiKeyStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -32,13 +35,13 @@ class DynamoApiKeyStore:
             self._client.put_item(TableName=self._table, Item=_item_of(key))
 
     def read(self, id_: str) -> ApiKey | None:
-        """Read a key consistently, so that a revocation is visible at once."""
+        """Read a key with strong consistency, so that a revocation is visible at once."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(id_), ConsistentRead=True)
         return _key(answer["Item"]) if "Item" in answer else None
 
     def revoke(self, key: ApiKey) -> bool:
-        """Store that a key is revoked, and until when it is kept."""
+        """Store that a key is revoked, and how long the revoked key is kept."""
         if key.revoked_at is None or key.removable_at is None:
             raise ValueError(key.id)
         with translated():
@@ -59,7 +62,7 @@ class DynamoApiKeyStore:
         return True
 
     def note_use(self, id_: str, at: Millis, unless_since: Millis) -> None:
-        """Store a time of use, unless a time after `unless_since` is stored, or the key is gone."""
+        """Store a time of use, unless a time after `unless_since` is stored, or the key no longer exists."""
         with translated():
             try:
                 self._client.update_item(
@@ -77,8 +80,8 @@ class DynamoApiKeyStore:
                 return
 
     def list(self, after: str, limit: int) -> tuple[list[ApiKey], str | None]:
-        """Keys in order of creation, eventually consistent, and the last id if more keys may follow."""
-        # Only the API lists keys; the authorizer should not wait for these modules.
+        """Read keys in order of creation, with eventual consistency, and the last id if more keys may follow."""
+        # The modules are imported here, because only the API lists keys, and the authorizer should not wait for them.
         from duetime.adapters.dynamodb.batches import read_items  # noqa: PLC0415 - see the line above
         from duetime.adapters.dynamodb.owner_index import sort_keys  # noqa: PLC0415 - same
 

@@ -1,4 +1,4 @@
-"""Step results and the latest traceback, which attempts store beside the contents of their task."""
+"""Stores step results and the latest traceback of attempts next to the contents of their task."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _RESULT, _FENCE, _ATTEMPT, _FINISHED_AT, _TOOK = "b", "k", "a", "n", "d"
 
 
 class DynamoStepStore:
-    """`duetime.ports.stores.StepStore` over the tasks table."""
+    """The `duetime.ports.stores.StepStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def list_of(self, task_id: TaskId) -> list[StepResult]:
-        """The steps of a task in the order in which they ended, read consistently."""
+        """Read a task's steps in the order in which they ended, with strong consistency."""
         with translated():
             pages = self._client.get_paginator("query").paginate(
                 TableName=self._table,
@@ -50,7 +50,7 @@ class DynamoStepStore:
         return sorted(found, key=lambda step: (step.finished_at, step.phase, step.name))
 
     def keep(self, task_id: TaskId, step: StepResult) -> StepResult:
-        """Store a step, unless it is already stored; returns the stored step."""
+        """Store a step, unless it is already stored, and return the stored step."""
         with translated():
             try:
                 self._client.put_item(
@@ -66,7 +66,7 @@ class DynamoStepStore:
         return step
 
     def extend(self, task_id: TaskId, step: StepResult, expires_at: Millis) -> None:
-        """Set the expiry of a step, if it is still stored."""
+        """Set a step's expiry, if the step is still stored."""
         with translated():
             try:
                 self._client.update_item(
@@ -78,7 +78,7 @@ class DynamoStepStore:
                     ExpressionAttributeValues={":ttl": attribute_values.expiry(expires_at)},
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
-                return  # erased with its task
+                return  # the step was erased with its task
 
 
 def _key(task_id: TaskId, step: StepResult) -> Item:
@@ -115,14 +115,14 @@ def _step_of(item: StoredItem) -> StepResult:
 
 
 class DynamoTracebackStore:
-    """`duetime.ports.stores.TracebackStore` over the tasks table."""
+    """The `duetime.ports.stores.TracebackStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Store a traceback, replacing an earlier attempt's traceback, but not a later attempt's."""
+        """Store a traceback. It replaces an earlier attempt's traceback, but not a later attempt's traceback."""
         fence = attribute_values.number(traceback.fence)
         item = {
             **_traceback_key(task_id),
@@ -140,10 +140,10 @@ class DynamoTracebackStore:
                     ExpressionAttributeValues={":k": fence},
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
-                return  # a later attempt has failed since
+                return  # a later attempt has stored its traceback
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
-        """The stored traceback of a task, or `None`."""
+        """Read a task's traceback; `None` if no traceback is stored."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_traceback_key(task_id), ConsistentRead=True)
         if "Item" not in answer:
@@ -153,7 +153,10 @@ class DynamoTracebackStore:
 
 
 def _packed(text: str) -> bytes:
-    """The end of a text, compressed to fit one write unit; an encrypted text stays complete, as a part is useless."""
+    """Compress the end of a text so that it fits into one write unit.
+
+    Encrypted texts stay complete, because parts of them cannot be decrypted.
+    """
     if len(text) <= MAX_TRACEBACK_LENGTH and is_encrypted_text(text):
         return deflated(text.encode())
     length = MAX_TRACEBACK_LENGTH

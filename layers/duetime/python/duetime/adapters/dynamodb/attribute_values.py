@@ -1,9 +1,10 @@
-"""Attribute values: numbers, texts, instants and bytes in DynamoDB's low-level format; bytes may be compressed.
+"""Encodes numbers, texts, instants and bytes as attribute values in DynamoDB's low-level format.
 
-The code is handwritten, because boto3's serializer uses `Decimal` and costs more than the rest of the encoding.
+Bytes may be compressed.
 
-Compression is raw deflate, without header or checksum: DynamoDB and S3 check stored data themselves, and six more
-bytes per item would only cost money.
+This code replaces boto3's serializer, which uses `Decimal` and takes longer than the rest of the encoding. Bytes are
+compressed by raw deflate without header and checksum. DynamoDB and S3 check stored data themselves, so these six bytes
+per item would only cost money.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 
 _RAW = -15
-"""Raw deflate with the largest window (Source: zlib manual, `deflateInit2`)."""
+"""zlib's parameter for raw deflate with the largest window (Source: zlib manual, `deflateInit2`)."""
 _BEST = 9
 _SMALLEST_WORTH_TRYING = 48
-"""Shorter JSON hardly ever shrinks, and compressing it costs more than the rest of encoding a record."""
+"""Minimum number of bytes to compress. Shorter JSON rarely shrinks, and compressing it takes longer than encoding the
+rest of a record."""
 
 
 def deflated(data: bytes) -> bytes:
@@ -38,7 +40,7 @@ def inflated(data: bytes) -> bytes:
 
 
 def smaller(data: bytes) -> bytes | None:
-    """The compressed bytes if they are shorter than the given bytes, otherwise `None`."""
+    """Compress bytes; `None` if the compressed bytes are not shorter."""
     if len(data) < _SMALLEST_WORTH_TRYING:
         return None
     compressed = deflated(data)
@@ -46,19 +48,22 @@ def smaller(data: bytes) -> bytes | None:
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as a short text for JSON, even if they are base64 of incompressible bytes: 5 MB become 6 MB of text."""
-    # Other strategies find a few repeated texts in base64, and cost more than they save.
+    """Encode bytes as a short text for JSON.
+
+    Even base64 of 5 MB that cannot be compressed becomes a text of only 6 MB.
+    """
+    # Other strategies would find only few repeated texts in base64, and take longer than the saved bytes are worth.
     compressor = zlib.compressobj(_BEST, zlib.DEFLATED, _RAW, strategy=zlib.Z_HUFFMAN_ONLY)
     return base64.b85encode(compressor.compress(data) + compressor.flush()).decode()
 
 
 def bytes_in(text: str) -> bytes:
-    """The bytes of a text that `text_of` made."""
+    """Decode a text that `text_of` returned."""
     return inflated(base64.b85decode(text))
 
 
 Value: TypeAlias = "Mapping[str, Any]"
-"""One attribute value: its type's letter and the value."""
+"""One attribute value, with the letter of its type."""
 Item: TypeAlias = "dict[str, Value]"
 """An item, or an item's key."""
 StoredItem: TypeAlias = "Mapping[str, Mapping[str, Any]]"
@@ -66,7 +71,7 @@ StoredItem: TypeAlias = "Mapping[str, Mapping[str, Any]]"
 
 
 def number(value: float) -> Value:
-    """A whole number as an attribute value."""
+    """Encode a whole number."""
     return {"N": str(value)}
 
 
@@ -76,7 +81,7 @@ def integer(value: Value) -> int:
 
 
 def text(value: str) -> Value:
-    """A text as an attribute value."""
+    """Encode a text."""
     return {"S": value}
 
 
@@ -86,7 +91,7 @@ def string(value: Value) -> str:
 
 
 def flag(value: bool) -> Value | None:  # noqa: FBT001 - the value itself, not a switch
-    """A Boolean; `None` for false, so that the attribute is left out."""
+    """Encode a Boolean; `None` for false, so that the attribute is left out."""
     return {"BOOL": True} if value else None
 
 
@@ -96,7 +101,7 @@ def truth(value: Value) -> bool:
 
 
 def packed(data: bytes) -> Value:
-    """Bytes in the shortest form: `S` holds plain text, `B` compressed data."""
+    """Encode bytes in the shortest form, which is plain text in `S` or compressed data in `B`."""
     compressed = smaller(data)
     if compressed is None:
         try:
@@ -112,7 +117,7 @@ def unpacked(value: Value) -> bytes:
 
 
 def expiry(at: Millis) -> Value:
-    """An instant as a TTL attribute: whole seconds, rounded up."""
+    """Encode an instant as a TTL attribute, in whole seconds that are rounded up."""
     return {"N": str(-(-at // SECOND))}
 
 

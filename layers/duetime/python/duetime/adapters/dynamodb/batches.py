@@ -1,4 +1,4 @@
-"""Batches of items, which one request reads or writes together."""
+"""Reads and writes batches of items with one request per batch."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 _KEYS_A_REQUEST = 100
-"""Source: DynamoDB API Reference, BatchGetItem."""
+"""Maximum number of keys per request (Source: DynamoDB API Reference, BatchGetItem)."""
 
 
 def read_items(
     client: DynamoDBClient, table: str, keys: Sequence[Item], *, consistent: bool = False
 ) -> Iterator[StoredItem]:
-    """Read the items with these distinct keys, eventually consistent by default.
+    """Read the items with these distinct keys, by default with eventual consistency.
 
-    Keys that a response leaves unprocessed are requested again at once. If DynamoDB throttled all keys, it would have
-    rejected the request, and the client's own retries would have waited, so every response makes progress.
+    Keys that a response leaves unprocessed are requested again at once. Every response contains some items, because
+    DynamoDB rejects a request if it throttles all keys, and the client's own retries then wait.
 
     Raises:
         Unavailable: a response contained no item.
@@ -46,26 +46,29 @@ def read_items(
 
 
 ITEMS_A_REQUEST = 25
-"""Source: DynamoDB Developer Guide, "Running batch operations with PartiQL for DynamoDB"."""
+"""Maximum number of items per request (Source: DynamoDB Developer Guide, "Running batch operations with PartiQL for
+DynamoDB")."""
 _DUPLICATE = "DuplicateItem"
 
 
 def insert_items(
     client: DynamoDBClient, table: str, items: Sequence[Item], executor: Executor
 ) -> tuple[list[int], list[int]]:
-    """Write the items that do not exist yet, each independently, at the price of single `PutItem` calls.
+    """Write the items that do not exist yet.
+
+    Each item is written independently, at the price of a single `PutItem` call.
 
     `BatchWriteItem` would overwrite existing items, and a transaction costs twice as much.
 
     Args:
-        client: client of the table.
-        table: name of the table.
+        client: the DynamoDB client.
+        table: the table's name.
         items: any number of items with distinct keys.
         executor: makes requests in parallel.
 
     Returns:
-        The positions of the items known to be written, and of the items that already existed. All other items were not
-        written, or their state is unknown because a request had no response.
+        The positions of the items that are known to be written, and of the items that already existed. Each other item
+        was not written, or its state is unknown because the request had no response.
     """
     written: list[int] = []
     existing: list[int] = []
@@ -90,7 +93,7 @@ def insert_items(
 def insertion(table: str, item: Item) -> BatchStatementRequestTypeDef:
     """One statement of a batch.
 
-    Values are parameters, so that nothing in them is interpreted as PartiQL; attribute names are duetime's own.
+    Values are parameters, so that they are not interpreted as PartiQL. The attribute names are duetime's own names.
     """
     places = ", ".join(f"'{name}': ?" for name in item)
     return {"Statement": f'INSERT INTO "{table}" VALUE {{{places}}}', "Parameters": [*item.values()]}

@@ -1,4 +1,7 @@
-"""Bulk operations in DynamoDB: a partition for each, and a pointer to a topology's latest one in its partition."""
+"""Stores bulk operations in DynamoDB.
+
+Each operation has a partition, and a topology's partition names its latest operation.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 REQUEST = "request"
-"""Name of an operation's content."""
+"""The name of an operation's content."""
 _LATEST = "bulk"
 _OPERATION = "o"
 _OWNER, _KIND, _STATE, _CREATED_AT, _FINISHED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
@@ -33,23 +36,23 @@ _HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON, _ACTOR = "h", "q", "l", "w
 
 
 class DynamoBulkStore:
-    """`duetime.ports.stores.BulkStore` over the tasks table."""
+    """The `duetime.ports.stores.BulkStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def read(self, operation_id: TaskId) -> BulkOperation | None:
-        """Read an operation, consistently; `None` if it does not exist."""
+        """Read an operation with strong consistency; `None` if it does not exist."""
         item = self._get(_key_of(operation_id))
         return _operation(item) if item else None
 
     def save(self, operation: BulkOperation, nonce: str) -> bool:
-        """Store an operation, if it still has the version that was read."""
+        """Store an operation, if the stored operation still has the version that was read."""
         return save_next(self._client, self._table, _item_of(operation), operation.version, nonce)
 
     def list(self, owner: str, limit: int) -> list[BulkOperation]:
-        """An owner's latest operations, newest first, eventually consistent."""
+        """Read an owner's latest operations, newest first, with eventual consistency."""
         partition = f"{owner}{schema.BULK_LIST_MARK}"
         names = sort_keys(self._client, self._table, partition, limit, descending=True)
         keys = [_key_of(TaskId(name)) for name in names]
@@ -61,14 +64,14 @@ class DynamoBulkStore:
         return sorted(found, key=lambda operation: operation.id, reverse=True)
 
     def latest_of(self, topology: TaskId) -> Latest:
-        """The latest operation on a topology, read consistently."""
+        """Read a topology's latest operation with strong consistency."""
         item = self._get(_latest_key_of(topology))
         if not item:
             return Latest(topology)
         return Latest(topology, TaskId(attribute_values.string(item[_OPERATION])), version_of(item))
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
-        """Store the operation that starts on a topology, unless another operation was stored since the last read."""
+        """Store a topology's new operation as its latest, unless another operation was stored since the last read."""
         item: Item = {**_latest_key_of(latest.topology), schema.TTL: attribute_values.expiry(expires_at)}
         if latest.operation_id is not None:
             item[_OPERATION] = attribute_values.text(latest.operation_id.text)

@@ -1,4 +1,7 @@
-"""Circuits of HTTP hosts in DynamoDB: an item for each owner and failed host, and a list of open circuits."""
+"""Stores circuit breakers for HTTP hosts in DynamoDB.
+
+Each owner and failed host has an item. Open circuits are also listed.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,25 @@ _OPENINGS, _OPEN_UNTIL, _PROBE_UNTIL, _REASON, _OPENED_AT = "o", "u", "w", "r", 
 
 
 class DynamoCircuitStore:
-    """`duetime.ports.stores.CircuitStore` over the tasks table."""
+    """The `duetime.ports.stores.CircuitStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
-        """Read the circuit for an owner's calls to a host; closed if nothing is stored."""
+        """Read the circuit for an owner's calls to a host. The circuit is closed if none is stored."""
         key = _key_of(_name_of(Circuit(owner, host)))
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=consistent)
         return _circuit(answer["Item"]) if "Item" in answer else Circuit(owner, host)
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
-        """Store a circuit, if it still has the version that was read."""
+        """Store a circuit, if the stored circuit still has the version that was read."""
         return save_next(self._client, self._table, _item_of(circuit, expires_at), circuit.version, nonce)
 
     def list_open(self, limit: int) -> list[Circuit]:
-        """Circuits that are not closed, in order of host name, eventually consistent."""
+        """Read the circuits that are not closed in order of host names, with eventual consistency."""
         keys = [_key_of(name) for name in sort_keys(self._client, self._table, schema.CIRCUIT_LIST, limit)]
         found = (_circuit(item) for item in read_items(self._client, self._table, keys))
         return sorted(
@@ -74,7 +77,7 @@ def _item_of(circuit: Circuit, expires_at: Millis) -> Item:
 
 
 def _circuit(item: StoredItem) -> Circuit:
-    # A host name contains no mark, but an owner may contain marks.
+    # A host name contains no mark, but an owner may contain marks, so the last mark counts.
     owner, _, host = attribute_values.string(item[schema.SORT_KEY]).rpartition(_MARK)
     return Circuit(
         owner=owner,

@@ -1,4 +1,7 @@
-"""The dependencies of tasks, as an attribute of their records; their dependents, as items beside their contents."""
+"""Encodes tasks' dependencies as an attribute of their records.
+
+Dependents are stored as items next to tasks' contents.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,18 @@ if TYPE_CHECKING:
 
 _RULES = tuple(TriggerRule)
 _OUTCOMES = (None, *Outcome)
-"""The positions of these values are stored, so new values are added at the end."""
+"""The positions of these values are stored, so new values must be added at the end."""
 _MET, _HAS_TASK, _HAS_OCCURRENCE = 1 << 7, 1 << 4, 1 << 5
 _OUTCOME_BITS = (1 << 4) - 1
 _ID_BYTES, _TIME_BYTES = 16, 6
 
 
 def encoded(dependencies: Dependencies) -> bytes:
-    """A byte for the rule, and for each dependency a byte that says whether an id, an occurrence, or both follow."""
+    """Encode dependencies.
+
+    The first byte is the rule, and each dependency begins with a byte that says whether an id, an occurrence, or both
+    follow.
+    """
     parts = [bytes([_RULES.index(dependencies.rule) | (_MET if dependencies.is_met else 0)])]
     for each in dependencies.on:
         kind = _OUTCOMES.index(each.outcome)
@@ -43,7 +50,7 @@ def encoded(dependencies: Dependencies) -> bytes:
 
 
 def decoded(data: bytes) -> Dependencies:
-    """The inverse of `encoded`."""
+    """Decode the bytes that `encoded` returned."""
     return Dependencies(tuple(_each(data[1:])), _RULES[data[0] & ~_MET], bool(data[0] & _MET))
 
 
@@ -64,20 +71,23 @@ _PREFIX = "after#"
 
 
 class DynamoDependentStore:
-    """`duetime.ports.tasks.DependentStore` with one item per dependent, erased with the task's contents."""
+    """The `duetime.ports.tasks.DependentStore` with one item per dependent.
+
+    The items are erased with the task's contents.
+    """
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def add(self, task_id: TaskId, dependent: TaskId, expires_at: Millis) -> None:
-        """Note that `dependent` waits for a task; noting this again extends the note."""
+        """Store that `dependent` waits for a task. Storing this again extends the item's expiry."""
         item = {**_key_of(task_id, dependent.text), schema.TTL: attribute_values.expiry(expires_at)}
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
 
     def page(self, task_id: TaskId, after: TaskId | None, limit: int) -> Sequence[TaskId]:
-        """The next tasks that wait for a task, by id, read consistently."""
+        """Read the next tasks that wait for a task, in order of ids and with strong consistency."""
         with translated():
             answer = self._client.query(
                 TableName=self._table,
@@ -85,7 +95,7 @@ class DynamoDependentStore:
                 ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY},
                 ExpressionAttributeValues={
                     ":p": _key_of(task_id, "")[schema.PARTITION_KEY],
-                    # A space sorts before, and a tilde after, every letter of an id.
+                    # A space sorts before all characters of an id, and a tilde sorts after them.
                     ":first": attribute_values.text(f"{_PREFIX}{'' if after is None else after.text} "),
                     ":last": attribute_values.text(f"{_PREFIX}~"),
                 },

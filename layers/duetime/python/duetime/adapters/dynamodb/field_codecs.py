@@ -1,6 +1,6 @@
 """Encodes a task's small fields as attribute values, and decodes them.
 
-Where an encoding is `None`, the attribute is left out, which means the field's default.
+If an encoding is `None`, the attribute is left out, which means that the field has its default.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 
 Part: TypeAlias = "tuple[Callable[[Any], str], Callable[[str], Any]]"
-"""The encoding of one field as text, and its decoding."""
+"""A function that encodes one field as text, and a function that decodes this text."""
 _INTEGER: Part = (str, int)
 _HEXADECIMAL: Part = (lambda number: f"{number:x}", lambda text: int(text, 16))
 _FLOAT: Part = (repr, float)
@@ -85,13 +85,16 @@ _TEXT: Part = (str, str)
 
 
 class TextCodec:
-    """Encodes a small value as text: its fields in order, separated by spaces; only the last may contain spaces."""
+    """Encodes a small value as text with its fields in order, separated by spaces.
+
+    Only the last field may contain spaces.
+    """
 
     def __init__(self, kind: type, **parts: Part) -> None:
         self._kind, self._parts = kind, parts
 
     def encode(self, value: object) -> Value:
-        """The text as an attribute value."""
+        """Encode the value."""
         return {"S": " ".join(write(getattr(value, name)) for name, (write, _) in self._parts.items())}
 
     def decode(self, value: Value) -> Any:  # noqa: ANN401 - of the kind
@@ -102,12 +105,12 @@ class TextCodec:
 
 
 class _NotifyOnCodec:
-    """`NotifyOn` as text: flag, seconds of lateness, address; a limit for long runs, if any, follows the lateness."""
+    """Encodes `NotifyOn` as text: flag, seconds of lateness and any limit for long runs, and address."""
 
     _RUN = "+"
 
     def encode(self, value: NotifyOn) -> Value:
-        """The text as an attribute value."""
+        """Encode the value."""
         run = "" if value.running_seconds is None else f"{self._RUN}{value.running_seconds}"
         return {"S": f"{_FLAG[0](value.failed)} {_OR_ZERO[0](value.late_seconds)}{run} {value.to}"}
 
@@ -144,7 +147,7 @@ _WAIT = TextCodec(Wait, since=_HEXADECIMAL, reason=_TEXT)
 
 
 def traceparent(value: str) -> Value:
-    """The trace of a task's creation in 25 bytes: trace id, parent and flags."""
+    """Encode the trace of a task's creation in 25 bytes, with the trace id, the parent and the flags."""
     return {"B": bytes.fromhex("".join(value.split("-")[1:]))}
 
 
@@ -155,12 +158,12 @@ def read_traceparent(value: Value) -> str:
 
 
 def name(value: str) -> Value | None:
-    """A task's name, or `None`."""
+    """Encode a task's name; `None` for an empty name."""
     return {"S": value} if value else None
 
 
 def state(value: State) -> Value:
-    """A task's state."""
+    """Encode a task's state."""
     return {"S": value.value}
 
 
@@ -170,7 +173,7 @@ def read_state(value: Value) -> State:
 
 
 def priority(value: Priority) -> Value | None:
-    """A priority; `None` for the default."""
+    """Encode a priority; `None` for the default."""
     return None if value is Priority.NORMAL else {"S": value.value}
 
 
@@ -180,13 +183,13 @@ def read_priority(value: Value) -> Priority:
 
 
 def unless_default(field: str) -> Callable[[int], Value | None]:
-    """Encodes a number; `None` if the number is the field's default."""
+    """Return a function that encodes a number, or returns `None` for the field's default."""
     default = Task.__dataclass_fields__[field].default
     return lambda value: None if value == default else {"N": str(value)}
 
 
 def requested_action(value: RequestedAction) -> Value:
-    """A user's request to the running attempt."""
+    """Encode a user's request to the running attempt."""
     return {"S": value.value}
 
 
@@ -196,14 +199,14 @@ def read_requested_action(value: Value) -> RequestedAction:
 
 
 def content(value: Content) -> Value:
-    """A payload or result: its packed bytes, or the place where it is stored and its name there."""
+    """Encode a payload or result as its packed bytes, or as the place where it is stored and its name there."""
     if not value.is_outside:
         return packed(value.data or b"")
     return {"L": [{"S": value.place.value}, {"S": value.name}]}
 
 
 def read_content(field: str, value: Value) -> Content:
-    """Decode a payload or result; content in the record is named after its field."""
+    """Decode a payload or result. Content in the record is named after its field."""
     if "L" in value:
         place, name = value["L"]
         return Content(ContentPlace(place["S"]), name["S"])
@@ -211,7 +214,7 @@ def read_content(field: str, value: Value) -> Content:
 
 
 def locks(value: tuple[LockSpec, ...]) -> Value | None:
-    """Several locks, or `None`."""
+    """Encode several locks; `None` for no locks."""
     return {"L": [LOCK.encode(each) for each in value]} if value else None
 
 
@@ -221,22 +224,22 @@ def read_locks(value: Value) -> tuple[LockSpec, ...]:
 
 
 def retry(value: RetryPolicy) -> Value | None:
-    """A retry policy; `None` for the default."""
+    """Encode a retry policy; `None` for the default."""
     return None if value == DEFAULT_RETRY else RETRY.encode(value)
 
 
 def rate_places(value: Mapping[str, int]) -> Value | None:
-    """Places in the lines of rates, by key, or `None`."""
+    """Encode places in the queues of rates, by key; `None` for no places."""
     return {"M": {key: {"N": str(place)} for key, place in value.items()}} if value else None
 
 
 def read_rate_places(value: Value) -> Mapping[str, int]:
-    """Decode places in the lines of rates."""
+    """Decode places in the queues of rates."""
     return {key: int(place["N"]) for key, place in value["M"].items()}
 
 
 def tags(value: dict[str, str]) -> Value | None:
-    """Tags, or `None`."""
+    """Encode tags; `None` for no tags."""
     return {"M": {key: {"S": tag} for key, tag in value.items()}} if value else None
 
 
@@ -246,33 +249,33 @@ def read_tags(value: Value) -> dict[str, str]:
 
 
 def nodes(value: tuple[str, ...]) -> Value | None:
-    """Names of nodes, or `None`."""
+    """Encode node names; `None` for no names."""
     return {"L": [{"S": name} for name in value]} if value else None
 
 
 def read_nodes(value: Value) -> tuple[str, ...]:
-    """Decode names of nodes."""
+    """Decode node names."""
     return tuple(str(each["S"]) for each in value["L"])
 
 
 def waits(value: tuple[Wait, ...]) -> Value | None:
-    """The waits of a task, or `None`."""
+    """Encode a task's waits; `None` for no waits."""
     return {"L": [_WAIT.encode(wait) for wait in value]} if value else None
 
 
 def read_waits(value: Value) -> tuple[Wait, ...]:
-    """Decode the waits of a task."""
+    """Decode a task's waits."""
     return tuple(map(_WAIT.decode, value["L"]))
 
 
 TOPOLOGY = "topology"
-"""Key that only the map of a topology target has."""
+"""Key that only a topology target's map has."""
 _HTTP = "http"
 _PULL = "pull"
 _APPROVAL = "approval"
 _EVENT = "event"
 _BEFORE_CONDITION = "\n"
-"""Follows the key of an event, because keys contain no control characters."""
+"""Separates an event's key from the condition. Keys contain no control characters."""
 _ARN = "arn:"
 _CALLBACK = "callback"
 _NOTIFIES = "async"
@@ -281,10 +284,11 @@ _QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
 
 
 def target(value: Target) -> Value | None:
-    """A target: its kind with its phases, then its address; `None` for the default.
+    """Encode a target as its kind with its phases, followed by its address; `None` for the default.
 
-    The name of an AWS resource determines the kind; the call's details follow the name. A custom request is a separate
-    element, and so are the parameters of a job. A topology is a map, so that a condition can test for it.
+    An AWS resource has no kind, because its name determines the kind; the call's details follow the name. A custom
+    request is a separate element, and so are a job's parameters. A topology is a map, so that a condition can test for
+    topologies.
     """
     if isinstance(value, HandlerTarget):
         return None
@@ -350,7 +354,10 @@ def _read_text(text: str) -> Target:
 
 
 def _topology_target(value: TopologyTarget) -> Value:
-    """A topology; a run of a definition also has its name, version and parameters; version 0 means the latest."""
+    """Encode a topology.
+
+    A definition's run also has the name, version and parameters; version 0 means the latest version.
+    """
     ref = value.definition
     text = "" if ref is None else f"{ref.name} {ref.version or 0} {ref.parameters}"
     return {"M": {TOPOLOGY: packed(text.encode())}}
@@ -376,7 +383,7 @@ def _read_http_target(text: str, request: HttpRequest, batch: CallBatch | None =
 
 
 def _packed_request(request: HttpRequest, batch: CallBatch | None) -> Value:
-    """A request, and how tasks share it, as compact JSON without default values."""
+    """Encode a request, and how tasks share calls, as compact JSON without default values."""
     body, auth, response = request.body, request.auth, request.response
     form: dict[str, Any] = {
         "m": request.method,
@@ -439,17 +446,18 @@ def _read_job(arn: str, value: Value) -> AwsTarget:
 _CAUSES = {Cause.SCHEDULE: "s", Cause.CATCH_UP: "c", Cause.MANUAL: "m", Cause.BACKFILL: "b"}
 _CAUSE_LETTERS = {letter: cause for cause, letter in _CAUSES.items()}
 _BUFFERED = "q"
-"""Replaces the cause's letter if a backfill's run waits for the end of other runs."""
+"""Letter that replaces the cause's letter if a backfill's run waits for the end of other runs."""
 _OCCURRENCE = re.compile(r"([a-z])(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
-"""An occurrence's cause, its distances to the previous and the next occurrence, and whether its end is reported."""
+"""Pattern of an occurrence's cause, its distances to the previous and next occurrence, and whether its end is
+reported."""
 _REPORTS = "!"
-"""Follows the cause's letter if the schedule needs a report of the occurrence's end."""
+"""Mark that follows the cause's letter if the schedule needs a report when the occurrence ends."""
 _GIVEN = "!"
-"""Precedes a node's note if the node gets results from its parents."""
+"""Mark that precedes a node's note if the node receives results from its parents."""
 
 
 def schedule_ref(value: ScheduleRef) -> Value:
-    """The schedule occurrence that a task belongs to: hexadecimal numbers, a letter, a mark, and last the name."""
+    """Encode a task's schedule occurrence as hexadecimal numbers, a letter and a mark, followed by the name."""
     before = "" if value.previous is None else f"-{value.nominal - value.previous:x}"
     after = "" if value.next is None else f"+{value.next - value.nominal:x}"
     cause = _BUFFERED if value.is_buffered else _CAUSES[value.cause]
@@ -458,7 +466,7 @@ def schedule_ref(value: ScheduleRef) -> Value:
 
 
 def read_schedule_ref(value: Value) -> ScheduleRef:
-    """Decode the schedule occurrence that a task belongs to."""
+    """Decode a task's schedule occurrence."""
     revision, at, occurrence, mark, schedule = str(value["S"]).split(" ", 4)
     if (found := _OCCURRENCE.fullmatch(occurrence)) is None:
         raise ValueError(f"no occurrence of a schedule: {occurrence!r}")
@@ -480,7 +488,7 @@ def read_schedule_ref(value: Value) -> ScheduleRef:
 
 
 def task_id(value: TaskId) -> Value:
-    """The id of another task, as stored."""
+    """Encode the id of another task."""
     return {"S": value.text}
 
 
@@ -490,8 +498,8 @@ def read_task_id(value: Value) -> TaskId:
 
 
 def after(value: Dependencies) -> Value:
-    """A task's dependencies in binary form, with 17 bytes for each task."""
-    # Few tasks wait for other tasks, so the module is not imported at start.
+    """Encode a task's dependencies in binary form, with 17 bytes for each task."""
+    # Few tasks wait for other tasks, so the module is not imported at startup.
     from duetime.adapters.dynamodb.dependencies import encoded  # noqa: PLC0415 - see the line above
 
     return {"B": encoded(value)}
@@ -505,13 +513,13 @@ def read_after(value: Value) -> Dependencies:
 
 
 def node_ref(value: NodeRef) -> Value:
-    """The topology node that a task runs: the run in hexadecimal, the topology, a note, and last the name."""
+    """Encode a task's topology node as the run in hexadecimal, the topology and a note, followed by the name."""
     note = (_GIVEN if value.inputs else "") + value.note
     return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
 
 
 def read_node_ref(value: Value) -> NodeRef:
-    """Decode the topology node that a task runs."""
+    """Decode a task's topology node."""
     run, topology, note, key = str(value["S"]).split(" ", 3)
     return NodeRef(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
 
@@ -529,18 +537,18 @@ _OUTCOME_LETTERS = {letter: outcome for outcome, letter in _OUTCOMES.items()}
 
 
 def error(value: TaskError) -> Value:
-    """The error of an attempt: the type and the packed message."""
+    """Encode an attempt's error as the type and the packed message."""
     return {"L": [{"S": value.type}, packed(value.message.encode())]}
 
 
 def read_error(value: Value) -> TaskError:
-    """Decode the error of an attempt."""
+    """Decode an attempt's error."""
     kind, message = value["L"]
     return TaskError(kind["S"], unpacked(message).decode())
 
 
 def line(value: AttemptRecord) -> Value:
-    """One attempt, packed."""
+    """Encode one attempt in packed form."""
     return packed(_compact(_line(value)))
 
 
@@ -550,7 +558,7 @@ def read_attempt(value: Value) -> AttemptRecord:
 
 
 def attempt_history(value: tuple[AttemptRecord, ...]) -> Value | None:
-    """The latest attempts, packed together because they resemble each other; `None` if there are no attempts."""
+    """Encode the latest attempts, packed together because they are similar; `None` if there are no attempts."""
     return packed(_compact([_line(each) for each in value])) if value else None
 
 
@@ -560,11 +568,11 @@ def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
 
 
 _VERSION_AFTER = "\t"
-"""Separates a worker from the version of its function, which is stored only if it is known."""
+"""Separates a worker from its function's version, which is stored only if it is known."""
 
 
 def _line(value: AttemptRecord) -> str | list[str]:
-    """Encode an attempt: hexadecimal numbers, then the worker, whose name may contain any character, then any error."""
+    """Encode an attempt as hexadecimal numbers, the worker, whose name may contain any character, and any error."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
     is_split = value.function_version or _VERSION_AFTER in value.worker
     holder = f"{value.worker}{_VERSION_AFTER}{value.function_version}" if is_split else value.worker
@@ -606,7 +614,7 @@ _ACTOR_LETTERS = {letter: actor for actor, letter in _ACTORS.items()}
 
 
 def actions(value: ActionHistory) -> Value | None:
-    """The latest actions, packed together after the number of dropped actions; `None` if there are no actions."""
+    """Encode the number of dropped actions and the latest actions, packed together; `None` if there are no actions."""
     return packed(_compact_action([value.dropped, *map(_action_line, value.records)])) if value.records else None
 
 
@@ -617,7 +625,7 @@ def read_actions(value: Value) -> ActionHistory:
 
 
 def action(value: ActionRecord) -> Value:
-    """One action, packed."""
+    """Encode one action in packed form."""
     return packed(_compact_action(_action_line(value)))
 
 
@@ -627,12 +635,12 @@ def read_action(value: Value) -> ActionRecord:
 
 
 def _action_line(value: ActionRecord) -> list[str]:
-    """Encode an action: two letters and hexadecimal numbers, then the texts without empty texts at the end."""
+    """Encode an action as two letters and hexadecimal numbers, followed by the texts without empty texts at the end."""
     by = value.by
     version = "" if value.version is None else f"{value.version:x}"
     head = f"{_ACTIONS[value.action]}{_ACTORS[by.actor]}{value.at:x} {version}"
     operation = "" if by.operation is None else by.operation.text
-    # Names of fields and nodes contain no comma.
+    # Names of fields and nodes contain no commas, so a comma separates them.
     line = [head, by.reason, by.name, ",".join(value.fields), operation, ",".join(value.nodes)]
     while not line[-1]:
         line.pop()

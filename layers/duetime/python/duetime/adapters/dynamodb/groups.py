@@ -1,4 +1,4 @@
-"""Groups in DynamoDB: an item for each group, and an item for each member in one of the group's partitions."""
+"""Stores groups in DynamoDB. Each group has an item, and each member has an item in one of the group's partitions."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _OUTCOME, _NOTED, _NOTED_AT = "o", "n", "c"
 _FEW = 20
 """Number of members that fit into one read unit."""
 _REMEMBERED = 1_000
-"""Number of groups for which a process remembers where it found an open member."""
+"""Maximum number of groups for which a process remembers a known open member."""
 _REMOVED = 500
-"""Number of members of one partition that one call removes."""
+"""Maximum number of members in one partition that one call removes."""
 
 
 class DynamoGroupStore:
-    """`duetime.ports.stores.GroupStore` over the tasks table; reads the partitions of a group in parallel."""
+    """The `duetime.ports.stores.GroupStore` that uses the tasks table. It reads a group's partitions in parallel."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
         self._table = table
         self._executor = executor
         self._places: dict[tuple[str, str], TaskId] = {}
-        """The last known open member, by owner and group; the next search begins with this member."""
+        """The last known open member, by owner and group. The next search in a group begins with this member."""
 
     def read(self, owner: str, group_id: str, *, consistent: bool = True) -> Group | None:
         """Read a group without its members."""
@@ -59,11 +59,14 @@ class DynamoGroupStore:
         return _group(owner, answer["Item"]) if "Item" in answer else None
 
     def save(self, group: Group, nonce: str) -> bool:
-        """Write the next version of a group, if it still has the version that was read."""
+        """Write the next version of a group, if the stored group still has the version that was read."""
         return save_next(self._client, self._table, _item_of(group), group.version, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Group]:
-        """An owner's groups ordered by id, eventually consistent; only the last page has fewer than `limit` groups."""
+        """Read an owner's groups in order of ids.
+
+        The list is eventually consistent. Only the last page has fewer than `limit` groups.
+        """
 
         def read(ids: list[str]) -> list[Group]:
             items = read_items(self._client, self._table, [_key_of(owner, group_id) for group_id in ids])
@@ -73,7 +76,7 @@ class DynamoGroupStore:
         return read_listed(self._client, self._table, self._executor, place, limit, read)
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
-        """Write the item of a member that joins, or joins again; returns whether the item was written."""
+        """Write the item of a member that joins or joins again, and return whether the item was written."""
         item = {
             **_member_key(owner, group_id, task_id),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -96,14 +99,14 @@ class DynamoGroupStore:
     def note(
         self, owner: str, group_id: str, member: Member, expires_at: Millis | None, read: Member | None = None
     ) -> None:
-        """Note the outcome of a member, or that it is open again, unless a later version was noted.
+        """Store a member's outcome, or that the member is open again, unless a later version was stored.
 
         Args:
-            owner: owner of the group.
-            group_id: id of the group.
+            owner: the group's owner.
+            group_id: the group's id.
             member: the new values.
             expires_at: when the item may be removed; `None` while the task is open.
-            read: the item as read, which must be unchanged; `None` if any item will do.
+            read: the member that was read, whose item must not have changed; `None` to change any earlier version.
         """
         sets = "#n = :n, #c = :c"
         removes = [name for name, value in (("#o", member.outcome), ("#x", expires_at)) if value is None]
@@ -119,7 +122,7 @@ class DynamoGroupStore:
         if read is not None:
             condition, values[":r"] = "#n = :r_n AND #c = :r", attribute_values.number(read.noted_at)
             values[":r_n"] = attribute_values.number(read.version)
-        # A missing item was removed with its group.
+        # The condition also fails for a missing item, which was removed with its group.
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -131,7 +134,7 @@ class DynamoGroupStore:
             )
 
     def remove_member(self, owner: str, group_id: str, task_id: TaskId, read: Member | None = None) -> None:
-        """Remove the item of a member; if `read` is given, only while the item is unchanged."""
+        """Remove a member's item. If `read` is given, the item must not have changed since it was read."""
         request: dict[str, Any] = {}
         if read is not None:
             request = {
@@ -146,12 +149,12 @@ class DynamoGroupStore:
             self._client.delete_item(TableName=self._table, Key=_member_key(owner, group_id, task_id), **request)
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> list[Member]:
-        """Some open members, read consistently; empty only if no member is open.
+        """Read some open members with strong consistency; empty only if no member is open.
 
         Args:
-            owner: owner of the group.
-            group_id: id of the group.
-            limit: maximum number of members; all are from one partition.
+            owner: the group's owner.
+            group_id: the group's id.
+            limit: maximum number of members, which are all from one partition.
             near: a member whose partition is read first.
         """
         for pages in self._search(owner, group_id, near):
@@ -169,11 +172,10 @@ class DynamoGroupStore:
         return []
 
     def _search(self, owner: str, group_id: str, near: TaskId | None) -> Iterator[Iterator[Sequence[StoredItem]]]:
-        """The pages of all members, partition by partition, beginning with the last known open member.
+        """Yield the pages of each partition's members, beginning with the last known open member.
 
-        So a process passes each ended member about once, regardless of the order in which members end. A search that
-        always began with the latest members would read most of a large group at each end, once these members have
-        ended.
+        With this order, a process reads each ended member about once, regardless of the order in which members end. If
+        each search began with the latest members, it would read most of a large group once these members have ended.
         """
         place = self._places.get((owner, group_id))
         begin = place or near
@@ -185,15 +187,15 @@ class DynamoGroupStore:
             yield self._pages(_part(owner, group_id, first), after=place)
 
     def counts(self, owner: str, group_id: str, most_open: int) -> tuple[dict[State, int], list[TaskId], int]:
-        """Count all members, read consistently.
+        """Count all members with strong consistency.
 
         Args:
-            owner: owner of the group.
-            group_id: id of the group.
-            most_open: maximum number of ids of open members.
+            owner: the group's owner.
+            group_id: the group's id.
+            most_open: maximum number of open members' ids to return.
 
         Returns:
-            The number of ended members by state, ids of open members, and the number of open members.
+            The number of ended members by state, some open members' ids, and the number of open members.
         """
         ended: dict[State, int] = {}
         ids: list[TaskId] = []
@@ -206,7 +208,10 @@ class DynamoGroupStore:
         return ended, ids, open_members
 
     def remove(self, owner: str, group_id: str) -> bool:
-        """Remove some members of a group, and the group once no member is left; returns whether it is removed."""
+        """Remove some members of a group, and the group itself if no member is left.
+
+        Return whether the group is removed.
+        """
         left = [self._remove_part(owner, group_id, number) for number in range(GROUP_PARTS)]
         if any(left):
             return False
@@ -228,13 +233,13 @@ class DynamoGroupStore:
     def _pages(
         self, partition: str, first: int | None = None, *, until: TaskId | None = None, after: TaskId | None = None
     ) -> Iterator[Sequence[StoredItem]]:
-        """The members of a partition, latest first, read consistently.
+        """Yield pages of a partition's members with strong consistency, beginning with the latest member.
 
         Args:
             partition: the partition.
-            first: number of members on the first page; `None` for as many as fit.
+            first: number of members on the first page; `None` for as many members as fit.
             until: the latest member to read; `None` for no limit.
-            after: read only members later than this member; `None` for all members.
+            after: the member after which to read; `None` for all members.
         """
         condition, values = "#p = :p", {":p": attribute_values.text(partition)}
         if place := until or after:
@@ -251,7 +256,7 @@ class DynamoGroupStore:
                     ExpressionAttributeNames=names,
                     ExpressionAttributeValues=values,
                     ConsistentRead=True,
-                    # Members mostly end in the order of their ids, so open members are found at the end.
+                    # Members mostly end in the order of their ids, so most open members are at the end.
                     ScanIndexForward=False,
                     **more,
                 )
@@ -260,11 +265,11 @@ class DynamoGroupStore:
                 return
             more["ExclusiveStartKey"] = page["LastEvaluatedKey"]
             if first is not None:
-                # Larger pages need fewer requests over a long range, without reading much beyond it.
+                # Doubling the page size limits the number of requests, without reading far beyond the searched members.
                 more["Limit"] *= 2
 
     def _remove_part(self, owner: str, group_id: str, number: int) -> bool:
-        """Remove some members of a partition; returns whether any members are left."""
+        """Remove some members in a partition, and return whether any members are left."""
         keys: list[Item] = []
         partition = _part(owner, group_id, number)
         for page in self._pages(partition):
@@ -280,9 +285,9 @@ class DynamoGroupStore:
 
 
 def member_ids(client: DynamoDBClient, table: str, executor: Executor, query: ListQuery) -> list[TaskId]:
-    """The next members of a group that a task list asks for, in the order of their ids, eventually consistent.
+    """Read the next members of a group for a task list, in order of ids and with eventual consistency.
 
-    With `failed_only`, members known to have ended in other states are left out.
+    With `failed_only`, members that are known to have ended in other states are left out.
     """
     parts = executor.map(partial(_ids_of_part, client, table, query), range(GROUP_PARTS))
     merged = heapq.merge(*parts, reverse=query.descending)
@@ -315,17 +320,23 @@ def _ids_of_part(client: DynamoDBClient, table: str, query: ListQuery, number: i
 
 
 def _is_listed(item: StoredItem, query: ListQuery) -> bool:
-    """Whether a list may have a member, judging by its item; the end of an open member may not be noted yet."""
+    """Whether a member could belong in a list, judging by its item.
+
+    An item may still say that an ended member is open.
+    """
     return not query.failed_only or _OUTCOME not in item or item[_OUTCOME]["S"] == State.FAILED
 
 
 def part_of(task_id: TaskId) -> int:
-    """The number of the partition with a member's item; ids that begin with the same time are spread."""
+    """The number of the partition with a member's item.
+
+    Ids that begin with the same time are spread over partitions.
+    """
     return task_id.data[-1] % GROUP_PARTS
 
 
 def _part(owner: str, group_id: str, number: int) -> str:
-    # A group id contains no `#`, so the last `#` separates owner and group.
+    # A group id contains no `#`, so the last `#` separates the owner from the group id.
     return f"{schema.GROUP_MEMBERS_PREFIX}{number}#{owner}#{group_id}"
 
 

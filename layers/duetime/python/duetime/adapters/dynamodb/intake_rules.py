@@ -1,4 +1,4 @@
-"""Intake rules in DynamoDB, which are all in one item, so that one read returns them."""
+"""Stores intake rules in DynamoDB. All rules are in one item, so that one read returns them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEY: Item = {
 
 
 class DynamoIntakeRuleStore:
-    """`duetime.ports.stores.IntakeRuleStore` over the tasks table."""
+    """The `duetime.ports.stores.IntakeRuleStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -37,14 +37,14 @@ class DynamoIntakeRuleStore:
         """Read all rules.
 
         Raises:
-            RecordUnreadable: the stored form is unknown to this code.
+            RecordUnreadable: this version of duetime cannot read the stored form.
         """
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=consistent)
         return _rules(answer["Item"]) if "Item" in answer else IntakeRules()
 
     def save(self, rules: IntakeRules, nonce: str) -> bool:
-        """Store all rules, if they still have the version that was read.
+        """Store all rules, if the stored item still has the version that was read.
 
         Raises:
             IntakeRulesFull: the total size of the rules is too large.

@@ -1,6 +1,6 @@
-"""Idempotency keys and unique keys, in DynamoDB.
+"""Stores idempotency keys and unique keys in DynamoDB.
 
-Each unique key is a partition with one item, written together with the record that takes it.
+Each unique key is a partition with one item, which is written together with the record that takes the key.
 """
 
 from __future__ import annotations
@@ -24,24 +24,27 @@ if TYPE_CHECKING:
 
 
 _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"
-"""The TTL attribute has whole seconds, so a key's exact expiry has a separate attribute."""
+"""A key's exact expiry has a separate attribute, because the TTL attribute has only whole seconds."""
 
 
 class DynamoKeyStore:
-    """`duetime.ports.tasks.KeyStore` over the tasks table: each key is a partition with one item."""
+    """The `duetime.ports.tasks.KeyStore` that uses the tasks table. Each key is a partition with one item."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
-        """Store the object of an owner's key, unless the key is taken and has not expired."""
+        """Store an owner's key with its object, unless the key is taken and has not expired.
+
+        Return the key that is stored.
+        """
         with translated():
             try:
                 self._client.put_item(
                     TableName=self._table,
                     Item=_item_of(owner, key, wanted),
-                    # An expired item may still exist, because DynamoDB may take days to remove it.
+                    # An expired item may still exist, because DynamoDB may take days to remove an expired item.
                     ConditionExpression="attribute_not_exists(#p) OR #expires_at <= :now",
                     ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#expires_at": _EXPIRES_AT},
                     ExpressionAttributeValues={":now": attribute_values.number(now)},
@@ -53,12 +56,12 @@ class DynamoKeyStore:
         return wanted
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Point a key to a different task than planned, unless it already points elsewhere."""
+        """Let a key refer to another task than planned, unless the key already refers to another task."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(**redirect_of(redirect, self._table))
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """The object of an owner's key, unless the key has expired."""
+        """Read an owner's key; `None` if the key does not exist or has expired."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, key), ConsistentRead=True)
         found = _remembered(answer["Item"]) if "Item" in answer else None
@@ -66,7 +69,7 @@ class DynamoKeyStore:
 
 
 def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of `update_item`, or of a transaction
-    """The update of a key's item that points the key to another task."""
+    """The update of a key's item that lets the key refer to another task."""
     return {
         "TableName": table,
         "Key": _key_of(redirect.owner, redirect.key),
@@ -84,7 +87,7 @@ def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of 
 def _key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.KEY_PREFIX}{owner}#{key}"),
-        # Both may contain a `#`; the owner as the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
+        # Owner and key may contain `#`, so the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 
@@ -121,14 +124,14 @@ _HOLDER, _NONCE, _SINCE_FENCE = "i", "j", "k"
 
 
 class DynamoUniqueKeyStore:
-    """`duetime.ports.tasks.UniqueKeyStore` over the tasks table."""
+    """The `duetime.ports.tasks.UniqueKeyStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
-        """The task that took a key last, read consistently."""
+        """Read with strong consistency which task took a key last."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_unique_key_of(owner, key), ConsistentRead=True)
         if "Item" not in answer:
@@ -137,7 +140,7 @@ class DynamoUniqueKeyStore:
         return KeyHolder(TaskId(attribute_values.string(item[_HOLDER])), attribute_values.string(item[_NONCE]))
 
     def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:
-        """Set the TTL of a key's item, if it still names a task that has ended at this fence."""
+        """Set the TTL of a key's item, if the item still names a task that has ended at this fence."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -157,15 +160,15 @@ def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], ke
     """Write a record and the item of a unique or idempotency key in one transaction.
 
     Args:
-        client: client of DynamoDB.
+        client: the DynamoDB client.
         table: the tasks table.
-        write: `Put` or `Update` of the record.
-        key_write: write to the key's item.
-        nonce: nonce of both writes.
+        write: the `Put` or `Update` of the record.
+        key_write: the write to the key's item.
+        nonce: the nonce of both writes.
 
     Returns:
-        Whether both were written. If the response to an earlier copy of the request was lost, they may be written
-        although this returns `False`; in that case, the record has the nonce.
+        Whether both items were written. If the response to an earlier copy of the request was lost, `False` is returned
+        although both items may be written. In that case, the record has the nonce.
     """
     if isinstance(key_write, KeyTaking):
         of_key = {"Put": _put_of(key_write, table, nonce)}
@@ -197,7 +200,7 @@ def _put_of(taking: KeyTaking, table: str, nonce: str) -> dict[str, Any]:
 def _unique_key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.UNIQUE_KEY_PREFIX}{owner}#{key}"),
-        # Both may contain a `#`; the owner as the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
+        # Owner and key may contain `#`, so the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 

@@ -1,4 +1,4 @@
-"""Links in DynamoDB; each link is one item, which is stored and erased with the task's contents."""
+"""Stores links in DynamoDB. Each link is one item, which is stored and erased with the task's contents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAKES_PAYLOAD, _MESSAGE, _REOPENED_AT, _FENCE, _USED_AT, _USED_FOR = "y", "m", 
 
 
 class DynamoLinkStore:
-    """`duetime.ports.stores.LinkStore` over the tasks table."""
+    """The `duetime.ports.stores.LinkStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -33,13 +33,13 @@ class DynamoLinkStore:
             self._client.put_item(TableName=self._table, Item=_item_of(link))
 
     def read(self, task_id: TaskId, id_: str) -> Link | None:
-        """Read a link consistently, so that a deletion is visible at once."""
+        """Read a link with strong consistency, so that a deletion is visible at once."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(task_id, id_), ConsistentRead=True)
         return _link_of(answer["Item"]) if "Item" in answer else None
 
     def list_of(self, task_id: TaskId) -> list[Link]:
-        """The links of a task, in order of creation, consistently."""
+        """Read a task's links in order of creation, with strong consistency."""
         with translated():
             pages = self._client.get_paginator("query").paginate(
                 TableName=self._table,
@@ -54,7 +54,7 @@ class DynamoLinkStore:
             return [_link_of(item) for page in pages for item in page["Items"]]
 
     def note_use(self, link: Link) -> None:
-        """Store the time and the purpose of a link's use, unless a use is stored, or the link was deleted."""
+        """Store the time and the purpose of a link's use, unless a use is already stored, or the link was deleted."""
         if link.used_at is None or link.used_for is None:
             raise ValueError(link.id)
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
@@ -72,7 +72,7 @@ class DynamoLinkStore:
             )
 
     def delete(self, task_id: TaskId, id_: str) -> None:
-        """Delete a link; deleting it again changes nothing."""
+        """Delete a link. Deleting the link again changes nothing."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_key_of(task_id, id_))
 

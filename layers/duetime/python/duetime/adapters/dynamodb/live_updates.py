@@ -1,7 +1,7 @@
-"""Tickets, connections and subscriptions for live updates in DynamoDB.
+"""Stores tickets, connections and subscriptions for live updates in DynamoDB.
 
-Each ticket and each connection is one item; the subscriptions of an owner share a partition, so that one read finds
-all of them.
+Each ticket and each connection is one item. An owner's subscriptions share a partition, so that one read finds all of
+them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANY_TIME = asdict(Range())
 
 
 class DynamoWatchStore:
-    """`duetime.ports.stores.WatchStore` over the tasks table."""
+    """The `duetime.ports.stores.WatchStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -45,7 +45,7 @@ class DynamoWatchStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket, unless another connection has used it."""
+        """Use a ticket, unless another connection has used the ticket."""
         with translated():
             try:
                 answer = self._client.update_item(
@@ -78,7 +78,7 @@ class DynamoWatchStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def connection(self, connection_id: str) -> Connection | None:
-        """Read a connection, consistently."""
+        """Read a connection with strong consistency."""
         with translated():
             answer = self._client.get_item(
                 TableName=self._table, Key=_connection_key(connection_id), ConsistentRead=True
@@ -91,7 +91,7 @@ class DynamoWatchStore:
         )
 
     def close(self, connection: Connection) -> None:
-        """Remove a connection, so that no subscription is added to it, and then its subscriptions."""
+        """Remove a connection, so that no subscriptions are added, and then remove its subscriptions."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_connection_key(connection.id))
         for each in self.subscriptions(connection.owner):
@@ -128,7 +128,7 @@ class DynamoWatchStore:
                 return
 
     def subscriptions(self, owner: str) -> list[Subscription]:
-        """Read the subscriptions of an owner, consistently."""
+        """Read an owner's subscriptions with strong consistency."""
         found: list[Subscription] = []
         more: dict[str, Any] = {}
         with translated():

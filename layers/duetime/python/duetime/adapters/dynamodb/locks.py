@@ -1,7 +1,7 @@
-"""Locks and their lines in DynamoDB: a partition for each lock, with its holders in the first item, then its line.
+"""Stores locks in DynamoDB. Each lock has a partition, in which the holders' item precedes the items of waiting tasks.
 
-All holders are in one item, so that one conditional write enforces the limit; each holder is a separate map entry, so
-that a heartbeat renews its hold without reading the other holds.
+All holders are in one item, so that one conditional write enforces the limit. Each holder is a separate map entry, so
+that a heartbeat renews a hold without reading the other holds.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ if TYPE_CHECKING:
 
 _HOLDERS, _GENERATION, _SHARED = "m", "t", "sh"
 _HOLDERS_MARK = "#"
-"""Precedes the key in the sort key of the holders' item; sorts before `_WAITER_MARK`."""
+"""Mark that precedes the key in the sort key of the holders' item, which sorts before `_WAITER_MARK`."""
 _WAITER_MARK = "w#"
 _MODES = "xs"
-"""Letters for the modes of a hold: exclusive, shared."""
+"""Letters for the modes of a hold, which are exclusive and shared."""
 _DIGITS = 15
-"""Digits of a waiter's due time in its sort key: enough for thirty thousand years in milliseconds."""
+"""Number of digits of a waiter's due time in its sort key, which is enough for thirty thousand years in
+milliseconds."""
 
 
 class DynamoLockStore:
-    """`duetime.ports.stores.LockStore` over the tasks table; reads an owner's partitions in parallel."""
+    """The `duetime.ports.stores.LockStore` that uses the tasks table. It reads an owner's partitions in parallel."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -52,7 +53,7 @@ class DynamoLockStore:
         self._executor = executor
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
-        """Read a lock and the first tasks in line, consistently; a missing lock has no holders."""
+        """Read a lock and the first waiting tasks with strong consistency. A missing lock has no holders."""
         with translated():
             answer = self._client.query(
                 TableName=self._table,
@@ -71,14 +72,14 @@ class DynamoLockStore:
         return lock, line[:waiters]
 
     def read_many(self, names: Sequence[LockName]) -> list[Lock]:
-        """Read many locks without their lines, eventually consistent; missing locks are left out."""
+        """Read many locks without waiting tasks, with eventual consistency. Missing locks are left out."""
         by_key = {name.key: name for name in names}
         items = read_items(self._client, self._table, [_key_of(name) for name in names])
         locks = {item[schema.SORT_KEY]["S"].removeprefix(_HOLDERS_MARK): item for item in items}
         return [_lock(name, locks[key]) for key, name in by_key.items() if key in locks]
 
     def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
-        """Store a lock's holders, if the lock still has the version that was read."""
+        """Store a lock's holders, if the stored lock still has the version that was read."""
         also = None if taker is None else _unless_held_by_later(taker)
         return save_next(self._client, self._table, _item_of(lock, expires_at), lock.version, nonce, also=also)
 
@@ -89,7 +90,7 @@ class DynamoLockStore:
                 self._client.update_item(
                     TableName=self._table,
                     Key=_key_of(name),
-                    # All ends have thirteen digits, so they compare as text like numbers.
+                    # All ends have thirteen digits, so their order as text is their order as numbers.
                     ConditionExpression="begins_with(#m.#id, :fence) AND #m.#id <= :held",
                     UpdateExpression="SET #m.#id = :held, #e = #e + :one, #x = :x",
                     ExpressionAttributeNames={
@@ -111,7 +112,7 @@ class DynamoLockStore:
         return True
 
     def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
-        """Add a task to a lock's line; joining again changes nothing."""
+        """Add a task to the tasks that wait for a lock. Joining again changes nothing."""
         item = {
             **_place_of(name, waiter),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -124,7 +125,7 @@ class DynamoLockStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def leave(self, name: LockName, waiter: Waiter) -> None:
-        """Remove a task from a lock's line, unless it has joined again with a later generation."""
+        """Remove a task from the tasks that wait for a lock, unless it has joined again with a later generation."""
         with translated():
             try:
                 self._client.delete_item(
@@ -138,14 +139,14 @@ class DynamoLockStore:
                 return
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Keys of an owner's locks in order, eventually consistent; the list continues after `after`."""
+        """Read the keys of an owner's locks after `after`, in order and with eventual consistency."""
         behind = owner, schema.LOCK_LIST_MARK, f"{_HOLDERS_MARK}{after}"
         found = listed(self._client, self._table, self._executor, behind, limit)
         return [key.removeprefix(_HOLDERS_MARK) for key in found]
 
 
 def _partition(name: LockName) -> str:
-    # A key contains no `#`, so the last `#` separates owner and key.
+    # A key contains no `#`, so the last `#` separates the owner from the key.
     return f"{schema.LOCK_PREFIX}{name.owner}#{name.key}"
 
 
@@ -175,10 +176,10 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
 
 
 def _unless_held_by_later(taker: Holder) -> Condition:
-    """Condition that rejects an attempt if a later attempt of its task holds the lock.
+    """The condition that rejects an attempt if a later attempt of its task holds the lock.
 
-    A hold is the text `fence until mode`; every end has thirteen digits, and every mode one letter. So of two fences,
-    the greater fence makes the longer text, or the greater text if both are equally long.
+    A hold is the text `fence until mode`, in which every end has thirteen digits, and every mode has one letter.
+    Therefore, a greater fence makes a longer text, or, if both texts have the same length, a greater text.
     """
     return Condition(
         "(attribute_not_exists(#m.#id) OR size(#m.#id) < :size OR (size(#m.#id) = :size AND #m.#id < :next))",
@@ -188,7 +189,7 @@ def _unless_held_by_later(taker: Holder) -> Condition:
 
 
 def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
-    """Whether the item that rejected a renewal shows that this holder already holds the lock for longer."""
+    """Whether a rejected renewal's holder already holds the lock for longer, according to the existing item."""
     held = item[_HOLDERS]["M"].get(holder.task_id.text) if item else None
     return held is not None and held["S"].startswith(f"{holder.fence} ")
 

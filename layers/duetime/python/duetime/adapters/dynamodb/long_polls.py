@@ -1,4 +1,7 @@
-"""Places for waiting API requests in DynamoDB; each place is one item, so that no item is hot."""
+"""Stores the places for waiting API requests in DynamoDB.
+
+Each place is one item, so that no item receives many writes.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ _NAMES = {"#u": _UNTIL, "#n": _HOLDER}
 
 
 class DynamoLongPollStore:
-    """`duetime.ports.stores.LongPollStore` over the tasks table."""
+    """The `duetime.ports.stores.LongPollStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def take(self, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another request holds it."""
+        """Take a place, unless another request holds the place."""
         with translated():
             try:
                 self._client.update_item(

@@ -1,6 +1,8 @@
-"""Lines of ordered keys in DynamoDB: a partition for each key, with its counter and turn in the first item.
+"""Stores the lines of ordered keys in DynamoDB.
 
-The places follow, one item each, so that no item grows with the line, and one query finds the first place.
+Each key has a partition, whose first item contains the counter and the turn.
+
+Each place is a separate item after the first, so that no item grows with the line, and one query finds the first place.
 """
 
 from __future__ import annotations
@@ -29,14 +31,14 @@ if TYPE_CHECKING:
 
 _COUNTER, _TURN, _NONCE, _TASK, _SINCE = "n", "h", "j", "i", "c"
 _HEAD_MARK = "#"
-"""Precedes the key in the sort key of the counter and the turn; sorts before `_PLACE_MARK`."""
+"""Mark that precedes the key in the sort key of the first item, which sorts before `_PLACE_MARK`."""
 _PLACE_MARK = "p#"
 _DIGITS = 15
-"""Digits of a number in a sort key, because numbers begin with the time in milliseconds."""
+"""Number of digits of a place's number in a sort key. Numbers start from the time in milliseconds."""
 
 
 class DynamoOrderLineStore:
-    """`duetime.ports.stores.OrderLineStore` over the tasks table."""
+    """The `duetime.ports.stores.OrderLineStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -44,7 +46,7 @@ class DynamoOrderLineStore:
         self._executor = executor
 
     def next_number(self, name: LineName, count: int, now: Millis) -> int:
-        """Take the next numbers of a key, and return the first number."""
+        """Reserve a key's next numbers, and return the first of these numbers."""
         with translated():
             answer = self._client.update_item(
                 TableName=self._table,
@@ -61,7 +63,7 @@ class DynamoOrderLineStore:
         return attribute_values.integer(answer["Attributes"][_COUNTER]) - count + 1
 
     def join(self, name: LineName, place: LinePlace) -> None:
-        """Add a place to a line; the place has no expiry, because its task may be open for years."""
+        """Add a place to a line. The place has no expiry, because its task may be open for years."""
         item = {
             **_key_of(name, _sort_key(place.number)),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -72,12 +74,12 @@ class DynamoOrderLineStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def leave(self, name: LineName, number: int) -> None:
-        """Remove a place from a line; the place may already be removed."""
+        """Remove a place from a line. The place may already have been removed."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_key_of(name, _sort_key(number)))
 
     def read(self, name: LineName, limit: int) -> OrderLine:
-        """Read the turn and the first places of a line, consistently."""
+        """Read a line's turn and first places with strong consistency."""
         with translated():
             answer = self._client.query(
                 TableName=self._table,
@@ -96,19 +98,19 @@ class DynamoOrderLineStore:
         return replace(line, places=tuple(places), is_whole="LastEvaluatedKey" not in answer)
 
     def read_many(self, names: Sequence[LineName]) -> list[OrderLine]:
-        """Read the turns of many lines without their places, eventually consistent; missing lines are left out."""
+        """Read the turns of many lines without places, with eventual consistency. Missing lines are left out."""
         items = read_items(self._client, self._table, [_head_of(name) for name in names])
         found = {item[schema.SORT_KEY]["S"].removeprefix(_HEAD_MARK): item for item in items}
         return [replace(_line(name, found[name.key]), is_whole=False) for name in names if name.key in found]
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """An owner's ordered keys in order, eventually consistent; the list continues after `after`."""
+        """Read an owner's ordered keys after `after`, in order and with eventual consistency."""
         behind = owner, schema.ORDER_LIST_MARK, f"{_HEAD_MARK}{after}"
         found = listed(self._client, self._table, self._executor, behind, limit)
         return [key.removeprefix(_HEAD_MARK) for key in found]
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
-        """Give the turn to a task, unless the turn was given since the line was read."""
+        """Give the turn to a task, unless the turn was given to a task since the line was read."""
         values: dict[str, Value] = {
             ":h": attribute_values.text(task_id.text),
             ":j": attribute_values.text(nonce),
@@ -134,7 +136,7 @@ class DynamoOrderLineStore:
         return True
 
     def let_expire(self, name: LineName, at: Millis) -> None:
-        """Let the counter and the turn of a line expire, unless they are used again; places stay."""
+        """Let a line's counter and turn expire, unless they are used again. Places do not expire."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -146,7 +148,7 @@ class DynamoOrderLineStore:
             )
 
     def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
-        """Places before a number, the nearest first, up to a limit, from an eventually consistent read."""
+        """Read the places before a number, up to a limit, with eventual consistency. The nearest place comes first."""
         request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": "#p = :p AND #s BETWEEN :first AND :last",
@@ -170,7 +172,7 @@ class DynamoOrderLineStore:
 
 
 def _partition(name: LineName) -> str:
-    # An owner contains no `#`, so the first `#` separates owner and key.
+    # An owner contains no `#`, so the first `#` separates the owner from the key.
     return f"{schema.ORDER_LINE_PREFIX}{name.owner}#{name.key}"
 
 
@@ -194,7 +196,7 @@ _KEPT_NAMES = {"#g": schema.OWNER_KEY, "#v": schema.VERSION_OF_SCHEMA, "#x": sch
 
 
 def _kept_from(name: LineName, now: Millis) -> dict[str, Value]:
-    """The values that each write of the counter or the turn sets: the place in the owner's list, and the expiry."""
+    """The values that each write of the counter or the turn sets, including the expiry."""
     return {
         ":g": place_in_list(name.owner, schema.ORDER_LIST_MARK, name.key),
         ":v": attribute_values.number(schema.SCHEMA_VERSION),

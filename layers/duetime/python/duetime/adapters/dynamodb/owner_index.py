@@ -1,4 +1,4 @@
-"""Lists an owner's named objects with the owner index, each kind under its own mark."""
+"""Lists an owner's named objects with the owner index, in which each kind of object has its own mark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ V = TypeVar("V")
 
 
 def place_in_list(owner: str, mark: str, name: str) -> Value:
-    """The partition of an owner's list that contains a name."""
+    """The partition key of the part of an owner's list that contains a name."""
     number = int.from_bytes(sha256(name.encode()).digest()[:2]) % OWNER_SPREAD
     return attribute_values.text(f"{owner}{mark}{number}")
 
@@ -32,10 +32,10 @@ def place_in_list(owner: str, mark: str, name: str) -> Value:
 def listed(
     client: DynamoDBClient, table: str, executor: Executor, after: tuple[str, str, str], limit: int
 ) -> list[str]:
-    """Sort keys in an owner's list in order, eventually consistent.
+    """Read the sort keys in an owner's list, in order and with eventual consistency.
 
     Args:
-        client: client of DynamoDB.
+        client: the DynamoDB client.
         table: the tasks table.
         executor: reads the list's partitions in parallel.
         after: the owner, the mark of the kind, and the sort key after which the list begins.
@@ -53,17 +53,17 @@ def read_listed(
     limit: int,
     read: Callable[[list[str]], Iterable[V]],
 ) -> list[V]:
-    """Values in an owner's list in order, eventually consistent; only the last page has fewer than `limit` values.
+    """Read the values in an owner's list in order. Only the last page has fewer than `limit` values.
 
-    The index may still list a deleted object, so another object is read instead.
+    The list is eventually consistent. The index may still list a deleted object; the next object is then read instead.
 
     Args:
-        client: client of DynamoDB.
+        client: the DynamoDB client.
         table: the tasks table.
         executor: reads the list's partitions in parallel.
         after: the owner, the mark of the kind, and the sort key after which the list begins.
         limit: maximum number of values.
-        read: reads the values of sort keys, in order, without missing values.
+        read: reads the values for the given sort keys in order, and leaves out missing values.
     """
     owner, mark, _ = after
     found: list[V] = []
@@ -86,23 +86,23 @@ def sort_keys(
     descending: bool = False,
     index: schema.Index = schema.OWNER_INDEX,
 ) -> list[str]:
-    """The first sort keys in a partition of a keys-only index, eventually consistent, page by page.
+    """Read the first sort keys in a partition of a keys-only index, with eventual consistency.
 
     Args:
-        client: client of DynamoDB.
+        client: the DynamoDB client.
         table: the tasks table.
         partition: the value of the index's partition key.
         limit: maximum number of sort keys.
-        after: sort key after which to begin; `None` or empty for the start.
+        after: the sort key after which to begin; `None` or empty to begin at the start.
         descending: whether the last sort keys come first.
-        index: index of the table.
+        index: the index of the table.
     """
     request: dict[str, Any] = {
         "KeyConditionExpression": "#g = :g",
         "ExpressionAttributeNames": {"#g": index.partition_key},
         "ExpressionAttributeValues": {":g": attribute_values.text(partition)},
     }
-    # DynamoDB rejects an empty text in a condition on a key.
+    # DynamoDB rejects empty texts in conditions on keys.
     if after:
         request["KeyConditionExpression"] += f" AND #s {'<' if descending else '>'} :after"
         request["ExpressionAttributeNames"]["#s"] = schema.SORT_KEY

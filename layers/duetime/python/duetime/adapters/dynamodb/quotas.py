@@ -1,7 +1,8 @@
-"""Quotas in DynamoDB: one item with the quotas of all owners, and a partition for the usage of each owner.
+"""Stores quotas in DynamoDB, with one item for the quotas of all owners, and one partition for each owner's usage.
 
 An owner's partition has an item for each window, with the counts of its rates, and an item for each thing that the
-owner holds: places for attempts and long polls, running topologies, and leases. So no item is written by every request.
+owner holds: places for attempts and long polls, running topologies, and leases. Therefore, no single item is written by
+every request.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _QUOTAS = "b"
 
 
 class DynamoQuotaStore:
-    """`duetime.ports.stores.QuotaStore` over the tasks table."""
+    """The `duetime.ports.stores.QuotaStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -40,14 +41,14 @@ class DynamoQuotaStore:
         """Read the quotas of all owners that have their own quotas.
 
         Raises:
-            RecordUnreadable: the stored form is unknown to this code.
+            RecordUnreadable: this version of duetime cannot read the stored form.
         """
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=consistent)
         return _quotas(answer["Item"]) if "Item" in answer else StoredQuotas()
 
     def save(self, quotas: StoredQuotas, nonce: str) -> bool:
-        """Store the quotas of all owners, if they still have the version that was read."""
+        """Store the quotas of all owners, if the stored item still has the version that was read."""
         forms = [
             [each.owner, _limits(each.own), each.reason, each.updated_at, each.updated_by]
             for each in quotas.by_owner.values()
@@ -77,21 +78,21 @@ _KEY: Item = {
 }
 _WINDOW_MARK = "w#"
 _COUNTED = {Quota.CREATES: "c", Quota.PAYLOAD_BYTES: "b", Quota.READS: "r"}
-"""The attribute that counts the usage of each quota in the item of a window."""
+"""For each quota, the attribute that counts the usage in a window's item."""
 
 _NUMBER, _UNTIL, _TAKER = "n", "u", "t"
 _HOLD = (_NUMBER, _UNTIL)
 
 
 class DynamoQuotaUse:
-    """`duetime.ports.stores.QuotaUseStore` over the tasks table."""
+    """The `duetime.ports.stores.QuotaUseStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def counts(self, owner: str, now: Millis) -> WindowCounts:
-        """Read an owner's usage in the current window and the two previous windows, eventually consistent."""
+        """Read an owner's usage in the current window and the two previous windows, with eventual consistency."""
         items = self._items(owner, _WINDOW_MARK, ScanIndexForward=False, Limit=4)
         found = {int(_name(item, _WINDOW_MARK)): _counted(item) for item in items}
         window = window_at(now)
@@ -100,7 +101,7 @@ class DynamoQuotaUse:
     def add(
         self, owner: str, window: int, quota: Quota, amount: int, below: int | None, expires_at: Millis
     ) -> tuple[bool, Mapping[Quota, int]]:
-        """Add to a window's count if the count is below a number; returns whether it was, and the window's counts."""
+        """Add to a window's count if the count is below a limit, and return whether it was, and the window's counts."""
         condition: dict[str, Any] = {}
         values = {":x": attribute_values.expiry(expires_at), ":n": attribute_values.number(amount)}
         if below is not None:
@@ -125,13 +126,13 @@ class DynamoQuotaUse:
         return True, _counted(answer["Attributes"])
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read by name what an owner currently holds under a quota, consistently."""
+        """Read, with strong consistency, what an owner currently holds under a quota, by name."""
         mark = _mark(quota)
         items = self._items(owner, mark, ConsistentRead=True)
         return {_name(each, mark): Hold(*(attribute_values.integer(each[name]) for name in _HOLD)) for each in items}
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
-        """Store one thing that an owner holds. Safe to resend."""
+        """Store one thing that an owner holds. This request can be repeated."""
         item = {
             **_key(owner, f"{_mark(quota)}{name}"),
             _NUMBER: attribute_values.number(hold.number),
@@ -142,7 +143,7 @@ class DynamoQuotaUse:
             self._client.put_item(TableName=self._table, Item=item)
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another taker has it; the same taker renews its hold."""
+        """Take a place, unless another taker has the place. The same taker renews its hold."""
         with translated():
             try:
                 self._client.update_item(
@@ -164,7 +165,10 @@ class DynamoQuotaUse:
         return True
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner no longer holds; with a nonce, only that taker's hold is removed. Safe to resend."""
+        """Remove what an owner no longer holds.
+
+        With a nonce, only this taker's hold is removed. This request can be repeated.
+        """
         condition: dict[str, Any] = {}
         if nonce:
             condition = {
@@ -176,7 +180,7 @@ class DynamoQuotaUse:
             self._client.delete_item(TableName=self._table, Key=_key(owner, f"{_mark(quota)}{name}"), **condition)
 
     def _items(self, owner: str, mark: str, **more: Any) -> Sequence[StoredItem]:  # noqa: ANN401 - of the request
-        """The items of an owner with a mark; with a limit, at most this many items."""
+        """Read an owner's items whose sort keys begin with a mark. With a limit, at most this many items are read."""
         found: list[StoredItem] = []
         while True:
             with translated():

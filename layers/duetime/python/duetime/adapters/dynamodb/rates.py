@@ -1,7 +1,7 @@
-"""Rates in DynamoDB: one item for each part, and one write for each start or place.
+"""Stores rates in DynamoDB, with one item for each part, and one write for each start or place.
 
-A write sets and adds values instead of replacing the item: with hundreds of starts per second, the item would hardly
-ever still have the version that was read.
+A write sets and adds values instead of replacing the item, because with hundreds of starts per second, the item would
+rarely still have the version that was read.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _NAMES = {
     **dict(zip((STARTS, INTERVAL, *LINES, *DISPLACED), ("a", "i", "h", "n", "o", "dh", "dn", "do"), strict=True)),
     **dict(zip((*ASKED, CONTROL, PAUSED, *PINNED), ("ql", "qs", "qb", "c", "pz", "pl", "ps", "pb"), strict=True)),
 }
-"""Attribute names by field."""
+"""The attribute names, by field."""
 _KEY_MARK = "#"
-"""Precedes the key in the sort key of a part."""
+"""Mark that precedes the key in the sort key of a part."""
 
 
 class DynamoRateStore:
-    """`duetime.ports.stores.RateStore` over the tasks table."""
+    """The `duetime.ports.stores.RateStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -55,19 +55,19 @@ class DynamoRateStore:
         self._executor = executor
 
     def read_many(self, names: Sequence[RateName], *, consistent: bool = False) -> Mapping[RateName, RateState]:
-        """Read parts of rates; missing parts are left out."""
+        """Read parts of rates. Missing parts are left out."""
         items = read_items(self._client, self._table, [_key_of(name) for name in names], consistent=consistent)
         by_place = {_partition(name): name for name in names}
         return {by_place[item[schema.PARTITION_KEY]["S"]]: _state(item) for item in items}
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Keys of an owner's rates in order, eventually consistent; the list continues after `after`."""
+        """Read the keys of an owner's rates after `after`, in order and with eventual consistency."""
         behind = owner, schema.RATE_LIST_MARK, f"{_KEY_MARK}{after}"
         found = listed(self._client, self._table, self._executor, behind, limit)
         return [key.removeprefix(_KEY_MARK) for key in found]
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
-        """Make an update if its conditions are met."""
+        """Make an update if its conditions are met, and return whether it was made, and the state of the part."""
         names = {"#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL}
         values: dict[str, Value] = {":v": attribute_values.number(schema.SCHEMA_VERSION)}
 

@@ -1,4 +1,4 @@
-"""The record of the active Region in the tasks table, which replication carries to the other Region."""
+"""Stores the record of the active Region in the tasks table, which is replicated to the other Region."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAME, _EPOCH, _SINCE, _OPEN, _PROBE = "n", "e", "a", "o", "b"
 
 
 class DynamoRegionStore:
-    """`duetime.ports.restore.RegionStore` over one replica of the tasks table."""
+    """The `duetime.ports.restore.RegionStore` that uses one replica of the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def read(self) -> ActiveRegion | None:
-        """The record, read consistently; `None` before the first takeover."""
+        """Read the record with strong consistency; `None` before the first takeover."""
         with translated():
             found = self._client.get_item(TableName=self._table, Key=_key("active"), ConsistentRead=True)
         if (item := found.get("Item")) is None:
@@ -59,12 +59,12 @@ class DynamoRegionStore:
         return True
 
     def put_probe(self, probe: str) -> None:
-        """Write an item whose arrival in the other replica shows that replication works."""
+        """Write an item. If this item arrives in the other replica, replication works."""
         with translated():
             self._client.put_item(TableName=self._table, Item={**_key("probe"), _PROBE: attribute_values.text(probe)})
 
     def read_probe(self) -> str:
-        """The last probe that has arrived; empty before the first probe."""
+        """Read the last probe that has arrived; empty before the first probe."""
         with translated():
             found = self._client.get_item(TableName=self._table, Key=_key("probe"), ConsistentRead=True)
         return attribute_values.string(found["Item"][_PROBE]) if "Item" in found else ""

@@ -1,4 +1,4 @@
-"""Parses DynamoDB's responses like botocore, but reads each attribute value by its only type."""
+"""Parses DynamoDB's responses like botocore, but reads each attribute value only as the type that the value has."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from botocore.parsers import ResponseParser
 
 _ATTRIBUTE_VALUE = "AttributeValue"
-"""Name of the shape (Source: DynamoDB API Reference, AttributeValue)."""
+"""Name of botocore's shape for attribute values (Source: DynamoDB API Reference, AttributeValue)."""
 
 
 class AttributeParserFactory(ResponseParserFactory):
-    """Creates a session's parsers: the parser below for JSON services, and botocore's parsers for other services."""
+    """Creates a session's parsers: `AttributeParser` for JSON services, and botocore's parsers for other services."""
 
     def create_parser(self, protocol_name: str) -> ResponseParser:
         """The parser for a protocol's responses."""
@@ -25,7 +25,7 @@ class AttributeParserFactory(ResponseParserFactory):
 
 
 class AttributeParser(JSONParser):
-    """Parses JSON responses like botocore, but attribute values by their own type only."""
+    """Parses JSON responses like botocore, but does not try each possible type for an attribute value."""
 
     def _handle_map(self, shape: MapShape, value: dict[str, Any]) -> dict[str, Any]:
         if shape.value.name != _ATTRIBUTE_VALUE:
@@ -35,7 +35,7 @@ class AttributeParser(JSONParser):
 
 
 def _attribute(value: dict[str, Any]) -> dict[str, Any]:
-    """An attribute value as boto3 returns it: only bytes differ from their form in JSON."""
+    """An attribute value as boto3 returns it. Only bytes differ from their form in JSON."""
     (kind,) = value
     match kind:
         case "B":

@@ -1,4 +1,4 @@
-"""Restores the tasks table from its continuous backup, and reads and rewrites the records of the copy."""
+"""Restores the tasks table from its continuous backup, and reads and rewrites the records of the restored table."""
 
 from __future__ import annotations
 
@@ -33,24 +33,27 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 EPOCH_TAG = "duetime-epoch"
-"""Tag of a restored table with the epoch of its fences."""
+"""Tag of a restored table that contains the epoch of the table's fences."""
 _VERSION, _FINISHED, _CREATED, _REOPENED = (
     ATTRIBUTES[name].name for name in ("version", "finished_at", "created_at", "reopened_at")
 )
 
 
 _NEVER: Millis = 1 << 60
-"""A time after the end of every task."""
+"""A time that is later than the end of every task."""
 
 
 class DynamoTableRestore:
-    """`duetime.ports.restore.TableRestore` over the control plane of DynamoDB."""
+    """The `duetime.ports.restore.TableRestore` that uses DynamoDB's control plane."""
 
     def __init__(self, client: DynamoDBClient) -> None:
         self._client = client
 
     def begin(self, source: str, target: str, at: Millis) -> None:
-        """Begin to restore a table as it was at a given time; does nothing if the restore is running or finished."""
+        """Begin to restore a table to a given time.
+
+        If the restore is running or finished, this call changes nothing.
+        """
         if self.status(target) is not TableStatus.MISSING:
             return
         try:
@@ -61,7 +64,7 @@ class DynamoTableRestore:
             raise TableFailed(f"{source} was not restored: {error.response['Error']['Message']}") from error
 
     def status(self, table: str) -> TableStatus:
-        """Whether a table is missing, being created, or ready."""
+        """The status of a table, which is missing, being created, or ready."""
         try:
             found = self._client.describe_table(TableName=table)["Table"]
         except self._client.exceptions.ResourceNotFoundException:
@@ -69,7 +72,7 @@ class DynamoTableRestore:
         return TableStatus.READY if found["TableStatus"] == "ACTIVE" else TableStatus.CREATING
 
     def epoch_of(self, table: str) -> int:
-        """The epoch in which a table was restored; 0 if it was never restored."""
+        """The epoch of a restored table; 0 if the table was never restored."""
         arn = self._client.describe_table(TableName=table)["Table"]["TableArn"]
         tags = {tag["Key"]: tag["Value"] for tag in self._client.list_tags_of_resource(ResourceArn=arn).get("Tags", [])}
         return int(tags.get(EPOCH_TAG, "0"))
@@ -80,9 +83,9 @@ class DynamoTableRestore:
         return 0 if found is None else found.epoch
 
     def complete(self, source: str, target: str, epoch: int) -> str:
-        """Give a restored table the settings that a restore omits: stream, TTL, backup, tags, protection.
+        """Give a restored table the settings that a restore omits: stream, TTL, backup, tags, and deletion protection.
 
-        The call may be repeated.
+        This call can be repeated.
 
         Returns:
             The ARN of the restored table's stream.
@@ -93,7 +96,7 @@ class DynamoTableRestore:
                 TableName=target,
                 StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
             )
-            # DynamoDB allows one change to a table at a time.
+            # DynamoDB allows only one change to a table at a time.
             self._client.get_waiter("table_exists").wait(TableName=target)
         ttl = self._client.describe_time_to_live(TableName=target)["TimeToLiveDescription"]
         if ttl.get("TimeToLiveStatus") not in {"ENABLED", "ENABLING"}:
@@ -120,18 +123,21 @@ class DynamoTableRestore:
 
 
 class DynamoRecords:
-    """`duetime.ports.restore.Records` and `duetime.ports.restore.RegionRecords` over one table."""
+    """The `duetime.ports.restore.Records` and `duetime.ports.restore.RegionRecords` of one table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def open_page(self, segment: int, segments: int, cursor: str) -> TakeoverPage:
-        """The next records with unfinished work in one of the table's segments, and schedules, read consistently."""
+        """Read the next open tasks and schedules in one segment of the table, with strong consistency."""
         return self.takeover_page(segment, segments, cursor, _NEVER)
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
-        """The next open tasks, tasks that ended since the given time, and schedules, read consistently."""
+        """Read the next open tasks, recently ended tasks, and schedules, with strong consistency.
+
+        Recently ended tasks ended at or after `ended_since`.
+        """
         page = self._scan(
             segment,
             segments,
@@ -162,7 +168,7 @@ class DynamoRecords:
         return TakeoverPage(tasks, schedules, unreadable, _cursor_of(page), page.get("ScannedCount", 0))
 
     def running_tasks(self, now: Millis) -> int:
-        """The number of tasks with a running attempt, not counting topologies; reads the complete table."""
+        """Count the tasks with a running attempt, without topologies, by reading the complete table."""
         number, cursor, more = 0, "", True
         while more:
             page = self._scan(
@@ -183,7 +189,7 @@ class DynamoRecords:
         return number
 
     def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
-        """The next records that were created, or retried after their end, since a time."""
+        """Read the next task records that were created, or retried after their end, since a given time."""
         names = {"#z": schema.STATE, "#c": _CREATED, "#r": _REOPENED}
         return self._page(
             segment,
@@ -200,13 +206,13 @@ class DynamoRecords:
 
     def _scan(self, segment: int, segments: int, cursor: str, **asked: Any) -> Any:  # noqa: ANN401 - same
         start: dict[str, Any] = {"ExclusiveStartKey": json.loads(cursor)} if cursor else {}
-        # A single segment is a plain scan.
+        # A single segment is read with a plain scan.
         part: dict[str, Any] = {"Segment": segment, "TotalSegments": segments} if segments > 1 else {}
         with translated():
             return self._client.scan(TableName=self._table, ConsistentRead=True, **asked, **start, **part)
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read records consistently; missing and unreadable records are left out."""
+        """Read records with strong consistency. Missing and unreadable records are left out."""
         found = {}
         for item in read_items(self._client, self._table, [key_of(each) for each in task_ids], consistent=True):
             with suppress(RecordUnreadable):
@@ -215,7 +221,7 @@ class DynamoRecords:
         return found
 
     def rewrite(self, before: Task, after: Task) -> bool:
-        """Replace a record, unless it was written since it was read; unknown attributes are kept."""
+        """Replace a record, unless the stored record has changed since it was read. Unknown attributes are kept."""
         old, new = item_of(before), item_of(after)
         changed = {name: value for name, value in new.items() if old.get(name) != value}
         gone = sorted(old.keys() - new.keys())
@@ -242,17 +248,17 @@ class DynamoRecords:
         return self._put_new(item_of(task))
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a timer; writing it again changes nothing."""
+        """Write a timer. Writing the timer again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer; writing it again changes nothing."""
+        """Write a schedule's timer. Writing the timer again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 
     def copy_contents(self, task_id: TaskId, source: DynamoRecords) -> None:
-        """Copy the contents and old attempts of a task that another table stores in separate items."""
+        """Copy a task's contents and old attempts that another table stores in separate items."""
         pages = self._client.get_paginator("query").paginate(
             TableName=source._table,
             KeyConditionExpression="#p = :p",

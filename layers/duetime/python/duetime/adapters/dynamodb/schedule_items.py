@@ -1,4 +1,4 @@
-"""The items of a schedule, with its definition in one item and its active runs in another item."""
+"""Encodes a schedule as two items, with its definition in one item and its active runs in another item."""
 
 from __future__ import annotations
 
@@ -62,33 +62,33 @@ _REVISION_ENDS, _STOPPED = "R", "S"
 _EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT = "E", "F", "Q", "V"
 _CALENDAR_END = "C"
 _OUTSIDE = "o"
-"""On a deletion marker: the payloads stored outside the schedule."""
+"""Attribute of a deletion marker with the payloads that are stored outside the schedule."""
 ACTIVE, WAITING = "a", "w"
 BEGUN, BY_HAND, COUNTED, LATEST = "b", "h", "C", "r"
 _RUNS_LIMIT, _LATEST_RUN, _RUNS_BEFORE = "l", "r", "k"
 
 
 def is_schedule(key: StoredItem) -> bool:
-    """Whether a key belongs to a schedule, or to the marker of a deleted schedule."""
+    """Whether a key is the key of a schedule, or of a deleted schedule's marker."""
     partition, sort = (str(key[name]["S"]) for name in (schema.PARTITION_KEY, schema.SORT_KEY))
     return partition.startswith(schema.SCHEDULE_PREFIX) and sort.startswith(schema.SCHEDULE_HEAD_MARK)
 
 
 def schedule_of(item: StoredItem) -> StoredSchedule:
     """The schedule in an item."""
-    # An owner may contain the separator, so only the last separator counts.
+    # An owner's name may contain the separator, so only the last separator counts.
     owner = str(item[schema.PARTITION_KEY]["S"]).removeprefix(schema.SCHEDULE_PREFIX).rpartition("#")[0]
     return stored_of(owner, item)
 
 
 def partition_of(owner: str, name: str) -> str:
-    """Partition key of a schedule."""
-    # A name contains no `#`, so the last `#` separates owner and name.
+    """The partition key of a schedule."""
+    # A name contains no `#`, so the last `#` separates the owner from the name.
     return f"{schema.SCHEDULE_PREFIX}{owner}#{name}"
 
 
 def key_of(owner: str, name: str) -> Item:
-    """Primary key of a schedule's definition."""
+    """The primary key of a schedule's definition."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(owner, name)),
         schema.SORT_KEY: attribute_values.text(f"{schema.SCHEDULE_HEAD_MARK}{name}"),
@@ -96,7 +96,7 @@ def key_of(owner: str, name: str) -> Item:
 
 
 def activity_key(owner: str, name: str) -> Item:
-    """Primary key of a schedule's active runs."""
+    """The primary key of a schedule's active runs."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(owner, name)),
         schema.SORT_KEY: attribute_values.text(ACTIVITY),
@@ -122,7 +122,7 @@ def item_of(stored: StoredSchedule) -> Item:
 
 
 def _marks(stored: StoredSchedule) -> Item:
-    """Optional attributes of a schedule's definition."""
+    """The optional attributes of a schedule's definition."""
     item: Item = {}
     if stored.revision_ends:
         item[_REVISION_ENDS] = packed(ends_form(stored.revision_ends))
@@ -138,7 +138,7 @@ def _marks(stored: StoredSchedule) -> Item:
 
 
 def _of_its_runs(stored: StoredSchedule) -> Item:
-    """Optional attributes about a schedule's runs."""
+    """The optional attributes for a schedule's runs."""
     item: Item = {}
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
@@ -156,7 +156,7 @@ def _of_its_runs(stored: StoredSchedule) -> Item:
 
 
 def _next_action(stored: StoredSchedule) -> list[Any]:
-    """The progress of a schedule; values are read by position, so a new value needs a new attribute."""
+    """The progress of a schedule. These values are read by position, so a new value needs a new attribute."""
     last, owed = stored.last_run, stored.owed
     return [
         stored.shards,
@@ -177,7 +177,7 @@ def _next_action(stored: StoredSchedule) -> list[Any]:
 
 
 def marker_of(stored: StoredSchedule) -> Item:
-    """The marker of a deleted schedule: the schedule's identity, and the payloads stored outside it."""
+    """A deleted schedule's marker, with the schedule's identity and the payloads that are stored elsewhere."""
     return {
         **key_of(stored.owner, stored.name),
         UID: attribute_values.text(stored.uid.text),
@@ -186,7 +186,7 @@ def marker_of(stored: StoredSchedule) -> Item:
 
 
 def removed_of(item: StoredItem) -> RemovedSchedule:
-    """The deleted schedule that a marker stands for."""
+    """The deleted schedule that a marker represents."""
     payloads = tuple(field_codecs.read_content("payload", each) for each in item[_OUTSIDE]["L"])
     return RemovedSchedule(TaskId(attribute_values.string(item[UID])), payloads)
 
@@ -243,7 +243,7 @@ def _read_begun_run(value: Value) -> BegunRun:
 
 
 def activity_form(activity: Activity) -> Item:
-    """The active run of a schedule, and its waiting runs."""
+    """Encode a schedule's active run and its waiting runs."""
     ids = {UID: activity.uid, ACTIVE: activity.active}
     item: Item = {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
     if activity.waiting:
@@ -258,7 +258,7 @@ def activity_form(activity: Activity) -> Item:
 
 
 def activity_of(item: StoredItem) -> Activity:
-    """Decode the active run of a schedule, and its waiting runs."""
+    """Decode a schedule's active run and its waiting runs."""
     uid, active = (TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE))
     waiting = tuple(map(TaskId, unpacked(item[WAITING]))) if WAITING in item else ()
     begun, by_hand = (attribute_values.integer(item[name]) if name in item else 0 for name in (BEGUN, BY_HAND))
@@ -268,11 +268,12 @@ def activity_of(item: StoredItem) -> Activity:
 
 
 _TEMPLATE_FIELDS = ("type", "target", "order", *TASK_OPTIONS)
-"""Fields of `TaskSpec` that are stored like the fields with the same names in `Task`."""
+"""The fields of `TaskSpec` that are stored like the fields with the same names in `Task`."""
 _HANDLER = "handler"
-"""On a template: the handler target was requested explicitly instead of following from the type."""
+"""Attribute of a template that says that the client requested the handler target explicitly."""
 _EXPLICIT = "explicit"
-"""On a template: options that were given with their built-in defaults, so that no type default replaces them."""
+"""Attribute of a template with the options that the client set to their built-in defaults, so that no type default
+replaces them."""
 _TEMPLATE_ATTRIBUTES = {_HANDLER, _EXPLICIT} | {ATTRIBUTES[field].name for field in _TEMPLATE_FIELDS}
 _LISTS = ("calendars", "extra_dates", "excluded_dates")
 _PLAIN = ("on_excluded", "spread_seconds", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap")
@@ -305,7 +306,7 @@ def unpacked(value: Value) -> Any:  # noqa: ANN401 - what JSON may be
 
 
 def spec_form(spec: ScheduleSpec) -> dict[str, Any]:
-    """The client's specification of a schedule, without its name, which is in the key, and without its task."""
+    """Encode a client's specification of a schedule, without the name, which is in the key, and without the task."""
     clock = spec.clock
     return {
         "written": _written_form(spec.written),
@@ -326,7 +327,7 @@ def read_spec(name: str, form: dict[str, Any], template: StoredItem) -> Schedule
 
 
 def template_form(task: TaskSpec, later_options: tuple[tuple[str, Any], ...]) -> Value:
-    """The task of a schedule's occurrences, with the attribute names of tasks; its payload is stored elsewhere."""
+    """Encode the task of a schedule's occurrences like a task, but without the payload, which is stored elsewhere."""
     form: dict[str, Any] = dict(later_options)
     for field in _TEMPLATE_FIELDS:
         if (stored := encoded(field, getattr(task, field))) is not None:
@@ -339,7 +340,7 @@ def template_form(task: TaskSpec, later_options: tuple[tuple[str, Any], ...]) ->
 
 
 def later_options(template: StoredItem) -> tuple[tuple[str, Value], ...]:
-    """Options of a schedule's task that this code does not know: a newer version wrote them during a deployment."""
+    """Options of a schedule's task that are unknown, because a newer version wrote them during a deployment."""
     return tuple((name, stored) for name, stored in template.items() if name not in _TEMPLATE_ATTRIBUTES)
 
 
@@ -383,7 +384,7 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
 
 
 def expectation_form(state: ExpectationState) -> list[Any]:
-    """The state of checking a schedule's expectations."""
+    """Encode the state of checking a schedule's expectations."""
     *plain, open_runs = (getattr(state, each.name) for each in fields(state))
     return [*plain, [each.text for each in open_runs]]
 
@@ -395,7 +396,7 @@ def read_expectation(form: list[Any]) -> ExpectationState:
 
 
 def ends_form(ends: Sequence[RevisionEnd]) -> list[Any]:
-    """The ends of revisions."""
+    """Encode the ends of revisions."""
     return [list(astuple(each)) for each in ends]
 
 
@@ -405,7 +406,7 @@ def read_ends(form: list[Any]) -> tuple[RevisionEnd, ...]:
 
 
 def backfill_form(run: BackfillRun) -> list[Any]:
-    """A backfill and its progress; values are read by position."""
+    """Encode a backfill and its progress. These values are read by position."""
     wanted = run.backfill
     options = [wanted.per_minute, wanted.asked_at, wanted.only_missing, wanted.overlap]
     cursor = None if run.cursor is None else list(astuple(run.cursor))
@@ -420,7 +421,7 @@ def read_backfill(form: list[Any]) -> BackfillRun:
 
 
 def stopped_form(stopped: Sequence[StoppedOccurrence]) -> list[Any]:
-    """The occurrences that a user has stopped."""
+    """Encode the occurrences that a user has stopped."""
     return [[each.nominal, each.task_id.text, each.revision] for each in stopped]
 
 
@@ -430,7 +431,7 @@ def read_stopped(form: list[Any]) -> tuple[StoppedOccurrence, ...]:
 
 
 def schedule_actions(value: ScheduleHistory) -> Value:
-    """The latest actions, after the number of dropped actions."""
+    """Encode the latest actions, preceded by the number of dropped actions."""
     return packed([value.dropped, *map(_action_line, value.records)])
 
 
@@ -441,7 +442,7 @@ def read_schedule_actions(value: Value) -> ScheduleHistory:
 
 
 def _action_line(value: ScheduleActionRecord) -> list[Any]:
-    """Encode an action: two letters, then numbers and texts without empty values at the end."""
+    """Encode an action as two letters, followed by numbers and texts. Empty values at the end are left out."""
     by = value.by
     letters = f"{_ACTION_LETTERS[value.action]}{_ACTORS[by.actor]}"
     values = [[each.field, each.before, each.after] for each in value.values]
@@ -461,7 +462,7 @@ def _read_action_line(value: list[Any]) -> ScheduleActionRecord:
 
 
 def calendar_form(calendar: Calendar) -> dict[str, Any]:
-    """A calendar, without its name, which is in the key."""
+    """Encode a calendar without its name, which is in the key."""
     return {
         "kind": calendar.mode,
         "zone": calendar.zone.name,

@@ -1,6 +1,9 @@
-"""Schedules in DynamoDB: a partition for each, with the definition in one item and the active runs in another.
+"""Stores schedules in DynamoDB.
 
-The trigger writes one item and workers the other, so that neither rejects the other's writes. A calendar is one item.
+Each schedule has a partition, with its definition in one item and its active runs in another item.
+
+The trigger writes the definition, and workers write the active runs, so that their writes do not conflict. A calendar
+is one item.
 """
 
 from __future__ import annotations
@@ -61,7 +64,10 @@ if TYPE_CHECKING:
 
 
 class DynamoScheduleStore:
-    """`duetime.ports.stores.ScheduleStore` over the tasks table; reads an owner's partitions in parallel."""
+    """The `duetime.ports.stores.ScheduleStore` that uses the tasks table.
+
+    It reads an owner's partitions in parallel.
+    """
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -69,7 +75,7 @@ class DynamoScheduleStore:
         self._executor = executor
 
     def read(self, owner: str, name: str) -> tuple[StoredSchedule | None, Activity]:
-        """Read a schedule and its activity in one request, consistently."""
+        """Read a schedule and its activity in one request with strong consistency."""
         with translated():
             answer = self._client.query(
                 TableName=self._table,
@@ -89,7 +95,7 @@ class DynamoScheduleStore:
         return stored, activity
 
     def vacancy(self, owner: str, name: str) -> int | None:
-        """The edition for creating a schedule with this name; `None` if the name is taken."""
+        """The edition with which a schedule with this name can be created; `None` if the name is taken."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         if "Item" not in answer:
@@ -97,20 +103,24 @@ class DynamoScheduleStore:
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """What is left of the schedule last deleted under a name, unless the name is used again."""
+        """The remaining data of the last schedule that was deleted under a name; `None` if the name is used again."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         return removed_of(answer["Item"]) if "Item" in answer and is_deleted(answer["Item"]) else None
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule if its identity and edition are as read; store a new schedule if its name is vacant."""
+        """Store a schedule if the stored identity and edition have not changed.
+
+        A new schedule is stored if its name is vacant.
+        """
         item, identity = item_of(stored), Identity(UID, stored.uid.text)
         return save_next(self._client, self._table, item, stored.incarnation, nonce, identity)
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
-        """Replace a schedule and its activity with markers, if its edition is as read, or it is already deleted.
+        """Replace a schedule and its activity with deletion markers, if its edition has not changed.
 
-        A different schedule that now has the same name is not changed.
+        A schedule that is already deleted counts as replaced. Another schedule that now has the same name is not
+        changed.
         """
         marker = deletion_marker(marker_of(stored), expires_at)
         identity = Identity(UID, stored.uid.text)
@@ -120,7 +130,7 @@ class DynamoScheduleStore:
         return True
 
     def _end_activity(self, stored: StoredSchedule, expires_at: Millis) -> None:
-        """Remove the activity and increase its version, so that no late write to it can be applied."""
+        """Remove the activity and increase its version, so that late writes to the activity are rejected."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -148,7 +158,7 @@ class DynamoScheduleStore:
             )
 
     def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
-        """Store the activity, if it still has the version that was read."""
+        """Store the activity, if the stored activity still has the version that was read."""
         item = {
             **activity_key(owner, name),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -157,12 +167,15 @@ class DynamoScheduleStore:
         return save_next(self._client, self._table, item, activity.version, nonce)
 
     def count(self, owner: str, most: int) -> int:
-        """The number of an owner's schedules, up to `most`, from an eventually consistent read."""
+        """Count an owner's schedules, up to `most`, with eventual consistency."""
         place = (owner, schema.SCHEDULE_LIST_MARK, schema.SCHEDULE_HEAD_MARK)
         return len(listed(self._client, self._table, self._executor, place, most))
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """An owner's schedules in order of name, eventually consistent; fewer than `limit` only at the end."""
+        """Read an owner's schedules in order of name.
+
+        The list is eventually consistent. Only the last page has fewer than `limit` schedules.
+        """
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{schema.SCHEDULE_HEAD_MARK}{after}")
         return read_listed(self._client, self._table, self._executor, place, limit, partial(self._existing, owner))
 
@@ -175,7 +188,7 @@ class DynamoScheduleStore:
             if item[schema.SORT_KEY]["S"] == ACTIVITY:
                 activities[str(item[schema.PARTITION_KEY]["S"])] = activity_of(item)
             elif not is_deleted(item):
-                # The index may still list a schedule that was just deleted.
+                # Deleted schedules are skipped, because the index may still list a schedule that was just deleted.
                 found[str(item[schema.PARTITION_KEY]["S"])] = stored_of(owner, item)
         return sorted(
             (replace(each, activity=activities.get(at, NO_ACTIVITY).of(each.uid)) for at, each in found.items()),
@@ -185,11 +198,14 @@ class DynamoScheduleStore:
 
 _DEFINITION, _CREATED = "b", "n"
 _MOST = 380_000
-"""Maximum size of a packed calendar in bytes; an item has at most 400 KB (Source: DynamoDB quotas)."""
+"""Maximum size of a packed calendar in bytes, because an item has at most 400 KB (Source: DynamoDB quotas)."""
 
 
 class DynamoCalendarStore:
-    """`duetime.ports.stores.CalendarStore` over the tasks table; reads an owner's partitions in parallel."""
+    """The `duetime.ports.stores.CalendarStore` that uses the tasks table.
+
+    It reads an owner's partitions in parallel.
+    """
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -197,16 +213,16 @@ class DynamoCalendarStore:
         self._executor = executor
 
     def put(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str) -> bool:
-        """Store a calendar, if its name still has the edition that was read."""
+        """Store a calendar, if the calendar's name still has the edition that was read."""
         item = _item_of(owner, calendar) | {_CREATED: attribute_values.number(incarnation.next.created)}
         return save_next(self._client, self._table, item, incarnation.number, nonce)
 
     def read(self, owner: str, name: str) -> Calendar | None:
-        """Read a calendar, consistently; `None` if it does not exist."""
+        """Read a calendar with strong consistency; `None` if it does not exist."""
         return self.read_edition(owner, name)[0]
 
     def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
-        """Read a calendar and the edition of its name."""
+        """Read a calendar, and the edition of the calendar's name."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, name), ConsistentRead=True)
         if "Item" not in answer:
@@ -217,12 +233,18 @@ class DynamoCalendarStore:
         return _calendar(item), Incarnation(number, attribute_values.integer(item[_CREATED]))
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
-        """Replace a calendar with a marker, if it still has the edition that was read, or is already deleted."""
+        """Replace a calendar with a deletion marker, if it still has the edition that was read.
+
+        A calendar that is already deleted counts as replaced.
+        """
         marker = deletion_marker(_key_of(owner, calendar.name), expires_at)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """An owner's calendars in order of name, eventually consistent; fewer than `limit` only at the end."""
+        """Read an owner's calendars in order of name.
+
+        The list is eventually consistent. Only the last page has fewer than `limit` calendars.
+        """
 
         def read(names: list[str]) -> list[Calendar]:
             items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
@@ -234,7 +256,7 @@ class DynamoCalendarStore:
 
 def _key_of(owner: str, name: str) -> Item:
     return {
-        # A name contains no `#`, so the last `#` separates owner and name.
+        # A name contains no `#`, so the last `#` separates the owner from the name.
         schema.PARTITION_KEY: attribute_values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
         schema.SORT_KEY: attribute_values.text(name),
     }

@@ -1,4 +1,4 @@
-"""Signals in DynamoDB: a partition for each event, with an item for each signal and each waiting task."""
+"""Stores signals in DynamoDB. Each event has a partition, with an item for each signal and each waiting task."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ _AFTER_IDS = "~"
 
 
 class DynamoSignalStore:
-    """`duetime.ports.stores.SignalStore` over the tasks table."""
+    """The `duetime.ports.stores.SignalStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def put(self, event: AwaitedEvent, signal: SentSignal, expires_at: Millis) -> None:
-        """Store a signal; storing it again changes nothing."""
+        """Store a signal. Storing the signal again changes nothing."""
         key = _key_of(event, f"{_SIGNAL_MARK}{signal.id}")
         self._put({**key, _PAYLOAD: attribute_values.packed(signal.payload)}, expires_at)
 
     def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
-        """The signals of an event from the given id on, in order of ids, read consistently."""
+        """Read an event's signals from the given id on, in order of ids and with strong consistency."""
         next_key = f"{_SIGNAL_MARK}{first}"
         while next_key:
             found, last_key = self._query(event, next_key, f"{_SIGNAL_MARK}{_AFTER_IDS}", page)
             yield from map(_signal, found)
-            # A space sorts before every letter of an id.
+            # A space sorts before all characters of an id.
             next_key = last_key and f"{last_key} "
 
     def join(self, event: AwaitedEvent, waiting: WaitingTask, expires_at: Millis) -> None:
-        """Note a task that waits for an event; a later claim of the task replaces the note."""
+        """Store a note that a task waits for an event. A later claim of the task replaces the note."""
         key = _key_of(event, f"{_WAITING_MARK}{waiting.task_id}")
         self._put({**key, _FENCE: attribute_values.number(waiting.fence)}, expires_at)
 
     def leave(self, event: AwaitedEvent, waiting: WaitingTask) -> None:
-        """Remove the note of a task, unless a later claim has replaced it."""
+        """Remove a task's note, unless a later claim has replaced the note."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.delete_item(
                 TableName=self._table,
@@ -62,8 +62,8 @@ class DynamoSignalStore:
             )
 
     def waiting(self, event: AwaitedEvent, after: TaskId, limit: int) -> Sequence[WaitingTask]:
-        """The next tasks that wait for an event, by id, read consistently."""
-        # A space sorts before every letter of an id.
+        """Read the next tasks that wait for an event, in order of ids and with strong consistency."""
+        # A space sorts before all characters of an id.
         found, _ = self._query(event, f"{_WAITING_MARK}{after} ", f"{_WAITING_MARK}{_AFTER_IDS}", limit)
         return [_waiting(item) for item in found]
 
@@ -77,7 +77,7 @@ class DynamoSignalStore:
             self._client.put_item(TableName=self._table, Item=versioned)
 
     def _query(self, event: AwaitedEvent, first: str, last: str, limit: int) -> tuple[Sequence[StoredItem], str]:
-        """A page of items, and the last sort key that was read; an empty text after the last page."""
+        """A page of items, and the last sort key that was read, which is empty on the last page."""
         values: dict[str, Value] = {
             ":p": attribute_values.text(_partition(event)),
             ":first": attribute_values.text(first),
@@ -97,7 +97,7 @@ class DynamoSignalStore:
 
 
 def _partition(event: AwaitedEvent) -> str:
-    # Owners and names contain no `#`; a key may contain one.
+    # Owners and names contain no `#`, but keys may contain this character.
     return f"{schema.EVENT_PREFIX}{event.owner}#{event.name}#{event.key}"
 
 

@@ -1,4 +1,7 @@
-"""All stores over the tasks table and the bucket; modules that few functions need are imported at first use."""
+"""Creates the stores that use the tasks table and the bucket.
+
+Modules that few functions need are imported at first use.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class DynamoStores:
-    """`duetime.ports.stores.Stores`: each store and each client is created at first use."""
+    """The `duetime.ports.stores.Stores` that creates each store and each client at first use."""
 
     def __init__(self, clients: Clients, settings: Settings, runtime: Runtime) -> None:
         self._clients = clients
@@ -58,12 +61,12 @@ class DynamoStores:
 
     @cached_property
     def tasks(self) -> DynamoTaskStore:
-        """Records of tasks and their timers."""
+        """Task records and their timers."""
         return DynamoTaskStore(self._client, self._table, self._runtime.executor, self._runtime.telemetry)
 
     @cached_property
     def task_lists(self) -> DynamoTaskLists:
-        """Lists of tasks by state, type, name, tag and more."""
+        """Task lists by state, type, name, tag and other facts."""
         from duetime.adapters.dynamodb.task_lists import DynamoTaskLists
 
         return DynamoTaskLists(self._client, self._table, self._runtime.executor, self._settings.task_lists)
@@ -82,7 +85,7 @@ class DynamoStores:
 
     @cached_property
     def _s3(self) -> S3Client:
-        # Few contents are large enough for S3, and no start should wait for its client.
+        # The client is created at first use, because few contents are in S3, and starts should not wait for the client.
         return cast("S3Client", DeferredClient(self._clients.s3))
 
     @cached_property
@@ -94,14 +97,14 @@ class DynamoStores:
 
     @cached_property
     def unique_keys(self) -> DynamoUniqueKeyStore:
-        """Unique keys of tasks."""
+        """Tasks' unique keys."""
         from duetime.adapters.dynamodb.keys import DynamoUniqueKeyStore
 
         return DynamoUniqueKeyStore(self._client, self._table)
 
     @cached_property
     def groups(self) -> DynamoGroupStore:
-        """Groups of tasks, and their members."""
+        """Groups and their members."""
         from duetime.adapters.dynamodb.groups import DynamoGroupStore
 
         return DynamoGroupStore(self._client, self._table, self._runtime.executor)
@@ -122,7 +125,7 @@ class DynamoStores:
 
     @cached_property
     def topologies(self) -> DynamoTopologyStore:
-        """Run states of topologies."""
+        """Topologies' run states."""
         from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 
         return DynamoTopologyStore(self._client, self._table)
@@ -143,7 +146,7 @@ class DynamoStores:
 
     @cached_property
     def locks(self) -> DynamoLockStore:
-        """Locks and their lines."""
+        """Locks, and the tasks that wait for them."""
         from duetime.adapters.dynamodb.locks import DynamoLockStore
 
         return DynamoLockStore(self._client, self._table, self._runtime.executor)
@@ -157,14 +160,14 @@ class DynamoStores:
 
     @cached_property
     def order_lines(self) -> DynamoOrderLineStore:
-        """Lines of ordered keys."""
+        """Ordered keys, and the tasks that wait for their turn."""
         from duetime.adapters.dynamodb.order_lines import DynamoOrderLineStore
 
         return DynamoOrderLineStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def rates(self) -> DynamoRateStore:
-        """States of rates."""
+        """Rates' states."""
         from duetime.adapters.dynamodb.rates import DynamoRateStore
 
         return DynamoRateStore(self._client, self._table, self._runtime.executor)
@@ -185,35 +188,35 @@ class DynamoStores:
 
     @cached_property
     def quotas(self) -> DynamoQuotaStore:
-        """Quotas of owners."""
+        """Owners' quotas."""
         from duetime.adapters.dynamodb.quotas import DynamoQuotaStore
 
         return DynamoQuotaStore(self._client, self._table)
 
     @cached_property
     def quota_use(self) -> DynamoQuotaUse:
-        """Usage of quotas."""
+        """Owners' usage of their quotas."""
         from duetime.adapters.dynamodb.quotas import DynamoQuotaUse
 
         return DynamoQuotaUse(self._client, self._table)
 
     @cached_property
     def type_defaults(self) -> DynamoTypeDefaultsStore:
-        """Defaults of task types."""
+        """Task types' defaults."""
         from duetime.adapters.dynamodb.type_defaults import DynamoTypeDefaultsStore
 
         return DynamoTypeDefaultsStore(self._client, self._table)
 
     @cached_property
     def circuit_breakers(self) -> DynamoCircuitStore:
-        """Circuits of HTTP hosts that have failed."""
+        """Circuit breakers for HTTP hosts that have failed."""
         from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 
         return DynamoCircuitStore(self._client, self._table)
 
     @cached_property
     def cursors(self) -> DynamoCursorStore:
-        """Read positions of each group of shards."""
+        """Each shard group's read positions."""
         from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 
         return DynamoCursorStore(self._client, self._table, self._runtime.telemetry, self._settings.cursors_of)

@@ -1,6 +1,6 @@
-"""Decodes the events with which Lambda invokes a function for the table's stream.
+"""Decodes Lambda events from the table's stream.
 
-Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB"; in these events, bytes are Base64 texts.
+Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB". Bytes in these events are Base64 texts.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _FIELDS = (
     *("actions", "erased"),
 )
 _NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))
-"""Attributes without the payload, which may be large and is never sent."""
+"""The attributes that are decoded. The payload, which may be large and is not sent to consumers, is left out."""
 
 
 def changes_of(event: Mapping[str, Any], telemetry: Telemetry) -> ChangeBatch:
-    """The changes in an event. An unreadable record is noted and left out, so that it does not block other records."""
+    """The changes in an event. Unreadable records are logged and left out, so that they do not block other records."""
     tasks, schedules = [], []
     for record in event["Records"]:
         try:
@@ -68,7 +68,7 @@ def _is_task(record: Mapping[str, Any]) -> bool:
 def _change(record: Mapping[str, Any], read: Callable[[StoredItem], Any]) -> Change[Any]:
     images = record["dynamodb"]
     before, after = (read(images[name]) if images.get(name) else None for name in ("OldImage", "NewImage"))
-    # The stream rounds the time to the second, so it is the same at each delivery.
+    # The stream rounds this time to the second, so the time is the same in each delivery.
     return Change(record["eventID"], int(images["ApproximateCreationDateTime"]) * SECOND, before, after)
 
 
@@ -89,7 +89,7 @@ def _task(image: StoredItem) -> TaskSnapshot:
 
 
 def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
-    """A schedule; `None` if it is deleted."""
+    """The schedule in an image; `None` if the schedule is deleted."""
     with unreadable_as_error(image):
         if is_deleted(image):
             return None
@@ -98,7 +98,7 @@ def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
 
 
 def with_bytes(value: Value) -> Value:
-    """An attribute value as boto3 returns it: with bytes instead of Base64."""
+    """An attribute value as boto3 returns it, with bytes instead of Base64 texts."""
     ((kind, content),) = value.items()
     match kind:
         case "B":
@@ -111,7 +111,7 @@ def with_bytes(value: Value) -> Value:
 
 
 def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
-    """A name for log lines; never the images, which contain users' data."""
+    """A name for a record in log lines. The name does not include the images, which contain users' data."""
     try:
         keys = record["dynamodb"]["Keys"]
         return f"{record['eventID']} {keys[schema.PARTITION_KEY]['S']} {keys[schema.SORT_KEY]['S']}"[:300]
@@ -120,7 +120,10 @@ def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
 
 
 def removed_batch(event: Mapping[str, Any], telemetry: Telemetry) -> RemovedBatch:
-    """The records of tasks in an event. An unreadable record is kept as it is, so as not to block other records."""
+    """The removed task records in an event.
+
+    Unreadable records are kept unchanged, so that they do not block other records.
+    """
     tasks, unreadable = [], []
     for record in event["Records"]:
         try:
@@ -133,7 +136,7 @@ def removed_batch(event: Mapping[str, Any], telemetry: Telemetry) -> RemovedBatc
 
 
 def _is_removed_task(record: Mapping[str, Any]) -> bool:
-    """Whether TTL removed a task. The event source's filter should already exclude all other records."""
+    """Whether a record says that TTL removed a task. The event source's filter should exclude all other records."""
     by = record.get("userIdentity") or {}
     return by.get("principalId") == schema.TTL_PRINCIPAL and schema.STATE in record["dynamodb"]["OldImage"]
 

@@ -1,8 +1,10 @@
-"""Counts of tasks in DynamoDB: for each part of an owner's counts, an item for each type, and items of counted steps.
+"""Stores task counts in DynamoDB.
 
-A transaction writes both, so a step is counted if and only if it is recorded as counted. Another item has the
-generation of the counts, and one item per type and owner has the results of a recount. Owners with tasks are listed
-too, because nothing else in the table lists them.
+Each part of an owner's counts has an item for each type, and items with counted steps.
+
+A transaction writes the counts and the steps, so a step is counted if and only if it is recorded as counted. Another
+item has the generation of the counts, and one item per type and owner has the results of a recount. Owners with tasks
+are listed too, because no other item lists owners.
 """
 
 from __future__ import annotations
@@ -51,12 +53,12 @@ if TYPE_CHECKING:
 
 
 def attribute_of(group: Group) -> str:
-    """The attribute with a group's count in the item of its type; states have the names used in records."""
+    """The attribute with a group's count in the item for its type. States have the same names as in records."""
     return f"{field_codecs.state(group.state)['S']}#{group.priority.value}"
 
 
 def counts_of(item: StoredItem, mark: str) -> dict[Group, int]:
-    """The counts in an item whose sort key is a mark followed by the type."""
+    """Read the counts in an item whose sort key is a mark followed by the type."""
     type_ = str(item[schema.SORT_KEY]["S"]).removeprefix(mark)
     found = {}
     for name, value in item.items():
@@ -68,21 +70,21 @@ def counts_of(item: StoredItem, mark: str) -> dict[Group, int]:
 
 
 _COUNTS_MARK = "c"
-"""Precedes the generation and the type in the sort key of counts."""
+"""Mark that precedes the generation and the type in the sort key of counts."""
 _STEPS_MARK = "s#"
-"""Precedes the span and its start in the sort key of counted steps."""
+"""Mark that precedes the span and its start in the sort key of counted steps."""
 _MARKS, _COUNTED_AT = "h", "u"
 
 
 class DynamoSummaryStore:
-    """`duetime.ports.stores.SummaryStore` over the tasks table."""
+    """The `duetime.ports.stores.SummaryStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def counted(self, of: StepSet) -> CountedSteps:
-        """Read which steps of a set have been counted, consistently."""
+        """Read with strong consistency which steps of a set have been counted."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_steps_key(of), ConsistentRead=True)
         if "Item" not in answer:
@@ -92,7 +94,7 @@ class DynamoSummaryStore:
         return CountedSteps(frozenset(parts), version_of(answer["Item"]))
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Add steps to the counts and record them in one transaction, if the set is unchanged since it was read."""
+        """Count steps and record them as counted in one transaction, if the set has not changed since it was read."""
         writes: list[Any] = [{"Put": self._remembering(of, counted, steps)}]
         counted_at = max(step.at for step in steps)
         changed: dict[str, dict[Group, int]] = {}
@@ -109,7 +111,7 @@ class DynamoSummaryStore:
         return True
 
     def read(self, owner: str, part: int, generation: int = 0) -> Summary:
-        """Read one part of an owner's counts, eventually consistent."""
+        """Read one part of an owner's counts with eventual consistency."""
         mark = _count_mark(generation)
         counts: dict[Group, int] = {}
         as_of: Millis | None = None
@@ -122,7 +124,7 @@ class DynamoSummaryStore:
         return Summary(counts, as_of, is_complete=False)
 
     def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
-        """Set the TTL of one part of an owner's counts of all earlier generations."""
+        """Set the TTL of the items with one part of an owner's counts from earlier generations."""
         for items, _ in self._pages(owner, part, _COUNTS_MARK):
             for item in items:
                 if schema.TTL in item or _generation_of(item) >= generation:
@@ -139,7 +141,7 @@ class DynamoSummaryStore:
                     )
 
     def _pages(self, owner: str, part: int, mark: str) -> Iterator[tuple[Sequence[StoredItem], bool]]:
-        """The items of a part whose sort keys begin with a mark, in pages; and whether a page is the last page."""
+        """Yield pages of a part's items whose sort keys begin with a mark, and whether each page is the last page."""
         start: dict[str, Any] = {}
         while True:
             with translated():
@@ -193,7 +195,7 @@ class DynamoSummaryStore:
 
 
 def _partition(owner: str, part: int) -> str:
-    # An owner may contain the separator, so only the last separator counts.
+    # An owner's name may contain the separator, so only the last separator counts.
     return f"{schema.SUMMARY_PREFIX}{owner}#{part}"
 
 
@@ -209,17 +211,17 @@ def _steps_key(of: StepSet) -> Item:
 
 
 def _count_mark(generation: int) -> str:
-    """The prefix of the sort key of counts, before the type."""
+    """The part of the sort key of counts that precedes the type."""
     return f"{_COUNTS_MARK}{generation}#"
 
 
 def _generation_of(item: StoredItem) -> int:
-    """The generation of an item of counts."""
+    """The generation of an item with counts."""
     return int(attribute_values.string(item[schema.SORT_KEY]).removeprefix(_COUNTS_MARK).partition("#")[0])
 
 
 _GENERATION, _OWNER_MARK = "generation", "o#"
-"""Sort keys in the partition that belongs to no owner."""
+"""Sort key of the generation, and prefix of an owner's sort key, in the partition without an owner."""
 _STATE, _PART = "w", "k"
 _FIELDS = ("type", "state", "priority", "erased")
 _SHOWN = (schema.SORT_KEY, schema.OWNER_KEY, schema.VERSION_OF_SCHEMA, *(ATTRIBUTES[field].name for field in _FIELDS))
@@ -228,7 +230,7 @@ _LATE_REMOVAL = 5 * DAY
 
 
 class DynamoSummaryRecounts:
-    """`duetime.ports.stores.SummaryRecounts` over the tasks table."""
+    """The `duetime.ports.stores.SummaryRecounts` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         self._client = client
@@ -236,7 +238,7 @@ class DynamoSummaryRecounts:
         self._clock = clock
 
     def generation(self) -> Generation | None:
-        """Read the generation of the counts, consistently."""
+        """Read the generation of the counts with strong consistency."""
         with translated():
             answer = self._client.get_item(
                 TableName=self._table, Key=_recount_key("", _GENERATION), ConsistentRead=True
@@ -244,17 +246,17 @@ class DynamoSummaryRecounts:
         return _stored_generation(answer["Item"]) if "Item" in answer else None
 
     def save(self, generation: Generation, nonce: str) -> bool:
-        """Store the generation, if it is unchanged since it was read."""
+        """Store the generation, if the stored generation has not changed since it was read."""
         return save_next(self._client, self._table, _item_of(generation), generation.version, nonce)
 
     def is_fresh(self, at: Millis) -> bool:
-        """Whether the table has only one page, and no task on it was created before the given time."""
+        """Whether the table has only one page, without a task that was created before the given time."""
         with translated():
             answer = self._client.scan(TableName=self._table, **_older_than(at))
         return not answer["Items"] and "LastEvaluatedKey" not in answer
 
     def older_tasks(self, cursor: str, since: Millis, pages: int) -> OlderTasks:
-        """Read some pages of the table for tasks created before a time, eventually consistent."""
+        """Read some pages of the table, with eventual consistency, for tasks that were created before a given time."""
         found: Counter[tuple[str, Group]] = Counter()
         end = self._clock.now() + SUMMARY_RECOUNT_RUN
         for _ in range(pages):
@@ -270,7 +272,7 @@ class DynamoSummaryRecounts:
     def add_older(
         self, generation: Generation, recount: Recount, owner: str, type_: str, numbers: Mapping[Group, int]
     ) -> None:
-        """Add the result of a recount's part exactly once, however often the request is sent."""
+        """Add the result of a recount's part exactly once, even if the request is repeated."""
         names = {f"#c{place}": attribute_of(group) for place, group in enumerate(numbers)}
         values = {f":c{place}": attribute_values.number(number) for place, number in enumerate(numbers.values())}
         additions = ", ".join(f"#c{place} :c{place}" for place in range(len(numbers)))
@@ -296,11 +298,11 @@ class DynamoSummaryRecounts:
                     },
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
-                # Only an earlier copy of the same request can have been written first.
+                # The condition fails only if an earlier copy of the same request was written.
                 return
 
     def read_older(self, generation: Generation, recount: Recount, owner: str) -> Summary:
-        """The result of a recount for an owner's tasks, eventually consistent."""
+        """Read the result of a recount for an owner's tasks with eventual consistency."""
         mark = _older_mark(generation, recount)
         counts: dict[Group, int] = {}
         items, is_complete = self._items(f"{owner}#0", mark)
@@ -317,14 +319,14 @@ class DynamoSummaryRecounts:
                 self._client.put_item(TableName=self._table, Item={**key, schema.VERSION_OF_SCHEMA: version})
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """The owners after the given owner, in order, eventually consistent."""
+        """Read the owners after the given owner in order, with eventual consistency."""
         start: dict[str, Any] = {"ExclusiveStartKey": _recount_key("", f"{_OWNER_MARK}{after}")} if after else {}
         with translated():
             answer = self._client.query(TableName=self._table, Limit=limit, **start, **_query("", _OWNER_MARK))
         return [attribute_values.string(item[schema.SORT_KEY]).removeprefix(_OWNER_MARK) for item in answer["Items"]]
 
     def _items(self, partition: str, mark: str) -> tuple[list[StoredItem], bool]:
-        """The items of a partition whose sort keys begin with a mark, and whether these are all items."""
+        """Read a partition's items whose sort keys begin with a mark, and whether these are all such items."""
         found: list[StoredItem] = []
         start: dict[str, Any] = {}
         for _ in range(SUMMARY_PAGES):
@@ -351,7 +353,7 @@ def _group_of(item: StoredItem) -> tuple[str, Group] | None:
 
 
 def _older_than(at: Millis) -> dict[str, Any]:
-    """Parameters of a scan for tasks created before a time."""
+    """The parameters of a scan for tasks that were created before a given time."""
     names = {f"#s{place}": name for place, name in enumerate(_SHOWN)}
     return {
         "FilterExpression": "attribute_exists(#z) AND #c < :c",

@@ -1,4 +1,4 @@
-"""Switches in DynamoDB: one item for operators' switches and one for owners' switches, read in a single request."""
+"""Stores switches in DynamoDB, with one item for operators' switches and one item for owners' switches."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _SWITCHES = "b"
 
 
 class DynamoSwitchStore:
-    """`duetime.ports.stores.SwitchStore` over the tasks table."""
+    """The `duetime.ports.stores.SwitchStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def read(self, *, consistent: bool) -> StoredSwitches:
-        """Read all switches; empty while nothing is stored.
+        """Read all switches in a single request; empty if no switches are stored.
 
         Raises:
-            RecordUnreadable: the stored form is unknown to this code.
+            RecordUnreadable: this version of duetime cannot read the stored form.
         """
-        # Two items of at most 40 KB fit into one page.
+        # The two items, of at most 40 KB each, fit into one page.
         with translated():
             items = self._client.query(
                 TableName=self._table,
@@ -47,7 +47,7 @@ class DynamoSwitchStore:
         )
 
     def save(self, switches: Switches, nonce: str) -> bool:
-        """Store the switches of a setter, if they still have the version that was read."""
+        """Store a setter's switches, if the stored item still has the version that was read."""
         return save_next(self._client, self._table, _item_of(switches), switches.version, nonce)
 
 
@@ -68,7 +68,7 @@ def _item_of(switches: Switches) -> Item:
 
 
 def _form(switch: Switch) -> list[Any]:
-    """The switch's fields in order; its rate is keyed by the switch."""
+    """The switch's fields in order. The rate's key is left out, because the switch determines it."""
     key, rate = switch.key, switch.rate
     limits = [
         switch.stopped,

@@ -1,4 +1,4 @@
-"""The record of a task as an item, and a domain `Write` to the record as one UpdateItem request.
+"""Encodes a task's record as an item, and a domain `Write` to the record as one UpdateItem request.
 
 `tests/domain/write_semantics.py` defines the meaning of writes. Every name uses a placeholder (`#due_at`), because
 DynamoDB reserves hundreds of words, and the engines used in tests do not reject all of them.
@@ -34,7 +34,7 @@ class Attribute:
     Attributes:
         field: name in `Task`.
         name: name in the item.
-        encode: returns the attribute value; `None` omits the attribute, which then means the field's default.
+        encode: returns the attribute value; `None` omits the attribute, so that the field has its default.
         decode: reverses `encode`.
     """
 
@@ -88,7 +88,7 @@ ATTRIBUTES: dict[str, Attribute] = {
             field_codecs.schedule_ref,
             field_codecs.read_schedule_ref,
         ),
-        # Numbers used in conditions are always stored, even if zero, so that no condition needs a second form.
+        # Numbers in conditions are always stored, even if they are zero, so that conditions do not need a second form.
         Attribute("generation", "t", attribute_values.number, attribute_values.integer),
         Attribute("version", "e", attribute_values.number, attribute_values.integer),
         Attribute("fence", "k", attribute_values.number, attribute_values.integer),
@@ -136,7 +136,7 @@ def encoded(field: str, value: object) -> Value | None:
 
 
 def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
-    """The values of those given fields that the item has."""
+    """The values of the given fields, without fields that the item does not have."""
     found = {}
     for field in fields:
         attribute = ATTRIBUTES[field]
@@ -146,7 +146,7 @@ def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
 
 
 def decoded_record(item: StoredItem) -> dict[str, Any]:
-    """The values of all fields that the item has, which for most records are about a third of all fields."""
+    """The values of all fields that the item has. Most records have about a third of all fields."""
     found = {}
     for name, stored in item.items():
         if (attribute := _BY_NAME.get(name)) is not None:
@@ -158,14 +158,14 @@ _READABLE = frozenset({schema.SCHEMA_VERSION, schema.SCHEMA_VERSION - 1})
 
 
 class SchemaUnknown(RecordUnreadable):
-    """A record has a version of the schema that this code cannot read."""
+    """A record has a schema version that this code cannot read."""
 
     def __init__(self, key: str, version: str) -> None:
         super().__init__(key, f"the record has version {version} of the schema; this code reads {sorted(_READABLE)}")
 
 
 def key_of(task_id: TaskId) -> Item:
-    """Key of a task's record."""
+    """The key of a task's record."""
     return {
         schema.PARTITION_KEY: attribute_values.text(task_id.partition),
         schema.SORT_KEY: attribute_values.text(task_id.text),
@@ -223,7 +223,7 @@ def unreadable_as_error(item: StoredItem) -> Iterator[None]:
     except RecordUnreadable:
         raise
     except Exception as error:
-        # In damaged data, any attribute may be missing or have any value.
+        # In damaged data, each attribute may be missing or have any value.
         raise RecordUnreadable(sort_key_of(item), f"{type(error).__name__}: {error}") from error
 
 
@@ -234,7 +234,7 @@ def sort_key_of(item: StoredItem) -> str:
 
 def owner_of(item: StoredItem) -> str:
     """The owner of a record."""
-    # An owner may contain the separator, so only the last separator counts.
+    # An owner's name may contain the separator, so only the last separator counts.
     return str(item[schema.OWNER_KEY]["S"]).rpartition("#")[0]
 
 
@@ -256,7 +256,7 @@ def update_of(write: Write, table: str) -> dict[str, Any]:
 
 
 class ValueNotStorable(TypeError):
-    """A write compares or adds a value that has no form in an item."""
+    """A write compares or adds a value that cannot be stored in an item."""
 
     def __init__(self, label: str) -> None:
         super().__init__(f"{label} cannot be compared or added")
@@ -274,7 +274,7 @@ class _Expression:
         guard = write.guard
         clauses = [
             f"attribute_exists({self._name(schema.PARTITION_KEY)})",
-            # A repeat of an applied write must not be applied again.
+            # A write that was already applied must not be applied again if the request is repeated.
             self._compare("nonce", "<>", "nonce", write.nonce),
             self._states(write),
         ]
@@ -306,7 +306,7 @@ class _Expression:
         return " AND ".join(clauses)
 
     def _states(self, write: Write) -> str:
-        """The states that the move may leave, each kind of state with its own conditions from the guard."""
+        """The condition on the states that the move may leave. The guard adds conditions for each kind of state."""
         sources, ended = LEGAL[write.move].sources, write.guard.leased_until_before
         if ended is None:
             return self._at_generation(sources, write.guard)
@@ -317,7 +317,7 @@ class _Expression:
             kinds.append(self._state_in(held))
         if waiting := sources & STARTABLE:
             kinds.append(self._at_generation(waiting, write.guard))
-        # AND binds tighter than OR; DynamoDB rejects redundant parentheses.
+        # Only OR needs parentheses, because AND binds tighter, and DynamoDB rejects redundant parentheses.
         states = f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
         return f"{states} AND ({never} OR {over})"
 
@@ -328,7 +328,7 @@ class _Expression:
         return " AND ".join(clauses)
 
     def update(self, write: Write) -> str:
-        """The changes; as in `applied`, `adds` takes precedence over `sets`, and `sets` over `sets_once`."""
+        """The update expression. As in `applied`, `adds` takes precedence over `sets`, and `sets` over `sets_once`."""
         sets, removes = self._fixed(write)
         for field, value in write.sets.items():
             if field in write.adds:
@@ -347,7 +347,7 @@ class _Expression:
         return f"SET {', '.join(sets)} ADD {', '.join(adds)}{removed}"
 
     def _fixed(self, write: Write) -> tuple[list[str], list[str]]:
-        """The changes that every write makes: the nonce, and with the state the entry in the list of failed tasks."""
+        """The changes to the nonce, to the state, and, with the state, to the entry in the list of failed tasks."""
         rule = LEGAL[write.move]
         sets, removes = [f"{self._field('nonce')} = :nonce"], []
         if rule.to is not None:

@@ -1,4 +1,4 @@
-"""Lists of an owner's tasks in DynamoDB: an item for each block of postings, each entry, and the progress."""
+"""Stores lists of an owner's tasks in DynamoDB. Blocks of postings, entries and the progress are separate items."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor
 
 _POSTINGS = "h"
-"""The postings of a block: for each posting, the milliseconds after the first posting, and the task's id."""
+"""Attribute with a block's postings. A posting is the milliseconds since the first posting, and the task's id."""
 _OFFSET_BYTES, _ID_BYTES = 2, 16
 _DIGEST_BYTES = 8
 _POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES
 _HEAD = "head"
 _BUILDING_FROM, _BUILT_TO, _COMPLETE, _SWEPT_TO, _CHANGED_AT = "b", "i", "c", "w", "u"
 _FIRST_BLOCKS = 25
-"""Number of blocks read at first; in a busy list, each block has many postings."""
+"""Number of blocks in the first read. In a busy list, each block has many postings."""
 _TRIES = 5
-"""Maximum number of times that items are sent until DynamoDB has processed them."""
+"""Maximum number of times that unprocessed items are sent to DynamoDB."""
 
 
 class DynamoTaskLists:
-    """`duetime.ports.tasks.TaskListStore` over the tasks table."""
+    """The `duetime.ports.tasks.TaskListStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor, number: int) -> None:
         self._client = client
         self._table = table
         self._executor = executor
         self._number = number
-        """Increased when a deployment begins its lists again, because they were off or lack changes; 0 if lists are
-        off."""
+        """The generation of the lists, which increases when a deployment rebuilds lists that were off or lack changes;
+        0 if lists are off."""
 
     def head(self, owner: str) -> ListHead | None:
-        """The progress of an owner's lists, eventually consistent; `None` if the owner has no lists."""
+        """Read the progress of an owner's lists with eventual consistency; `None` if the owner has no lists."""
         if not self._number:
             return None
         with translated():
@@ -57,16 +57,16 @@ class DynamoTaskLists:
         return _head_of(owner, answer["Item"]) if "Item" in answer else None
 
     def save_head(self, head: ListHead, nonce: str) -> bool:
-        """Store the progress, unless it was changed since it was read."""
+        """Store the progress, unless the stored progress has changed since it was read."""
         return save_next(
             self._client, self._table, {**self._head_key(head.owner), **_head_values(head)}, head.version, nonce
         )
 
     def write(self, writes: ListWrites) -> None:
-        """Add and remove postings and entries; repeating the call changes nothing.
+        """Add and remove postings and entries. Repeating the call changes nothing.
 
         Raises:
-            Unavailable: some postings or entries are not written.
+            Unavailable: some postings or entries were not written.
         """
         requests = [
             *({"PutRequest": {"Item": self._block_item(each)}} for each in writes.blocks),
@@ -79,7 +79,7 @@ class DynamoTaskLists:
     def postings(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
-        """The next postings of a list as (place, task id) pairs, ordered by place and eventually consistent."""
+        """Read a list's next postings as (place, task id) pairs in order of place, with eventual consistency."""
         start = None if after is None else after.data
         found: dict[bytes, bytes] = {}
         for blocks, last_at in self._blocks(name, after, limit, descending=descending):
@@ -93,7 +93,7 @@ class DynamoTaskLists:
         return []
 
     def entries(self, name: ListName, after: TaskId | None, limit: int, *, descending: bool) -> list[TaskId]:
-        """The next entries of a list, in order of ids, eventually consistent."""
+        """Read a list's next entries in order of ids, with eventual consistency."""
         found: list[TaskId] = []
         for page in self._pages(name, None if after is None else after.text, limit, descending=descending):
             found += [TaskId(item[schema.SORT_KEY]["S"]) for item in page["Items"]]
@@ -104,10 +104,13 @@ class DynamoTaskLists:
     def _blocks(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> Iterator[tuple[list[StoredItem], int | None]]:
-        """Pages of blocks, each with the time of its last block's first posting; `None` for the last page."""
+        """Yield pages of blocks.
+
+        Each page has the time of its last block's first posting, or `None` for the last page.
+        """
         start = None
         if after is not None:
-            # Blocks overlap: a block that begins earlier may have later postings.
+            # Blocks overlap, so a block that begins earlier may have later postings.
             start = _first_key(after.home) + "$" if descending else _first_key(after.home - LIST_SPAN)
         for page in self._pages(name, start, min(limit + 1, _FIRST_BLOCKS), descending=descending):
             items = page["Items"]
@@ -153,13 +156,13 @@ class DynamoTaskLists:
         return f"{self._owner_partition(name.owner)}#{name.kind}{nodes}={name.value}"
 
     def _owner_partition(self, owner: str) -> str:
-        # The length shows where the owner ends, because an owner's name may contain any character.
+        # The length shows where the owner's name ends, because the name may contain any character.
         return f"{schema.LIST_PREFIX}{self._number}#{len(owner)}#{owner}"
 
     def _block_item(self, block: Block) -> Item:
         offsets = ((each.at - block.first_at).to_bytes(_OFFSET_BYTES) for each in block.postings)
         data = b"".join(offset + each.task_id.data for offset, each in zip(offsets, block.postings, strict=True))
-        # A block that is written again replaces itself, but never another block with the same time.
+        # With the digest, a block that is written again replaces itself, but not another block with the same time.
         digest = hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
         return {
             schema.PARTITION_KEY: attribute_values.text(self._partition(block.list)),
@@ -190,7 +193,7 @@ class DynamoTaskLists:
 
 
 def _first_key(at: Millis) -> str:
-    """The first part of the sort key of a block."""
+    """The first part of a block's sort key."""
     return f"{max(0, at):015d}"
 
 
@@ -199,7 +202,7 @@ def _first_at(item: StoredItem) -> Millis:
 
 
 def _postings_of(item: StoredItem) -> Iterator[tuple[bytes, bytes]]:
-    """The place and the task of each posting, as bytes, because a busy list has far more postings than a page."""
+    """Yield each posting's place and task as bytes, because a busy list has far more postings than a page needs."""
     first_at = _first_at(item)
     data = bytes(item[_POSTINGS]["B"])
     for start in range(0, len(data), _POSTING_BYTES):
@@ -213,7 +216,7 @@ def _is_after(place: bytes, after: bytes | None, *, descending: bool) -> bool:
 
 
 def _is_complete(place: bytes, last_at: int | None, *, descending: bool) -> bool:
-    """Whether all blocks were read that may have a posting before this posting in reading order."""
+    """Whether all blocks that may contain an earlier posting in reading order were read."""
     if last_at is None:
         return True
     home = TaskId.home_of_data(place)

@@ -1,4 +1,4 @@
-"""Records of tasks and their timers in DynamoDB."""
+"""Stores task records and their timers in DynamoDB."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _REPORTED = ATTRIBUTES["sent"].name
-"""On a late timer: whether the notice has been sent."""
+"""Attribute of a late timer that says whether the notice has been sent."""
 _ENTRY_FIELDS = (
     "type",
     "target",
@@ -80,9 +80,9 @@ _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 
 
 class DynamoTaskStore:
-    """`duetime.ports.tasks.TaskStore` over one table; reads an owner's partitions in parallel.
+    """The `duetime.ports.tasks.TaskStore` that uses the tasks table, and reads an owner's partitions in parallel.
 
-    When many records are read, an unreadable record is noted and left out, so that it does not block other records.
+    When many records are read, unreadable records are logged and left out, so that they do not block other records.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class DynamoTaskStore:
         self._telemetry = telemetry
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
-        """Write a new record, unless its id exists; if it has a unique key, in a transaction with the key's item."""
+        """Write a new record, unless its id exists. For a unique key, a transaction also writes the key's item."""
         if taking is not None:
             return self._create_with_key(task, taking)
         with translated():
@@ -116,27 +116,27 @@ class DynamoTaskStore:
         return True
 
     def insert(self, tasks: Sequence[Task]) -> Insertions:
-        """Write new records with few requests, each unless its id exists."""
+        """Write new records with few requests. Records whose id exists are not written."""
         tasks = list({task.id: task for task in tasks}.values())
         places = insert_items(self._client, self._table, [item_of(task) for task in tasks], self._executor)
         return Insertions(*([tasks[place] for place in sorted(each)] for each in places))
 
     def read(self, task_id: TaskId) -> Task | None:
-        """Read one record, consistently; `None` if it does not exist."""
+        """Read one record with strong consistency; `None` if it does not exist."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(task_id), ConsistentRead=True)
         item = answer.get("Item")
         return task_of(item) if item else None
 
     def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
-        """Read many records, eventually consistent by default; missing records are left out."""
+        """Read many records, by default with eventual consistency. Missing records are left out."""
         keys = [key_of(task_id) for task_id in dict.fromkeys(task_ids)]
         found = self._readable(task_of, read_items(self._client, self._table, keys, consistent=consistent))
         tasks = {task.id: task for task in found}
         return {task_id: tasks[task_id] for task_id in task_ids if task_id in tasks}
 
     def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
-        """Make one conditional write, in one request, without a read before or after it."""
+        """Make one conditional write in one request, without reading the record before or after the write."""
         if key_write is not None:
             return self._apply_with_key(write, key_write)
         with translated():
@@ -176,33 +176,36 @@ class DynamoTaskStore:
         return ConditionFailed(task)
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a timer into the minute of its check; writing it again changes nothing."""
+        """Write a timer into the minute of its check. Writing the timer again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer into the minute of its check; writing it again changes nothing."""
+        """Write a schedule's timer into the minute of its check. Writing the timer again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:
-        """Write the timer of a bulk operation into its minute; writing it again changes nothing."""
+        """Write a bulk operation's timer into its minute. Writing the timer again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=bulk_timer_item_of(timer))
 
     def add_late_timer(self, timer: LateTimer) -> None:
-        """Write the timer that checks whether a task is late; writing it again changes nothing."""
+        """Write the timer that checks whether a task is late. Writing the timer again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=late_timer_item_of(timer))
 
     def is_notified(self, timer: LateTimer) -> bool:
-        """Whether the notice of a late timer was sent, or the timer is removed, from a consistent read."""
+        """Read with strong consistency whether a late timer's notice was sent, or whether the timer was removed."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=late_timer_key(timer), ConsistentRead=True)
         return "Item" not in answer or _REPORTED in answer["Item"]
 
     def mark_notified(self, timer: LateTimer) -> None:
-        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer stays removed."""
+        """Mark a late timer's notice as sent, so that later reads ignore the timer.
+
+        A removed timer is not created again.
+        """
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -214,7 +217,7 @@ class DynamoTaskStore:
             )
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """The next records and timers in one shard of one minute, with the attributes that the trigger needs."""
+        """Read the next records and timers in one shard of one minute, with the attributes that the trigger needs."""
         partition = text(partition_of(minute, shard))
         request: dict[str, Any] = {
             "TableName": self._table,
@@ -234,7 +237,7 @@ class DynamoTaskStore:
         return MinutePage(items, last[schema.SORT_KEY]["S"] if last else None)
 
     def _readable(self, read: Callable[[StoredItem], R], items: Iterable[StoredItem]) -> Iterator[R]:
-        """The readable items."""
+        """Yield what `read` returns for each item, without unreadable items."""
         for item in items:
             try:
                 yield read(item)
@@ -243,11 +246,11 @@ class DynamoTaskStore:
                 self._telemetry.note("an item that cannot be read was left out", key=error.key, error=str(error))
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
-        """Ids of an owner's tasks in order of their home times, eventually consistent."""
+        """The ids of an owner's tasks in order of their home times, with eventual consistency."""
         if query.children_of is not None:
             return self._list_partition(query, query.children_of.text)
         if query.in_group:
-            # Few lists show groups, so the module is imported only for such lists.
+            # Few lists show groups, so the module is imported only for lists of groups.
             from duetime.adapters.dynamodb.groups import member_ids  # noqa: PLC0415 - see the line above
 
             return member_ids(self._client, self._table, self._executor, query)
@@ -258,14 +261,17 @@ class DynamoTaskStore:
         return list(islice(merged, query.limit))
 
     def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
-        """The parts of a list: one for each partition. Lists of children or group members have one part."""
+        """The parts of a list, with one part for each partition.
+
+        Lists of children or group members have only one part.
+        """
         if query.children_of is not None or query.in_group:
             return [query]
         marks = ("#", NODE_MARK) if query.with_nodes else ("#",)
         return [replace(query, part=f"{query.owner}{mark}{number}") for mark in marks for number in range(OWNER_SPREAD)]
 
     def count_listed(self, owner: str, limit: int) -> int:
-        """Count the tasks in one partition of an owner's list, up to a limit, eventually consistent."""
+        """Count the tasks in one partition of an owner's list up to a limit, with eventual consistency."""
         partitions = [f"{owner}{mark}0" for mark in ("#", NODE_MARK)]
         return max(len(sort_keys(self._client, self._table, each, limit)) for each in partitions)
 
@@ -288,8 +294,8 @@ def _refusing(refusal: ClientError) -> Task | None:
 def timer_item_of(timer: Timer) -> Item:
     """A timer as an item.
 
-    The key contains all data of the timer: a rejected change has already written its timer, which must not replace the
-    timer of the accepted change. A timer that is written again is the same item.
+    The key contains all of the timer's data. A change that is rejected has already written its timer, which must not
+    replace the accepted change's timer. A timer that is written again replaces the same item.
     """
     sent = "sent" if timer.sent else ""
     said = f"{timer.generation}.{timer.at % MINUTE}.{timer.priority.value}.{sent}.{timer.pull_queue}"
@@ -305,9 +311,9 @@ def timer_item_of(timer: Timer) -> Item:
         ("next_at", timer.at),
         ("priority", timer.priority),
         ("sent", timer.sent),
-        # A timer stores a type only for a pulled type.
+        # A timer stores the type only if the type is pulled.
         ("type", timer.pull_queue or None),
-        # A timer stores its share of the fair key here.
+        # A timer stores its fair share in this field.
         ("fair_key", timer.fair_share or None),
     ):
         if (stored := encoded(field, value)) is not None:
@@ -316,7 +322,7 @@ def timer_item_of(timer: Timer) -> Item:
 
 
 def schedule_timer_item_of(timer: ScheduleTimer) -> Item:
-    """A schedule's timer as an item with all its data in the key; see `timer_item_of`."""
+    """A schedule's timer as an item, whose key contains all of the timer's data (see `timer_item_of`)."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.uid.shard)),
         schema.SORT_KEY: attribute_values.text(
@@ -331,7 +337,7 @@ def schedule_timer_item_of(timer: ScheduleTimer) -> Item:
 
 
 def bulk_timer_item_of(timer: BulkTimer) -> Item:
-    """The timer of a bulk operation as an item."""
+    """A bulk operation's timer as an item."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.operation.shard)),
         schema.SORT_KEY: attribute_values.text(f"{timer.operation}{schema.BULK_MARK}"),
@@ -359,10 +365,10 @@ def late_timer_key(timer: LateTimer) -> Item:
 
 
 def entry_of(item: StoredItem) -> MinuteItem:
-    """What the trigger needs from an item in a minute's partition.
+    """Read the data that the trigger needs from an item in a minute's partition.
 
     Raises:
-        RecordUnreadable: no version of duetime writes such an item.
+        RecordUnreadable: no version of duetime writes items in this form.
     """
     with unreadable_as_error(item):
         return _entry_of(item)

@@ -1,6 +1,7 @@
-"""Topology definitions in DynamoDB, with one item for each version; all versions of a definition share a partition.
+"""Stores topology definitions in DynamoDB, with one item per version. All versions of a definition share a partition.
 
-An earlier version is written as it was read, before the version that replaces it, so all writers write the same item.
+A version that is about to be replaced is first copied unchanged to an item of its own, so all writers write the same
+item.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _CONTENT, _CREATED, _SINCE, _BY = "b", "n", "c", "w"
 
 
 class DynamoDefinitionStore:
-    """`duetime.ports.topologies.DefinitionStore` over the tasks table; reads an owner's partitions in parallel."""
+    """The `duetime.ports.topologies.DefinitionStore` that uses the tasks table.
+
+    It reads an owner's partitions in parallel.
+    """
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -38,7 +42,7 @@ class DynamoDefinitionStore:
         self._executor = executor
 
     def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
-        """Read the latest version, and the edition of the name."""
+        """Read the latest version, and the edition of the definition's name."""
         item = self._item(_key_of(owner, name))
         if item is None:
             return None, Incarnation()
@@ -53,7 +57,7 @@ class DynamoDefinitionStore:
         return None if item is None else _definition(name, version, item)
 
     def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
-        """Store the next version, if the name still has the edition that was read."""
+        """Store the next version, if the definition's name still has the edition that was read."""
         item = {
             **_key_of(owner, definition.name),
             schema.OWNER_KEY: place_in_list(owner, schema.DEFINITION_LIST_MARK, definition.name),
@@ -63,27 +67,30 @@ class DynamoDefinitionStore:
         return save_next(self._client, self._table, item, incarnation.number, nonce)
 
     def keep_earlier(self, owner: str, definition: Definition) -> None:
-        """Store a version that is about to be replaced. Safe to repeat."""
+        """Store a version that is about to be replaced. This call can be repeated."""
         item = {**_earlier_key(owner, definition.name, definition.version), **_fields_of(definition)}
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
 
     def forget_earlier(self, owner: str, name: str, version: int) -> None:
-        """Remove an earlier version, which may already be removed."""
+        """Remove an earlier version, which may already have been removed."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_earlier_key(owner, name, version))
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
-        """Descriptions of the earlier versions, latest first, read consistently."""
+        """Read descriptions of the earlier versions with strong consistency, latest version first."""
         return sorted(self._earlier(owner, name), key=lambda info: -info.version)
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
-        """Replace a definition with a marker, if it still has the edition that was read, or is already deleted."""
+        """Replace a definition with a deletion marker, if its name still has the edition that was read.
+
+        A definition that is already deleted counts as replaced.
+        """
         marker = deletion_marker(_key_of(owner, definition.name), expiry)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest version of each of an owner's definitions in order of name; the last page may be shorter.
+        """The latest versions of an owner's definitions in order of name. The last page may be shorter.
 
         The list is eventually consistent.
         """
@@ -127,7 +134,7 @@ class DynamoDefinitionStore:
 
 
 def _partition_of(owner: str, name: str) -> dict[str, str]:
-    # A name contains no `#`, so the last `#` separates owner and name.
+    # A name contains no `#`, so the last `#` separates the owner from the name.
     return {"S": f"{schema.DEFINITION_PREFIX}{owner}#{name}"}
 
 
@@ -141,7 +148,7 @@ def _earlier_key(owner: str, name: str, version: int) -> Item:
 
 
 def _fields_of(definition: Definition) -> Item:
-    """The attributes of any version's item; rejects content that is too large."""
+    """The attributes in the item of a version. Content that is too large is rejected."""
     content = attribute_values.packed(definition.content)
     if len(content.get("B", content.get("S", ""))) > MAX_DEFINITION_BYTES:
         reason = f"have more than {MAX_DEFINITION_BYTES} bytes when compressed"

@@ -1,7 +1,7 @@
-"""Run states, counts and tokens of topologies in DynamoDB.
+"""Stores the run states, counts and tokens of topologies in DynamoDB.
 
-Each node has a separate partition, with its chunks, its reports and its token. However many nodes end at the same time,
-they do not all write to one partition.
+Each node has a separate partition, with its chunks, its reports and its token. Therefore, nodes that end at the same
+time do not all write to one partition.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ _GROUP = "jg"
 _NAMES = ("opened", "stopped", "ended", "dissolved")
 _SETS = {Outcome.SUCCEEDED: "a", Outcome.FAILED: "b", Outcome.SKIPPED: "c"}
 _FULLNESS = "q"
-"""Followed by a chunk's number: how many of its edges have arrived, according to its report."""
+"""Prefix of an attribute that ends with a chunk's number: how many of the chunk's edges have arrived, according to its
+report."""
 _COUNTS = "w"
-"""Followed by a chunk's number: the counts in its report."""
+"""Prefix of an attribute that ends with a chunk's number: the counts in the chunk's report."""
 _VALUE = "b"
 
 
 class DynamoTopologyStore:
-    """`duetime.ports.topologies.TopologyStore` over the tasks table."""
+    """The `duetime.ports.topologies.TopologyStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def read(self, topology: TaskId) -> RunState | None:
-        """Read the run state of a topology, consistently; `None` if the topology has never begun."""
+        """Read a topology's run state with strong consistency; `None` if the topology has never begun."""
         item = self._get(_key_of(topology, _HEAD))
         return _head(topology, item) if item else None
 
     def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
-        """Read a topology's task and its run state, consistently, in one request."""
+        """Read a topology's task and run state with strong consistency in one request."""
         head = _key_of(topology, _HEAD)
         found = read_items(self._client, self._table, [key_of(topology), head], consistent=True)
         items = {item[schema.PARTITION_KEY]["S"]: item for item in found}
@@ -61,7 +62,7 @@ class DynamoTopologyStore:
         return task_of(task) if task else None, _head(topology, state) if state else None
 
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
-        """Store the run state of a topology, if it still has the version that was read."""
+        """Store a topology's run state, if the stored state still has the version that was read."""
         flags = [name for name in _NAMES if getattr(run_state, name)]
         item: Item = {
             **_key_of(run_state.topology, _HEAD),
@@ -78,7 +79,7 @@ class DynamoTopologyStore:
     def add_edges(
         self, node: TaskId, edges: int, arrived: Mapping[int, Outcome], expires_at: Millis
     ) -> tuple[Chunk, Chunk]:
-        """Count edges of one chunk that have arrived at a node; edges that were already counted change nothing."""
+        """Count a chunk's edges that have arrived at a node. Edges that were already counted change nothing."""
         number = chunk_of(min(arrived))
         missing = dict(arrived)
         while True:
@@ -94,7 +95,7 @@ class DynamoTopologyStore:
                 return before, before
 
     def _addition(self, key: Item, arrived: Mapping[int, Outcome], expires_at: Millis) -> dict[str, Any]:
-        """The update that adds edges, on condition that none of these edges has been counted."""
+        """The update that adds edges, on the condition that none of these edges has been counted."""
         names = {f"#{attribute}": attribute for attribute in _SETS.values()}
         positions = {f":p{place}": attribute_values.number(each) for place, each in enumerate(arrived)}
         added = {
@@ -120,7 +121,7 @@ class DynamoTopologyStore:
         }
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
-        """Store a chunk's report, unless a fuller report is stored; returns the counts."""
+        """Store a chunk's report, unless the stored report has at least as many edges, and return the node's counts."""
         report = f"{counts.total} {counts.succeeded} {counts.failed} {counts.skipped}"
         request: dict[str, Any] = {
             "TableName": self._table,
@@ -147,11 +148,11 @@ class DynamoTopologyStore:
                 return _join_count(edges, item_of_failed_condition(refusal) or {})
 
     def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
-        """Read the reports of a node's chunks, consistently."""
+        """Read the reports of a node's chunks with strong consistency."""
         return _join_count(edges, self._get(_key_of(node, _TALLY)) or {})
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
-        """Store the token that reports a node's end to the run's execution, replacing an older token."""
+        """Store the token that reports a node's end to the run's execution. The token replaces an older token."""
         item = {
             **_key_of(node, _TOKEN),
             _VALUE: attribute_values.text(token),
@@ -161,7 +162,7 @@ class DynamoTopologyStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def read_token(self, node: TaskId) -> str | None:
-        """The token of a node, read consistently; `None` if no token is stored."""
+        """Read a node's token with strong consistency; `None` if no token is stored."""
         item = self._get(_key_of(node, _TOKEN))
         return attribute_values.string(item[_VALUE]) if item else None
 

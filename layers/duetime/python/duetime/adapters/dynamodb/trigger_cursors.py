@@ -1,4 +1,4 @@
-"""The trigger's cursors in DynamoDB: one item per group, so that a tick moves all its cursors in one write.
+"""Stores the trigger's cursors in DynamoDB, with one item per group, so that a tick moves all its cursors in one write.
 
 For each reading and each lagging queue, an item has the minute up to which it was read, and the unfinished parts of
 earlier minutes.
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 _POSITIONS, _EPOCH, _HOLDER, _HELD_UNTIL = "m", "e", "h", "u"
 _SORT = "cursors"
 _TRIES = 5
-"""Number of tries to add progress to an item with concurrent changes."""
+"""Maximum number of tries to add progress to an item with concurrent changes."""
 
 
 class DynamoCursorStore:
-    """`duetime.ports.stores.CursorStore` over the tasks table.
+    """The `duetime.ports.stores.CursorStore` that uses the tasks table.
 
-    With a Region, the store uses separate items, which no write of another Region replaces.
+    With a Region, the store uses separate items, so that writes in another Region do not replace them.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry, region: str = "") -> None:
@@ -46,13 +46,13 @@ class DynamoCursorStore:
         self._region = f"@{region}" if region else ""
 
     def take(self, group: int, holder: str, now: Millis, until: Millis, first: Cursors) -> Cursors | None:
-        """Take a group for reading until the given instant, unless another invocation holds it."""
+        """Take a group for reading until the given time, unless another invocation holds the group."""
         with translated():
             try:
                 answer = self._client.update_item(
                     TableName=self._table,
                     Key=self._key_of(group),
-                    # The holder itself may take the group again, because a resent request must not lock out its sender.
+                    # The holder can take the group again, because a resent request must not lock out its sender.
                     ConditionExpression=(
                         "attribute_not_exists(#until) OR #until <= :now OR #until > :latest OR #holder = :holder"
                     ),
@@ -89,11 +89,11 @@ class DynamoCursorStore:
         return taken
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Store the read position of a group, and keep the group until `until` (0 releases it)."""
+        """Store a group's read position, and keep the group until `until`; 0 releases the group."""
         return self._save(group, cursors, cursors.epoch, {_HELD_UNTIL: attribute_values.number(until)})
 
     def join(self, group: int, cursors: Cursors) -> Cursors | None:
-        """Add progress to the stored cursors, for any holder of the group; the hold does not change."""
+        """Add progress to the stored cursors, regardless of who holds the group. The holder does not change."""
         for _ in range(_TRIES):
             with translated():
                 answer = self._client.get_item(TableName=self._table, Key=self._key_of(group), ConsistentRead=True)
@@ -107,13 +107,13 @@ class DynamoCursorStore:
         return None
 
     def read(self, group: int) -> Cursors | None:
-        """Read the position of a group, eventually consistent; `None` if the group has never been read."""
+        """Read a group's position with eventual consistency; `None` if the group has never been read."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=self._key_of(group))
         return _cursors(answer["Item"]) if "Item" in answer else None
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Replace all stored cursors, without a holder; an invocation that holds the group loses it."""
+        """Replace all stored cursors, and release the group. An invocation that holds the group loses it."""
         known = self.read(group)
         epoch = max(cursors.epoch, 0 if known is None else known.epoch) + 1
         item: Item = {
@@ -133,7 +133,7 @@ class DynamoCursorStore:
         }
 
     def _save(self, group: int, cursors: Cursors, epoch: int, more: Item) -> bool:
-        """Store cursors and other attributes, if the group is at the given epoch."""
+        """Store cursors and other attributes, if the group still has the given epoch."""
         sets = {_POSITIONS: _positions(cursors), **more}
         names = {f"#{name}": name for name in (*sets, _EPOCH)}
         with translated():
@@ -155,7 +155,7 @@ class DynamoCursorStore:
 
 
 def _ahead(now: Millis, metadata: Mapping[str, Any]) -> Millis:
-    """The number of milliseconds by which this clock is ahead of the server's; 0 if the response has no date."""
+    """The time by which this clock is ahead of the server's clock, in milliseconds; 0 if the response has no date."""
     date = metadata.get("HTTPHeaders", {}).get("date")
     return now - round(parsedate_to_datetime(date).timestamp()) * SECOND if date else 0
 
@@ -194,14 +194,14 @@ _KEY: Item = {
 
 
 class DynamoShardStore:
-    """`duetime.ports.stores.ShardStore` over the tasks table."""
+    """The `duetime.ports.stores.ShardStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def read(self) -> ShardHistory:
-        """Read every announced number, consistently."""
+        """Read all announced shard numbers with strong consistency."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True)
         if "Item" not in answer:
@@ -210,14 +210,14 @@ class DynamoShardStore:
         return ShardHistory(tuple(Growth(shards, at) for shards, at in steps), _TYPE_DEFAULTS in answer["Item"])
 
     def announce(self, shards: int, now: Millis) -> ShardHistory:
-        """Announce that tasks may be in this number of shards from now on."""
+        """Announce that tasks may be spread over this number of shards from now on."""
         while (grown := (before := self.read()).grown(shards, now)) != before:
             if self._save(grown, before):
                 return grown
         return before
 
     def announce_type_defaults(self) -> None:
-        """Announce that an owner sets type defaults; the number of shards must have been announced before."""
+        """Announce that an owner sets type defaults. The number of shards must have been announced before."""
         with translated():
             self._client.update_item(
                 TableName=self._table,

@@ -1,4 +1,4 @@
-"""Type defaults in DynamoDB: all defaults of an owner in one item, so that one small read returns them."""
+"""Stores type defaults in DynamoDB. All defaults of an owner are in one item, so that one small read returns them."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _TYPES = "b"
 
 
 class DynamoTypeDefaultsStore:
-    """`duetime.ports.stores.TypeDefaultsStore` over the tasks table."""
+    """The `duetime.ports.stores.TypeDefaultsStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def read(self, owner: str, *, consistent: bool) -> OwnerTypes:
-        """Read all defaults of an owner; empty while nothing is stored.
+        """Read all defaults of an owner; empty if no defaults are stored.
 
         Raises:
-            RecordUnreadable: the stored form is unknown to this code.
+            RecordUnreadable: this version of duetime cannot read the stored form.
         """
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key(owner), ConsistentRead=consistent)
         return _types(answer["Item"]) if "Item" in answer else OwnerTypes()
 
     def save(self, owner: str, types: OwnerTypes, nonce: str) -> bool:
-        """Store all defaults of an owner, if they still have the version that was read."""
+        """Store all defaults of an owner, if the stored item still has the version that was read."""
         forms = {name: [each.options, each.updated_at, each.updated_by] for name, each in types.by_type.items()}
         item = {
             **_key(owner),

@@ -1,8 +1,9 @@
-"""Writes items that were read and changed; a write is rejected if a concurrent write came first.
+"""Writes items that were read and changed. A write is rejected if a concurrent write came first.
 
-The same rule applies to all named objects: a write names the version that it read, and the identity if names can be
-reused. A deleted object leaves a deletion marker at the next version, and an object created in its place continues from
-the marker's version. So neither a late write to a deleted object nor a late creation can replace the current object.
+The same rule applies to all named objects. A write contains the version that was read, and the object's identity if
+names can be reused. A deleted object leaves a deletion marker with the next version, and a new object with the same
+name continues from the marker's version. Therefore, neither a late write to a deleted object nor a late creation can
+replace the current object.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Identity:
     """Identifies one of the objects that have successively had the same name.
 
     Attributes:
-        attribute: attribute with the identity.
-        value: value of the attribute.
+        attribute: the attribute that contains the identity.
+        value: the attribute's value.
     """
 
     attribute: str
@@ -58,18 +59,19 @@ def save_next(
     identity: Identity | None = None,
     also: Condition | None = None,
 ) -> bool:
-    """Write an item's next version, if it still has the version that was read; version 0 means that no item existed.
+    """Write an item's next version, if the item still has the version that was read; 0 means that no item existed.
 
-    Safe to resend: a rejection by an item with the write's own nonce counts as success.
+    The write can be sent again, because a rejection by an item with the write's own nonce counts as success.
 
     Args:
-        client: client of DynamoDB.
+        client: the DynamoDB client.
         table: the tasks table.
         item: the complete item.
-        version: version that was read.
-        nonce: nonce of this write.
-        identity: required identity of the item, unless it is a deletion marker; `None` if the name identifies the item.
-        also: additional condition on the stored item.
+        version: the version that was read.
+        nonce: the nonce of this write.
+        identity: the identity that the item must have, unless the item is a deletion marker; `None` if the name
+            identifies the item.
+        also: an additional condition on the stored item.
 
     Returns:
         Whether the item is stored.
@@ -81,17 +83,20 @@ def save_next(
 def delete_next(
     client: DynamoDBClient, table: str, marker: Item, version: int, nonce: str, identity: Identity | None = None
 ) -> bool:
-    """Replace an item with a deletion marker, if it still has the version that was read, or is already deleted.
+    """Replace an item with a deletion marker, if the item still has the version that was read.
 
     Returns:
-        Whether the item that was read is deleted.
+        Whether the item that was read is deleted, either by this call or before.
     """
     stored = _put_next(client, table, marker, version, nonce, _conditions(version, identity, None))
     return stored is None or not stored or is_deleted(stored) or not _is(identity, stored)
 
 
 def deletion_marker(item: Item, expires_at: Millis) -> Item:
-    """The deletion marker of an item, with its key and the attributes needed later; no list shows the marker."""
+    """The deletion marker for an item, with its key and the attributes that are needed later.
+
+    Lists do not show markers.
+    """
     return {
         **item,
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -135,7 +140,8 @@ def _put_next(
     """Write an item's next version.
 
     Returns:
-        `None` if the item is stored; otherwise the item that rejected the write, empty if none existed.
+        `None` if the item is stored; otherwise the existing item, whose version rejected the write (empty if no item
+        existed).
     """
     request: dict[str, Any] = {"ExpressionAttributeValues": condition.values} if condition.values else {}
     with translated():
@@ -159,13 +165,13 @@ def _is(identity: Identity | None, stored: StoredItem) -> bool:
 
 
 _OTHERS_CAME_FIRST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
-"""Reasons for cancelling a transaction, after which nothing was written."""
+"""Reasons for which DynamoDB cancels a transaction because of concurrent writes."""
 
 
 def item_of_failed_condition(refusal: ClientError) -> StoredItem | None:
-    """The item that rejected a write with `ALL_OLD`; `None` if no item existed."""
+    """The existing item from the rejection of a write with `ALL_OLD`; `None` if no item existed."""
     response: object = refusal.response
-    # The published types of an error response lack this member.
+    # The published types for an error response do not have this member.
     return response.get("Item") if isinstance(response, dict) else None
 
 

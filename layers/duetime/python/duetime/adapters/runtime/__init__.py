@@ -1,1 +1,1 @@
-"""A function's real clock, randomness, threads, process and logs."""
+"""The real clock, randomness, threads, process and logs of a function."""

@@ -1,4 +1,4 @@
-"""Adds the attempt to every line that it logs or prints, however many attempts run in this process at once.
+"""Adds an attempt's facts to every line that the attempt logs or prints, even if attempts run concurrently.
 
 A printed line becomes a line of JSON in the form of Powertools' Logger; a line that is already a JSON object, as from
 structured loggers, gets the facts of the attempt added. A context variable identifies the attempt. `asyncio` passes the
@@ -31,20 +31,21 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 _LONGEST_LINE = 100_000
-"""Maximum characters of a line; longer lines are split (CloudWatch allows 256 KB: up to two bytes a character)."""
+"""Maximum number of characters in a line. Longer lines are split, because CloudWatch allows 256 KB, and a character can
+take two bytes."""
 _REPLACED = "replaced"
-"""Key under which a line's own values are kept if a fact has the same name."""
+"""Key that keeps a line's own values for names that facts also have."""
 _METRICS = "_aws"
-"""Key that marks a metrics line in the embedded metric format; such a line stays unchanged."""
+"""Key that marks a metrics line in the embedded metric format. Metrics lines are not changed."""
 
 
 @frozen
 class _Attempt:
-    """The attempt that lines belong to.
+    """The attempt to which lines are attributed.
 
     Attributes:
-        facts: facts to add to every line.
-        unfinished: unfinished lines, by stream and thread.
+        facts: the facts to add to every line.
+        unfinished: the unfinished lines, by stream and thread.
     """
 
     facts: Mapping[str, object]
@@ -72,7 +73,7 @@ def facts_of(task: Task) -> dict[str, object]:
 
 @contextmanager
 def attributed_to(task: Task) -> Iterator[None]:
-    """Attribute lines logged and printed in this block to an attempt at this task."""
+    """Attribute the lines that are logged and printed in this block to this task's attempt."""
     attempt = _Attempt(facts_of(task))
     token = _attempt.set(attempt)
     try:
@@ -87,8 +88,8 @@ def attributed_to(task: Task) -> Iterator[None]:
 def attribute_output(service: str, level: int, output: TextIO) -> None:
     """Make this process attribute all log and print lines from now on. Calling this again changes nothing.
 
-    Existing handlers of the root logger, including Lambda's, write to their own stream, so the facts are added to each
-    record. If the root logger has no handler, one is added.
+    The root logger's existing handlers, including Lambda's handler, write to their own streams, so the facts are added
+    to each log record. If the root logger has no handler, this function adds a handler.
 
     Args:
         service: name of the function.
@@ -109,10 +110,10 @@ def attribute_output(service: str, level: int, output: TextIO) -> None:
 
 
 class AttributedStream:
-    """A text stream that writes complete lines, each with the facts of the attempt that it belongs to.
+    """A text stream that writes complete lines, and adds the facts of each line's attempt.
 
     Args:
-        stream: destination of the lines.
+        stream: the destination of the lines.
         name: `stdout` or `stderr`.
         service: name of the function.
     """
@@ -127,7 +128,10 @@ class AttributedStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write complete lines and keep the beginning of an incomplete line; pass text without an attempt unchanged."""
+        """Write complete lines, and keep an incomplete line.
+
+        Text that is not from an attempt is passed on unchanged.
+        """
         attempt = _attempt.get()
         if attempt is None:
             return self._stream.write(writable(text))
@@ -147,7 +151,7 @@ class AttributedStream:
             self.write(line)
 
     def finish_lines(self, attempt: _Attempt) -> None:
-        """Write the unfinished lines of an attempt."""
+        """Write an attempt's unfinished lines."""
         for key in [key for key in list(attempt.unfinished) if key[0] == self._name]:
             self._write_lines([attempt.unfinished.pop(key, "")], attempt.facts)
 
@@ -156,7 +160,8 @@ class AttributedStream:
             for start in range(0, len(line), _LONGEST_LINE):
                 written = self._attributed(line[start : start + _LONGEST_LINE], facts)
                 with self._lock:
-                    # Printing must not fail the attempt; escaped characters in JSON decode to the original characters.
+                    # Printing must not fail the attempt, so unwritable characters are escaped; JSON decodes them to the
+                    # originals.
                     self._stream.write(f"{writable(written)}\n")
 
     def _attributed(self, line: str, facts: Mapping[str, object]) -> str:
@@ -175,7 +180,7 @@ class AttributedStream:
 
 
 def with_facts(structured: Mapping[str, object], facts: Mapping[str, object]) -> dict[str, object]:
-    """A line with the facts of its attempt; the line's own values under the same names move to another key."""
+    """A line with its attempt's facts. The line's own values with the same names move to another key."""
     replaced = {name: structured[name] for name, fact in facts.items() if structured.get(name, fact) != fact}
     return {**structured, **facts, **({_REPLACED: replaced} if replaced else {})}
 
@@ -195,10 +200,10 @@ def _object_in(line: str) -> dict[str, object] | None:
 
 
 class _AddFacts(logging.Filter):
-    """Adds the facts of the logging attempt to records, for formatters that write all fields of a record."""
+    """Adds the attempt's facts to log records, for formatters that write all fields of a record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Add the facts; every record passes."""
+        """Add the facts, and let every record pass."""
         attempt = _attempt.get()
         if attempt is not None:
             record.__dict__.update(with_facts(record.__dict__, attempt.facts))
@@ -206,9 +211,9 @@ class _AddFacts(logging.Filter):
 
 
 def _root_handler(service: str, output: TextIO) -> logging.Handler:
-    """A root handler like Lambda's own, for use outside Lambda."""
+    """A root handler like Lambda's handler, for use outside Lambda."""
     handler = logging.StreamHandler(output)
     handler.setFormatter(LambdaPowertoolsFormatter(service=service, use_rfc3339=True, utc=True))
-    # Powertools' own logger has a handler that writes the same lines, and skips existing handlers.
+    # The filter skips records of Powertools' logger, because this logger has its own handler for the same lines.
     handler.addFilter(SuppressFilter(service))
     return handler

@@ -2,7 +2,7 @@
 
 Imports create some hundred thousand objects and almost no garbage, but the collector scans them repeatedly, which
 takes a tenth to a fifth of the start time. Imported objects live as long as the process, so they are frozen before the
-collector resumes; otherwise the first request would wait for a scan of them.
+collector resumes. Otherwise, the first request would wait while the collector scans these objects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 
 STARTING = 200_000
-"""Number of allocations before the collector runs, which is more than the imports of any function make."""
+"""Number of allocations before the collector runs, which exceeds the allocations of any function's imports."""
 _USUAL = gc.get_threshold()
 
 
@@ -20,7 +20,7 @@ def postpone() -> None:
 
 
 def resume() -> None:
-    """Let the collector run normally without scanning imported objects; a second call does nothing."""
+    """Let the collector run normally without scanning imported objects. A second call does nothing."""
     if gc.get_threshold()[0] == STARTING:
         gc.freeze()
         gc.set_threshold(*_USUAL)

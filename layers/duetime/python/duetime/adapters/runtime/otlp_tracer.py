@@ -1,4 +1,4 @@
-"""Exports spans with OpenTelemetry's SDK, with OTLP over HTTP; only deployments that export spans import this module.
+"""Exports spans with OpenTelemetry's SDK by OTLP over HTTP. Only deployments that export spans import this module.
 
 OpenTelemetry's SDK reads the endpoint, headers, sampler and other settings from its own variables (`OTEL_*`).
 Source: OpenTelemetry semantic conventions 1.44, messaging and FaaS (in development).
@@ -37,10 +37,10 @@ _KINDS = {
 
 
 class OtlpTracer:
-    """`duetime.ports.runtime.Tracer` with OpenTelemetry's SDK.
+    """The `duetime.ports.runtime.Tracer` that uses OpenTelemetry's SDK.
 
     Args:
-        service: name of the function in log lines and metrics.
+        service: the function's name in log lines and metrics.
     """
 
     def __init__(self, service: str) -> None:
@@ -55,15 +55,17 @@ class OtlpTracer:
             _SCHEMA,
         )
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        # The processor's own thread exports spans during invocations; at the end of an invocation, the rest is
-        # exported.
+        # The processor's own thread exports spans during invocations; `flush` exports the rest when an invocation ends.
         exporter = OTLPSpanExporter(timeout=SPAN_EXPORT_TIME / SECOND)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("duetime", schema_url=_SCHEMA)
 
     @contextmanager
     def span(self, span: Span) -> Iterator[_OpenSpan]:
-        """A span around a block; an error that leaves the block is recorded by type, because messages quote data."""
+        """Open a span around a block.
+
+        Errors that leave the block are recorded only by type, because messages quote data.
+        """
         links = [Link(context) for each in span.links if (context := _context_of(each)) is not None]
         opened = self._tracer.start_span(
             span.name,
@@ -81,11 +83,11 @@ class OtlpTracer:
                 raise
 
     def current(self) -> str | None:
-        """The `traceparent` of the open span of this thread; `None` if no span is open, or it is not exported."""
+        """The `traceparent` of this thread's open span; `None` if no span is open, or if the span is not exported."""
         return _traceparent_of(trace.get_current_span())
 
     def flush(self) -> None:
-        """Export ended spans, for a limited time. Never raises."""
+        """Export ended spans within a limited time. This method never raises."""
         self._provider.force_flush(SPAN_EXPORT_TIME)
 
 
@@ -101,7 +103,7 @@ class _OpenSpan:
         return _traceparent_of(self._span)
 
     def end_with(self, attributes: Mapping[str, str | int], error: str = "") -> None:
-        """Add attributes known at the span's end; an error type marks the span as failed."""
+        """Add attributes that are known at the span's end. An error type marks the span as failed."""
         self._span.set_attributes(dict(attributes))
         if error:
             self._span.set_attribute("error.type", error)
@@ -116,7 +118,7 @@ def _traceparent_of(span: trace.Span) -> str | None:
 
 
 def _parent_of(span: Span) -> Context | None:
-    """The parent of a span; `None` means the open span of this thread."""
+    """The context of a span's parent; `None` for this thread's open span."""
     parent = _context_of(span.parent)
     if parent is not None:
         return trace.set_span_in_context(trace.NonRecordingSpan(parent))
@@ -124,7 +126,7 @@ def _parent_of(span: Span) -> Context | None:
 
 
 def _context_of(traceparent: str | None) -> SpanContext | None:
-    """The context in one of duetime's own `traceparent` values, which were validated on arrival."""
+    """The span context in a `traceparent`, which was validated on arrival."""
     if traceparent is None:
         return None
     _, trace_id, span_id, flags = traceparent.split("-")

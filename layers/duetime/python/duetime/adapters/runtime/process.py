@@ -1,4 +1,4 @@
-"""The process: its clock, randomness and threads."""
+"""Provides the process's clock, randomness and threads, and ends the process."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _NONCE_BYTES = 9
 
 
 class SystemClock:
-    """The wall clock of the machine."""
+    """The machine's wall clock."""
 
     def now(self) -> Millis:
         """The current time, rounded down to the millisecond."""
         return time.time_ns() // _NANOSECONDS
 
     def sleep_until(self, at: Millis) -> None:
-        """Return no earlier than `at` by this clock, even if a sleep ends early."""
+        """Sleep until this clock shows at least `at`, even if a single sleep ends early."""
         while (rest := at * _NANOSECONDS - time.time_ns()) > 0:
             time.sleep(rest / 1e9)
 
@@ -45,15 +45,15 @@ class SystemRandom:
         self._source = random.SystemRandom()
 
     def bits(self, count: int) -> int:
-        """A number with the given number of random bits."""
+        """A random integer with the given number of bits."""
         return self._source.getrandbits(count)
 
     def below(self, bound: int) -> int:
-        """A whole number of at least 0 and less than `bound`."""
+        """A random integer that is at least 0 and less than `bound`."""
         return self._source.randrange(bound)
 
     def fraction(self) -> float:
-        """A number of at least 0 and less than 1."""
+        """A random number that is at least 0 and less than 1."""
         return self._source.random()
 
     def nonce(self) -> str:
@@ -65,11 +65,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _JOBS = 4 * MAX_WORKER_BATCH + 2
-"""Maximum number of concurrent jobs: each message needs a job for its attempt, its heartbeat, the end of a hanging
-target, and perhaps a batch handler's call; two more jobs change visibilities. A thread is created when it is first
+"""Maximum number of concurrent jobs. Each message can need a job for its attempt, for its heartbeat, for ending a
+hanging target, and for a batch handler's call; two more jobs change visibilities. Threads are created when first
 needed."""
 _REQUESTS = 16
-"""Number of concurrent requests, so that a group's shards are read together."""
+"""Maximum number of concurrent requests, which is enough to read a group's shards at the same time."""
 
 
 class ThreadJob:
@@ -98,20 +98,20 @@ class Threads:
         return ThreadJob(self._jobs.submit(work))
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when a running job ends, or at the given time."""
+        """Wait until a running job ends, or until the given time."""
         futures = [cast("ThreadJob", job).future for job in jobs if not job.done]
         wait(futures, max(0, until - self._clock.now()) / 1000, FIRST_COMPLETED)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call `work` for each item, several in parallel; a nested `map` makes its calls one after another.
+        """Call `work` for each item, with several calls in parallel. A nested `map` makes its calls one after another.
 
-        Otherwise all threads could wait for calls that no thread is left to make.
+        If nested calls ran in parallel, all threads could wait for calls that no free thread can make.
         """
         todo = list(items)
         if len(todo) <= 1 or getattr(self._here, "makes_requests", False):
             return [work(each) for each in todo]
-        # A job for each thread, not for each item, because handing over a job takes 30 microseconds. `next` of a list's
-        # iterator is atomic for threads.
+        # Each thread gets one job, not each item, because handing over a job takes 30 microseconds. Threads can share
+        # the iterator, because its `next` is atomic.
         left, found = iter(enumerate(todo)), dict[int, R]()
 
         def take() -> None:
@@ -119,7 +119,7 @@ class Threads:
                 for place, each in left:
                     found[place] = work(each)
             except BaseException:
-                # The other threads begin no more items.
+                # The iterator is emptied, so that the other threads begin no more items.
                 deque(left, maxlen=0)
                 raise
 
@@ -132,10 +132,10 @@ class Threads:
 
 
 class LambdaProcess:
-    """The process of the function."""
+    """The function's process."""
 
     def end(self) -> None:
-        """End the process at once; Lambda starts a new one, and the messages return after their visibility timeout."""
+        """End the process at once. Lambda starts a new process, and messages return after their visibility timeout."""
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

@@ -1,4 +1,4 @@
-"""Logs and metrics with Powertools: one line of metrics per invocation, for any number of tasks, and one per split."""
+"""Writes logs and metrics with Powertools: per invocation, one metrics line for the totals and one line per split."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Tracer
 
-# ruff: noqa: PLC0415 - only the worker attributes output; the other functions start without these modules
+# ruff: noqa: PLC0415 - only the worker attributes output, so other functions start without these modules
 
 _COUNT, _MILLISECONDS = "Count", "Milliseconds"
 _SERVICE = "service"
-"""The dimension of every metric: the name of the function that writes it."""
+"""The dimension that every metric has: the name of the function that writes the metric."""
 
 _Split = tuple[str, str] | None
 """An additional dimension and its value; `None` for the total."""
 
 
 class CurrentOutput:
-    """`sys.stdout` at the time of each write, so that a logger created early writes to the attributed stream too."""
+    """Writes to the current `sys.stdout`, so that loggers that were created early also use the attributed stream."""
 
     def write(self, text: str) -> int:
         """Write to the current stream."""
@@ -43,14 +43,14 @@ class CurrentOutput:
 
 
 class PowertoolsTelemetry:
-    """Counts and measurements, which `flush` writes as lines of metrics.
+    """Collects counts and measurements, which `flush` writes as metrics lines.
 
     Args:
-        service: name of the function, which is a dimension of its metrics.
+        service: the function's name, which is a dimension of the metrics.
         namespace: the CloudWatch namespace.
-        shown: values of each listed dimension that get separate metrics, because CloudWatch bills each metric; a
-            dimension that is not listed gets separate metrics for all its values.
-        tracer: exports the spans of an invocation at its end.
+        shown: the values of each listed dimension that have separate metrics, because CloudWatch bills each metric. A
+            dimension that is not listed has separate metrics for all its values.
+        tracer: exports an invocation's spans at the end of the invocation.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class PowertoolsTelemetry:
         self._measures: dict[tuple[str, _Split], list[Millis]] = {}
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count, and if a dimension is given, to the count for its value."""
+        """Add to a count and, if a dimension is given, to the count for the dimension's value."""
         key = (name, self._split(dimension))
         with self._lock:
             self._counts[key] = self._counts.get(key, 0) + number
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Record one duration, and if a dimension is given, also for its value."""
+        """Record one duration and, if a dimension is given, record it for the dimension's value too."""
         key = (name, self._split(dimension))
         with self._lock:
             self._measures.setdefault(key, []).append(milliseconds)
@@ -83,19 +83,19 @@ class PowertoolsTelemetry:
         self._logger.warning(text, extra={"facts": facts})
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:
-        """Attribute lines logged and printed in this block to the attempt at this task."""
+        """Attribute the lines that are logged and printed in this block to this task's attempt."""
         from duetime.adapters.runtime.attributed_output import attributed_to
 
         return attributed_to(task)
 
     def attribute_output(self) -> None:
-        """Make this process attribute all log and print lines from now on; calling this again changes nothing."""
+        """Make this process attribute all log and print lines from now on. Calling this again changes nothing."""
         from duetime.adapters.runtime.attributed_output import attribute_output
 
         attribute_output(self._service, self._logger.log_level, self._output)
 
     def flush(self) -> None:
-        """Write all counts and measurements since the last call, if any, and export the spans."""
+        """Write any counts and measurements since the last call, and export the spans."""
         with self._lock:
             counts, self._counts = self._counts, {}
             measures, self._measures = self._measures, {}
@@ -110,7 +110,7 @@ class PowertoolsTelemetry:
         self._tracer.flush()
 
     def _write(self, split: _Split, series: Iterable[tuple[str, str, Sequence[int]]]) -> None:
-        """Write the metrics of one split; Powertools begins another line when a line is full.
+        """Write the metrics of one split. Powertools begins another line when a line is full.
 
         A line with an additional dimension also counts for the total, because CloudWatch adds the line's values to both
         metrics.
@@ -122,7 +122,7 @@ class PowertoolsTelemetry:
         for name, unit, values in series:
             for value in values:
                 metrics.add_metric(name, unit, value)
-        # If the last line is exactly full, it has already been written.
+        # Powertools has already written a line that is exactly full.
         if metrics.metric_set:
             metrics.flush_metrics()
 

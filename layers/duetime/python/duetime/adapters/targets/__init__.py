@@ -1,4 +1,7 @@
-"""Targets of tasks: Python handlers, HTTP endpoints, AWS and topologies; pull workers run their tasks themselves."""
+"""Runs targets: Python handlers, HTTP endpoints, AWS resources and topologies.
+
+Pull workers run their tasks themselves.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Targets:
     """Dispatches each kind of target to its runner.
 
     Attributes:
-        events: returns the runner for events, which few tasks wait for.
+        events: returns the runner for tasks that wait for an event, which few tasks do.
     """
 
     handlers: HandlerRunner
@@ -46,7 +49,7 @@ class Targets:
     events: Callable[[], EventRunner]
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the task's target offers; always includes `run`."""
+        """The phases that the task's target implements, which always include `run`."""
         match task.target:
             case HandlerTarget():
                 return self.handlers.phases(task)
@@ -58,7 +61,7 @@ class Targets:
                 return frozenset({Phase.RUN})
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the target and wait for its end."""
+        """Run one phase of the target, and wait for its end."""
         match work.task.target:
             case HandlerTarget():
                 return self.handlers.run(work)
@@ -75,25 +78,25 @@ class Targets:
             case EventTarget() as target:
                 return self.events().ending(target, work.task)
             case PullTarget():
-                # The task's type is no longer pulled, or this process does not know yet that it is pulled, or a
-                # rejected change's timer led here. No task is lost.
+                # The task's type is no longer pulled, this process does not know yet that the type is pulled, or the
+                # message comes from a rejected change's timer. No task is lost.
                 return NotSent(f"pull workers of {work.task.type}")
 
     def _call(self, target: HttpTarget, work: Work) -> TargetEnding:
         if target.batch is None:
             return self.http.run(target, work)
-        # Few targets have batches, so the module is not imported at start.
+        # Few targets have batches, so the module is not imported at startup.
         from duetime.adapters.targets.http_batches import run_in_batch  # noqa: PLC0415 - see the line above
 
         return run_in_batch(self.http.caller, target, work)
 
 
 def _approval(target: ApprovalTarget, work: Work) -> TargetEnding:
-    """The result of an approval that no gate holds any longer: it has timed out, or is being rolled back."""
+    """The ending of an approval that has timed out or is being rolled back."""
     if work.phase is Phase.ROLLBACK:
-        # The task did nothing, so it needs no rollback.
+        # An approval has no effects, so it needs no rollback.
         return Succeeded(b"null")
-    # Few tasks are approvals, so the module is not imported at start.
+    # Few tasks are approvals, so the module is not imported at startup.
     from duetime.domain.tasks.approvals import after_timeout  # noqa: PLC0415 - see the line above
 
     return after_timeout(target)
@@ -108,16 +111,16 @@ class TopologyRunner:
     quota: Callable[[], TopologyQuota | None]
 
     def run(self, work: Work) -> TargetEnding:
-        """Start the run; it is deferred until the state machine reports its end.
+        """Start the run. The attempt is deferred until the state machine reports the end of the run.
 
-        For a topology that is a node of another topology, a rollback runs one step.
+        In the phase `rollback`, a topology that is a node of another topology runs one step of its rollback.
 
-        A failed start does not count as an attempt. If the run has begun nevertheless, it notices that another attempt
-        has begun.
+        A failed start does not count as an attempt. If the run has begun despite the failure, the run notices when
+        another attempt begins.
         """
         if work.phase is Phase.ROLLBACK:
             return self.rollback().step(work.task, work.deadline)
-        # Few tasks are topologies, so the module is not imported at start.
+        # Few tasks are topologies, so the module is not imported at startup.
         from duetime.domain.topologies.maps import ending_without_items, node_count  # noqa: PLC0415 - see the line above
 
         if (ending := ending_without_items(work.payload)) is not None:

@@ -1,6 +1,6 @@
-"""The function that handler packages report to: each request names its attempt, and can act only for that attempt.
+"""Answers handler packages in the attempts function. Each request names its attempt, and can act only for this attempt.
 
-A package may invoke no other function, because an invocation of the API function could name any owner.
+Packages may not invoke other functions, because an invocation of the API function could name any owner.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOST: Mapping[str, Any] = {"lost": True}
 
 @frozen
 class AttemptFunction:
-    """Answers the requests from packages.
+    """Answers the requests from handler packages.
 
     Attributes:
         api: invokes the API function with an event, and returns its response.
@@ -38,7 +38,7 @@ class AttemptFunction:
     clock: Clock
 
     def answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Answer one request; a request from an unknown or ended attempt has no effect."""
+        """Answer one request. A request from an unknown or ended attempt has no effect."""
         token = AttemptToken.parse(str(event.get("attempt")))
         task = None if token is None else self.attempts.task_of(token)
         if task is None:
@@ -69,7 +69,7 @@ class AttemptFunction:
         return {"results": {name: result.decode() for name, result in found.items()}}
 
     def _request(self, task: Task, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The API event for a request, with the caller that the attempt determines."""
+        """The API event for a request, whose caller is determined by the attempt."""
         return {
             **{name: request[name] for name in ("rawPath", "rawQueryString", "headers", "isBase64Encoded")},
             **({"body": request["body"]} if "body" in request else {}),

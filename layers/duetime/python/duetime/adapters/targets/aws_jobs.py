@@ -1,4 +1,7 @@
-"""Jobs of AWS services as targets; each service has a module with its calls. Names are in `domain.tasks.aws_jobs`."""
+"""Runs jobs in AWS services as targets.
+
+Each service has a module with its calls; names are in `domain.tasks.aws_jobs`.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class JobRunner:
-    """`duetime.ports.targets.Jobs`: starts jobs, and reads how they ended."""
+    """The `duetime.ports.targets.Jobs` that starts jobs in AWS services, and reads how they ended."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
     def start(self, target: AwsTarget, task: Task, body: bytes) -> Deferred | JobEnding | NotSent:
-        """Start an attempt's job, or find the job if it was started; `Deferred` without a job if a job may be running.
+        """Start an attempt's job, or find the job that was started; `Deferred` has no job if the job may be running.
 
         Other errors from the service are raised.
         """
@@ -43,11 +46,11 @@ class JobRunner:
         except NotListed:
             return Deferred()
         except (NoJob, AttributeError, TypeError) as error:
-            # The latter two mean that the parameters do not have the form that the service expects.
+            # `AttributeError` and `TypeError` mean that the parameters do not have the form that the service expects.
             return failure(type(error).__name__, str(error), retriable=False)
 
     def ending(self, task: Task) -> JobEnding | None:
-        """The end of the job of a task's current attempt; `None` while the job runs."""
+        """How the job of a task's current attempt ended; `None` while the job runs."""
         target, job = _job_of(task)
         try:
             return _calls(target.service).ending(self._resources, target, job)
@@ -55,7 +58,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def find(self, task: Task) -> str | None:
-        """The ARN of the job of a task's current attempt, found by name; `None` if its service does not list it."""
+        """Find the ARN of the job for a task's current attempt by name; `None` if the service does not list the job."""
         target = _target_of(task)
         try:
             return _calls(target.service).find(self._resources, target, job_name(task))
@@ -71,7 +74,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def name(self, ended_job: tuple[str, ...]) -> str:
-        """The name of the job in an event, as in `Message`; empty if no task started the job."""
+        """The name of the job in an event, in the form of `Message`; empty if no task started the job."""
         if len(ended_job) == 1:
             return ended_job[0]
         service, region, resource, job = ended_job

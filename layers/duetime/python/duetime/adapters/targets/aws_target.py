@@ -1,4 +1,4 @@
-"""AWS resources as targets; each resource gets the same facts as an HTTP endpoint."""
+"""Calls AWS resources as targets. A resource receives the same facts as an HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ _MOST_BYTES = {
 }
 """Source: Lambda API Reference, Invoke; SQS, SendMessage; SNS, Publish (256 KiB unless the topic allows more);
 EventBridge, PutEvents (entries of one request, less than 1 MB); Step Functions, StartExecution; ECS, TaskOverride: 8192
-characters, of which other overrides may take some; Batch runs tasks of ECS, and for variables of CodeBuild
-and arguments of Glue it is our own limit."""
+characters, which include other overrides. Batch runs ECS tasks. The limits for CodeBuild variables and Glue arguments
+are our own."""
 _MOST_BYTES_UNWAITED = 1_000_000
-"""Source: Lambda API Reference, Invoke, asynchronous: 1 MB."""
+"""Maximum bytes of an asynchronous invocation, 1 MB (Source: Lambda API Reference, Invoke)."""
 _PASSES_WITH_TIME = frozenset(
     {
-        # Lambda: the function is being changed or prepared.
+        # Lambda returns these codes while a function is being changed or prepared.
         "ResourceConflictException",
         "SnapStartNotReadyException",
-        # An entry of PutEvents.
+        # PutEvents returns these codes for an entry.
         "InternalFailure",
         "InternalException",
     }
 )
-"""Rejections that may not recur in a later attempt, besides throttling and server errors.
+"""Rejections that may not recur in a later attempt, in addition to throttling and server errors.
 
 Source: the API references of the services.
 """
@@ -64,8 +64,8 @@ class AwsRunner:
     """Calls AWS resources.
 
     Args:
-        resources: clients of the services.
-        callable_arns: resources that the settings allow.
+        resources: creates the services' clients.
+        callable_arns: patterns of the resources that the settings allow.
     """
 
     def __init__(self, resources: Resources, callable_arns: ArnPatterns) -> None:
@@ -74,7 +74,10 @@ class AwsRunner:
         self.jobs = JobRunner(resources)
 
     def run(self, target: AwsTarget, work: Work) -> TargetEnding:
-        """Call the resource, within the task's timeout. Never raises: every error becomes a `Failed`."""
+        """Call the resource within the task's timeout.
+
+        This method never raises, because every error becomes a `Failed`.
+        """
         for arn in filter(None, (target.arn, target.place)):
             if self._callable_arns.allow(arn):
                 continue
@@ -95,7 +98,10 @@ class AwsRunner:
         return ending
 
     def notify(self, arn: str, kind: str, task: Task, body: bytes, seconds: float) -> Failed | None:
-        """Send a task's notice to a topic or an event bus once; returns the error, if any. Never raises."""
+        """Send a task's notice to a topic or an event bus once, and return the error, if any.
+
+        This method never raises.
+        """
         service = service_of(arn)
         if service is None or not self._callable_arns.allow(arn):
             return failure("TargetNotAllowed", f"the settings do not let tasks call {arn}", retriable=False)
@@ -105,7 +111,7 @@ class AwsRunner:
         return ending if isinstance(ending, Failed) else None
 
     def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
-        """Call on a separate thread, because a worker whose own thread hangs has to end its process."""
+        """Make the call on a separate thread, because a worker whose own thread hangs must end its process."""
         endings: list[TargetEnding] = []
         done = Event()
 
@@ -150,7 +156,7 @@ class AwsRunner:
     def _send(self, arn: str, task: Task, body: bytes) -> Ending:
         client = self._resources.sqs(arn)
         account, name = arn.split(":")[-2:]
-        # On an ordinary queue, the group makes the queue fair between owners and fair keys.
+        # The group makes a standard queue fair between owners and fair keys.
         options = (
             _in_order(task) if name.endswith(".fifo") else {"MessageGroupId": group_of(task.owner, task.fair_share)}
         )
@@ -164,7 +170,7 @@ class AwsRunner:
         return _told("message_id", answer["MessageId"])
 
     def _execute(self, arn: str, task: Task, body: bytes) -> Ending:
-        """Start a task's only execution; a later attempt finds the execution by its name, which is the task's id."""
+        """Start a task's only execution, whose name is the task's id, so that a later attempt finds the execution."""
         # Few tasks start an execution, so the module is imported only for them.
         from duetime.adapters.targets.execution_jobs import start_execution  # noqa: PLC0415 - see the line above
 
@@ -184,7 +190,7 @@ class AwsRunner:
         )
         (entry,) = answer["Entries"]
         if "EventId" not in entry:
-            # A rejected event is reported in a successful response.
+            # PutEvents returns a successful response even if it rejects the event.
             code, message = entry.get("ErrorCode", "unknown"), entry.get("ErrorMessage", "")
             raise ClientError({"Error": {"Code": code, "Message": message}}, "PutEvents")
         return _told("event_id", entry["EventId"])
@@ -197,12 +203,12 @@ def _for_its_job(work: Work) -> Work:
 
 
 def _in_order(task: Task) -> dict[str, Any]:
-    """Parameters for a FIFO queue or topic: one order for each owner, and deduplication by the task's id."""
+    """The parameters for a FIFO queue or topic, which keep each owner's order and deduplicate by the task's id."""
     return {"MessageGroupId": group_of(task.owner), "MessageDeduplicationId": task.id.text}
 
 
 def _trace(task: Task) -> dict[str, Any]:
-    """The trace of the task's creation as a message attribute, if there is one."""
+    """The message attribute with the trace context of the task's creation, if any."""
     if task.traceparent is None:
         return {}
     return {"MessageAttributes": {TRACEPARENT: {"DataType": "String", "StringValue": task.traceparent}}}
@@ -213,7 +219,7 @@ def _told(name: str, value: str) -> Succeeded:
 
 
 def _function_failed(data: bytes) -> Failed:
-    """The error that a function raised, or the error of its invocation."""
+    """The failure for an error that a function raised, or for an error of the invocation."""
     try:
         parsed = json.loads(data)
     except ValueError:
@@ -225,7 +231,7 @@ def _function_failed(data: bytes) -> Failed:
 
 
 def _failed(error: Exception) -> Failed | NotSent:
-    """The failure of a call; only permanent rejections are final."""
+    """The failure for an error from a call. Only permanent rejections are not retried."""
     if isinstance(error, ClientError):
         if is_throttled(error):
             return NotSent(f"{error.operation_name}: {error.response['Error']['Code']}")

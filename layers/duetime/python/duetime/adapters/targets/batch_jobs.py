@@ -1,4 +1,4 @@
-"""Jobs in AWS Batch. Source: AWS Batch API Reference."""
+"""Calls for jobs in AWS Batch. Source: AWS Batch API Reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Find a job in any state, because Batch lists jobs by name as long as it stores them."""
+    """Find a job in any state by its name. Batch lists a job by name as long as it stores the job."""
     listed = resources.jobs("batch", target.arn).list_jobs(
         jobQueue=target.place, filters=[{"name": "JOB_NAME", "values": [name]}]
     )
@@ -56,7 +56,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
 
 
 def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
-    """Stop a job; a job that has not begun is cancelled."""
+    """Stop a running job, or cancel a job that has not begun."""
     resources.jobs("batch", target.arn).terminate_job(jobId=_id(job), reason=WHY_STOPPED)
 
 

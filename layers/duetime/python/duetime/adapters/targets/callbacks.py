@@ -1,6 +1,6 @@
-"""Callbacks and notices: events about a task's outcome or lateness.
+"""Encodes callback and notice events about tasks, and sends notices.
 
-The event has the form recommended by Standard Webhooks: `type`, `timestamp`, `data`.
+An event has the form that Standard Webhooks recommends, with `type`, `timestamp` and `data`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class EventEncoding:
     """Encodes events about tasks.
 
     Attributes:
-        entry: encodes a task as in the API's lists.
-        pages: links from events to the console.
+        entry: encodes a task like an entry in the API's lists.
+        pages: creates links from events to the console.
     """
 
     entry: Callable[[Task], Mapping[str, object]]
@@ -62,7 +62,7 @@ class EventEncoding:
 
 @frozen
 class HttpCallbacks:
-    """Encodes the events for outcomes, and sends notices.
+    """Encodes outcome events, and sends notices.
 
     Attributes:
         caller: makes the calls.
@@ -75,7 +75,7 @@ class HttpCallbacks:
     aws: Callable[[], AwsRunner]
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
-        """Send a notice to an address once; returns the error, if any."""
+        """Send a notice to an address once, and return the error, if any."""
         body = self.encoding.event(notice.kind.value, notice.at, task, audience_of(address), id=notice.id)
         if is_notice_arn(address):
             return self.aws().notify(address, notice.kind.value, task, body, NOTICE_TIMEOUT / SECOND)

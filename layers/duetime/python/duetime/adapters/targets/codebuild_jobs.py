@@ -1,4 +1,4 @@
-"""CodeBuild builds as jobs. Source: CodeBuild API Reference."""
+"""Calls for CodeBuild builds as jobs. Source: CodeBuild API Reference."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import AwsTarget
 
 _MISMATCH = "mismatch"
-"""CodeBuild's message for a known token with other parameters: "a parameter mismatch error" (Source: CodeBuild API
-Reference, StartBuild, which names neither the error's class nor its text; not tried on AWS).
+"""Word in CodeBuild's error when a token is reused with different parameters: "a parameter mismatch error" (Source:
+CodeBuild API Reference, StartBuild, which specifies neither the error's class nor its text; untested on AWS).
 """
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Start a build; the token covers five minutes, and later requests find the build by its variable."""
+    """Start a build. The token prevents a second build for five minutes; later, the build is found by its variable."""
     client = resources.jobs("codebuild", target.arn)
     given = parameters_of(target)
     variables = [
@@ -37,7 +37,8 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
     except client.exceptions.AccountLimitExceededException as error:
         raise NoCapacity("CodeBuild: too many builds run") from error
     except client.exceptions.InvalidInputException as error:
-        # A second attempt has different facts, so the build was started, but is not listed yet.
+        # The parameters of a second attempt differ, so this error means that the build was started but is not yet
+        # listed.
         if _MISMATCH in str(error).lower():
             raise NotListed from error
         raise
@@ -53,7 +54,7 @@ def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
 
 
 def _name(client: Any, _project_name: str, job: str) -> str:  # noqa: ANN401 - boto3's own
-    """The name in a build's environment; the build is given by its ARN or id."""
+    """The job name in the environment of a build, which is given by its ARN or id."""
     builds = client.batch_get_builds(ids=[_id(job)]).get("builds")
     return _name_of(builds[0]) if builds else ""
 
@@ -84,7 +85,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
 
 
 def _why(build: dict[str, Any]) -> str:
-    """The messages of the build's phases that did not succeed."""
+    """The messages from build phases that did not succeed."""
     failed = (each for each in build.get("phases", []) if each.get("phaseStatus") not in {None, "SUCCEEDED"})
     texts = (f"{phase['phaseType']}: {each['message']}" for phase in failed for each in phase.get("contexts", []))
     return "; ".join(texts)

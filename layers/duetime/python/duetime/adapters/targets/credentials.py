@@ -1,4 +1,4 @@
-"""Credentials for calls: secrets from Secrets Manager, and tokens fetched with them.
+"""Provides credentials for calls: secrets from Secrets Manager, and tokens that are fetched with these secrets.
 
 Secrets and tokens are kept only in this process, and are read again after five minutes, or when an endpoint answers
 401.
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class CredentialUnavailable(Exception):
-    """A secret cannot be read or used, or no token is granted for it."""
+    """A secret cannot be read or used, or the token endpoint grants no token for the secret."""
 
 
 def user_and_password(name: str, text: str) -> tuple[str, str]:
-    """The user name and the password in a secret: `name:password`, or JSON with `username` and `password`.
+    """Parse a secret's user name and password, from `name:password` or from JSON with `username` and `password`.
 
     Raises:
         CredentialUnavailable: the secret has neither form.
@@ -53,7 +53,7 @@ def user_and_password(name: str, text: str) -> tuple[str, str]:
 
 
 def client_of(name: str, text: str) -> dict[str, str]:
-    """The OAuth client in a secret, and additional fields for a token request, such as `scope`.
+    """Parse the OAuth client in a secret, with additional fields for a token request, such as `scope`.
 
     Raises:
         CredentialUnavailable: the secret lacks a field of a token request.
@@ -77,12 +77,12 @@ def _object(name: str, text: str) -> dict[str, Any]:
 
 _KEPT_FOR = 5 * MINUTE
 _FRESH_FOR = 5 * SECOND
-"""A value read this recently is not read again after a 401, because otherwise an endpoint that always answers 401 would
-cause a read for every call.
+"""A value that was read less than this time ago, in milliseconds, is not read again after a 401. Otherwise, an endpoint
+that always returns 401 would cause a read for every call.
 """
 _TOKEN_MARGIN = MINUTE
 _TOKEN_LIFE = 300
-"""Lifetime in seconds of a token whose response names no lifetime."""
+"""Lifetime of a token in seconds if the response does not contain a lifetime."""
 _TOKEN_BYTES = 65_536
 _OK = 200
 _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")
@@ -97,9 +97,9 @@ class Credential:
     """The credentials for a call.
 
     Attributes:
-        headers: headers to send.
-        secrets: texts that must not be stored or logged.
-        made_at: when the credentials were read or fetched.
+        headers: the headers to send.
+        secrets: the texts that must not be stored or logged.
+        made_at: when the credentials were read or fetched, in milliseconds.
     """
 
     headers: Mapping[str, str]
@@ -120,9 +120,9 @@ class Credentials:
     """Creates the headers that authenticate a call.
 
     Args:
-        client: returns a client for Secrets Manager, created at first use.
-        allowed: secrets that the settings allow.
-        reachable: non-public hosts that may be called, even without TLS.
+        client: returns a client for Secrets Manager, which is created at first use.
+        allowed: the secrets that the settings allow.
+        reachable: the non-public hosts that may be called, even without TLS.
         clock: the clock.
     """
 
@@ -145,8 +145,8 @@ class Credentials:
 
         Args:
             call: the call.
-            auth: names the secret for the call.
-            send: makes a call that fetches a token, under the rules and time limit of the call itself.
+            auth: the name of the call's secret, and how to send it.
+            send: makes the call that fetches a token, with the same rules and time limit as the call itself.
 
         Raises:
             CredentialRefused: the call may not use its secret.
@@ -170,7 +170,7 @@ class Credentials:
     def renewed(
         self, call: Call, auth: CallAuth, used: Credential, send: Callable[[Call], HttpResponse]
     ) -> Credential | None:
-        """The new credentials for a call after a 401; `None` if they would be the same.
+        """The new credentials for a call after a 401; `None` if the credentials did not change.
 
         Raises:
             CredentialRefused: as in `of`.
@@ -184,7 +184,7 @@ class Credentials:
         return None if found.headers == used.headers else found
 
     def _forget(self, kept: dict[str, _Kept], key: str) -> None:
-        """Read a value again at its next use; if the read fails, the old value is still used."""
+        """Let a value be read again at its next use. If this read fails, the old value is still used."""
         if key in kept:
             kept[key] = replace(kept[key], until=0)
 
@@ -206,7 +206,7 @@ class Credentials:
             return token
         reply = self._granted(call, auth, send)
         if reply is None:
-            # The secret may have been replaced since it was read.
+            # The secret is read again, because it may have been replaced since the last read.
             self._forget(self._values, auth.secret)
             reply = self._granted(call, auth, send)
         if reply is None:
@@ -217,10 +217,10 @@ class Credentials:
         return token
 
     def _granted(self, call: Call, auth: CallAuth, send: Callable[[Call], HttpResponse]) -> tuple[str, int] | None:
-        """A token and its lifetime in seconds; `None` if the client is rejected.
+        """Fetch a token and its lifetime in seconds; `None` if the client is rejected.
 
         Raises:
-            CredentialUnavailable: the response is not usable.
+            CredentialUnavailable: the response contains no valid token.
         """
         client = client_of(auth.secret, self._value(auth.secret).text)
         answer = send(_token_call(call, client, self._reachable))
@@ -290,9 +290,9 @@ class Sender(Protocol):
 def authenticated_reply(
     credentials: Callable[[], Credentials] | None, call: Call, auth: CallAuth, send: Sender
 ) -> Reply:
-    """The reply to a call with a secret, which is read once more if the endpoint answers 401.
+    """Make a call with a secret. If the endpoint returns 401, read the secret again, and repeat the call once.
 
-    A request that is answered with 401 was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
+    A request with a 401 response was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
     """
     if credentials is None:
         return NoResponse(_REFUSED, "this function is not allowed to read secrets", retriable=False)

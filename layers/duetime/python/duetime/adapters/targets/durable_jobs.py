@@ -1,4 +1,4 @@
-"""Durable executions of Lambda functions as jobs.
+"""Calls for durable executions of Lambda functions as jobs.
 
 Source: Lambda API Reference, Invoke and GetDurableExecution; Developer Guide, "Idempotency" of durable functions.
 """
@@ -20,7 +20,7 @@ _ENDS = frozenset({"FAILED", "TIMED_OUT"})
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Start an execution; only one per name is possible, so a second attempt, whose facts differ, is rejected."""
+    """Start an execution. Each name starts only one, so Lambda rejects a second attempt, whose facts differ."""
     client = resources.jobs("lambda", target.arn)
     try:
         answer = client.invoke(FunctionName=target.arn, InvocationType="Event", DurableExecutionName=name, Payload=body)
@@ -34,7 +34,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Search the executions of all versions of the function, because an alias may have moved since."""
+    """Search the executions of all versions of the function, because an alias may have moved to another version."""
     function = ":".join(target.arn.split(":")[:7])
     listed = resources.jobs("lambda", target.arn).list_durable_executions_by_function(
         FunctionName=function, DurableExecutionName=name

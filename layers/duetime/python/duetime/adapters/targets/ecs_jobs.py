@@ -1,4 +1,4 @@
-"""ECS tasks as jobs. Source: ECS API Reference."""
+"""Calls for ECS tasks as jobs. Source: ECS API Reference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Start a task; each token starts only one (Source: ECS API Reference, RunTask and "Ensuring idempotency")."""
+    """Start a task. Each token starts only one task (Source: ECS API Reference, RunTask and "Ensuring idempotency")."""
     client = resources.jobs("ecs", target.arn)
     given = parameters_of(target)
     try:
@@ -27,7 +27,8 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
             clientToken=name,
         )
     except client.exceptions.ConflictException as error:
-        # The facts of a second attempt differ, because they include the attempt's number.
+        # ECS rejects the token if the parameters differ, as in a second attempt, whose facts have another attempt
+        # number.
         if known := error.response.get("resourceIds"):
             return str(known[0])
         raise
@@ -37,16 +38,16 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Search the tasks that are meant to run by their starter, the only filter allowed together with the cluster.
+    """Search the tasks that should run by `startedBy`, the only filter that ECS allows together with the cluster.
 
-    A stopped task is found by a second request with its token.
+    To find a stopped task, repeat the request with its token.
     """
     listed = resources.jobs("ecs", target.arn).list_tasks(cluster=target.place, startedBy=name)
     return next(map(str, listed.get("taskArns", [])), None)
 
 
 def _overrides(given: dict[str, Any], container: str, body: bytes) -> dict[str, Any]:
-    """The overrides for a task, with the facts in the environment of its container."""
+    """The overrides for a task, with the facts in its container's environment."""
     facts = {"name": TASK_VARIABLE, "value": body.decode()}
     each_one: list[dict[str, Any]] = given.get("containerOverrides", [])
     others = [each for each in each_one if each.get("name") != container]

@@ -1,9 +1,8 @@
 """Makes HTTP calls through the egress function; calls that begin at the same time share an invocation.
 
 An invocation returns when its last call has ended, so only calls of one owner with the same time limit share an
-invocation. No call waits for another owner's endpoint, or beyond its own limit.
-
-If spans are exported, a call is a span of its attempt, whichever function makes the call.
+invocation. A call never waits for another owner's endpoint, or longer than its own limit. If spans are exported, each
+call has a span within its attempt's span, regardless of which function makes the call.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 WINDOW = 0.005
 """Seconds that the first call of a group waits for other calls."""
 MOST_CALLS = 10
-"""Maximum number of calls in one invocation: a worker has at most this many tasks at once."""
+"""Maximum number of calls in one invocation, because a worker has at most this many tasks at once."""
 MOST_BYTES = 5_500_000
 """Maximum size of one invocation's event in bytes; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
 _MARGIN = 0.5
@@ -54,7 +53,7 @@ _FIRST_ERROR = 400
 
 
 class EgressFailed(Exception):
-    """An invocation of the egress function returned no replies; it may have made the calls."""
+    """An invocation of the egress function returned no replies, but may have made the calls."""
 
 
 class EgressUnavailable(Exception):
@@ -66,7 +65,7 @@ class LambdaInvocation:
     """Invokes the egress function and waits for its response.
 
     Attributes:
-        client: client whose timeout covers a call, without retries.
+        client: a client without retries, whose timeout is longer than a call.
         executed: receives the version that ran, as `name:version`, regardless of the outcome; `None` if not needed.
     """
 
@@ -79,7 +78,7 @@ class LambdaInvocation:
 
         Raises:
             EgressUnavailable: the function was not invoked.
-            EgressFailed: the function gave no response.
+            EgressFailed: the function did not return a response.
         """
         try:
             answer = self.client.invoke(FunctionName=self.function, Payload=payload)
@@ -121,7 +120,7 @@ class _Group:
 
 
 class EgressCaller:
-    """Makes calls through the egress function, also for several threads; a group's first call sends the group.
+    """Makes calls through the egress function for several threads. A group's first call sends the group.
 
     Args:
         invoke: invokes the function.
@@ -135,9 +134,10 @@ class EgressCaller:
         self._open: dict[tuple[str, float], _Group] = {}
 
     def call(self, call: Call) -> Reply:
-        """Make a call; if the function's response is lost, the call fails at its time limit."""
+        """Make a call. If the function's response is lost, the call fails at its time limit."""
         until = time.monotonic() + call.seconds
-        # The endpoint has slightly less time than the caller; otherwise a last-moment response would be too late.
+        # The endpoint has slightly less time than the caller, because otherwise a last-moment response would be too
+        # late.
         seconds = call.seconds - min(_MARGIN, call.seconds * _MARGIN_SHARE)
         waiting = _Waiting(packed_call(call, seconds))
         key = (call.owner, call.seconds)
@@ -152,7 +152,7 @@ class EgressCaller:
         return waiting.reply
 
     def _join(self, key: tuple[str, float], waiting: _Waiting) -> tuple[_Group, bool]:
-        """Join the current group for the call; returns the group, and whether the call is its first."""
+        """Join the current group for the call, and return the group and whether the call is the group's first."""
         with self._lock:
             group = self._open.get(key)
             if group is None or not group.has_room_for(waiting.packed):
@@ -186,25 +186,25 @@ class EgressCaller:
 
 @frozen
 class Egress:
-    """The egress function's side: makes the calls of an invocation in parallel."""
+    """Makes an invocation's calls in parallel, in the egress function."""
 
     caller: Caller
     executor: Executor
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the calls in an event and return a reply for each."""
+        """Make the calls in an event, and return a reply for each call."""
         return packed_replies(self.executor.map(self.caller.call, calls_in(event)))
 
 
 @frozen
 class TracedCaller:
-    """Makes each call within a span, which has the host but not the URL, because a URL may contain secrets."""
+    """Makes each call within a span. The span contains the host but not the URL, because a URL may contain secrets."""
 
     caller: Caller
     tracer: Tracer
 
     def call(self, call: Call) -> Reply:
-        """Make a call and wait for its end. Never raises."""
+        """Make a call, and wait for its end. This method never raises."""
         host = urlsplit(call.url)
         attributes = {"http.request.method": call.method, "server.address": host.hostname or ""}
         link = read_traceparent(call.headers.get(TRACEPARENT))
@@ -227,5 +227,5 @@ class SpanPassingCaller:
     tracer: Tracer
 
     def call(self, call: Call) -> Reply:
-        """Forward a call and wait for its end. Never raises."""
+        """Forward a call, and wait for its end. This method never raises."""
         return self.caller.call(replace(call, parent=self.tracer.current() or ""))

@@ -1,4 +1,4 @@
-"""The data sent to a target outside this process, and the result in its response."""
+"""Encodes the data for targets outside this process, and decodes the results in their responses."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Work
 
 UNRETRIABLE = "Unretriable"
-"""Name of the error with which a function or state machine rules out a retry."""
+"""Name of the error with which a function or state machine prevents a retry."""
 
 
 def audience_of(url: str) -> str:
-    """An endpoint as signed data names it: its URL without query and fragment."""
+    """The name of an endpoint in signed data, which is the endpoint's URL without query and fragment."""
     return url.partition("#")[0].partition("?")[0]
 
 
 def envelope(work: Work, audience: str | None = None) -> bytes:
-    """The facts that a Python handler's context has, as JSON, with the unchanged payload.
+    """The facts in a Python handler's context and the unchanged payload, as JSON.
 
     Args:
-        work: the work.
-        audience: the endpoint, if the envelope is signed, because a signature covers neither URL nor owner.
+        work: the phase to run, with its task and payload.
+        audience: the endpoint of a signed envelope, whose signature does not cover the URL and the owner; otherwise
+            `None`.
     """
     task = work.task
     facts: dict[str, object] = {
@@ -51,7 +52,7 @@ def envelope(work: Work, audience: str | None = None) -> bytes:
 
 
 def _parents(task: Task) -> dict[str, object]:
-    """The schedule and the topology that a task belongs to."""
+    """The facts about a task's schedule and topology."""
     run, node = task.schedule_run, task.node_ref
     parents: dict[str, object] = {}
     if run is not None:
@@ -68,7 +69,7 @@ def _parents(task: Task) -> dict[str, object]:
 
 
 def result_of(data: bytes) -> bytes:
-    """The result: the response if it is JSON valid as a payload, otherwise its text as a JSON string; null if empty."""
+    """A response as a result: its JSON if valid as a payload, or its text as a JSON string; null if empty."""
     if not data.strip():
         return b"null"
     try:
@@ -78,7 +79,7 @@ def result_of(data: bytes) -> bytes:
 
 
 def compact(value: object) -> bytes:
-    """A service's response as JSON in UTF-8 without spaces; a lone surrogate becomes a question mark.
+    """A service's response as JSON in UTF-8 without spaces. Lone surrogates become question marks.
 
     Raises:
         ValueError: the value contains NaN, or a number too large for a float.

@@ -1,4 +1,7 @@
-"""Executions of state machines, including those run as jobs. Source: Step Functions API Reference."""
+"""Starts state machine executions, and defines the calls for executions as jobs.
+
+Source: Step Functions API Reference.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import AwsTarget
 
 _GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
-"""Other statuses are final (Source: Step Functions API Reference, DescribeExecution)."""
+"""Statuses that are not final (Source: Step Functions API Reference, DescribeExecution)."""
 
 
 def start_execution(client: SFNClient, machine: str, name: str, body: bytes) -> str:
-    """Start the only execution with a name; returns its ARN, even if it was started before.
+    """Start the only execution with a given name, and return its ARN, even if the execution was started before.
 
     A name cannot be reused within 90 days (Source: Step Functions API Reference, StartExecution).
     """

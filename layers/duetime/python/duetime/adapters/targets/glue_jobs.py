@@ -1,4 +1,4 @@
-"""Glue job runs as jobs. Source: AWS Glue Web API Reference."""
+"""Calls for Glue job runs as jobs. Source: AWS Glue Web API Reference."""
 
 from __future__ import annotations
 

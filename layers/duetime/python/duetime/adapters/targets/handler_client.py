@@ -1,7 +1,7 @@
-"""`context.client` in the worker function: requests to the API without a gateway.
+"""Sends the requests of `context.client` in the worker function to the API without a gateway.
 
-A request invokes the API function directly, as the owner of the running task, so it needs no URL, no signature and no
-gateway. This module is imported when a handler first uses its client, because the client and httpx take long to import.
+A request invokes the API function directly as the running task's owner, so the client needs no URL and no signature.
+This module is imported when a handler first uses its client, because the client and httpx take long to import.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Work
 
 _URL = "http://localhost"
-"""Never resolved, because requests are sent by invocations."""
+"""A base URL whose host is never resolved, because requests are sent by invocations."""
 _NOT_PASSED_ON = frozenset({"accept-encoding", "connection", "host"})
-"""Headers about a connection, which these requests do not have."""
+"""Headers about connections, which do not apply to these requests."""
 
 
 @frozen
 class HandlerClients:
-    """Creates the clients of attempts.
+    """Creates the clients for attempts.
 
     Attributes:
         invoke: invokes the API function with an event, and returns its response.
@@ -44,7 +44,7 @@ class HandlerClients:
     in_thread: Callable[[Callable[[], httpx.Response]], Awaitable[httpx.Response]] | None = None
 
     def of(self, work: Work) -> AttemptClients:
-        """The clients of one phase of an attempt."""
+        """The clients for one phase of an attempt."""
         clock, random_source = self.runtime.clock, self.runtime.random_source
         return AttemptClients(
             _URL,
@@ -68,7 +68,7 @@ class ApiFunction:
 
         Raises:
             httpx.ConnectError: the function was not invoked.
-            httpx.ReadError: the function did not answer, or failed.
+            httpx.ReadError: the function did not respond, or failed.
         """
         try:
             answer: dict[str, Any] = json.loads(self.invoke(json.dumps(self._event(request)).encode()))

@@ -1,4 +1,4 @@
-"""HTTP calls for several tasks: one signed request, and a response with an outcome for each task.
+"""Makes HTTP calls for several tasks, with one signed request and a response that contains each task's outcome.
 
 This module is imported for the first task whose target has a `batch`.
 """
@@ -37,14 +37,16 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Work
 
 MAX_REQUEST_BYTES = 3_000_000
-"""Maximum bytes of items per request: in base64, they fit one Lambda invocation (6 MB) with the rest of the call."""
+"""Maximum bytes of items per request. In base64, these items and the rest of the call fit into one Lambda invocation (6
+MB)."""
 MAX_RESPONSE_BYTES = 2_000_000
-"""Maximum bytes of a response: two fit one response of the egress function, whose calls may share an invocation."""
+"""Maximum bytes of a response. Two responses fit into one response from the egress function, whose calls may share an
+invocation."""
 _STATUSES = range(200, 600)
 
 
 def run_in_batch(caller: Caller, target: HttpTarget, work: Work) -> TargetEnding:
-    """Call an endpoint for attempts with the same type, owner, URL and headers; returns the end of this attempt."""
+    """Call an endpoint for attempts with the same type, owner, URL and headers, and return this attempt's ending."""
     call, item = _call(target, work), envelope(work)
     together = partial(_endings, caller)
     if work.batch_groups is None or target.batch is None:
@@ -62,11 +64,11 @@ def run_in_batch(caller: Caller, target: HttpTarget, work: Work) -> TargetEnding
 
 
 Member = tuple["Work", tuple[Call, bytes]]
-"""An attempt, its call without a body, and its item in the body."""
+"""An attempt, its call without a body, and its item for the body."""
 
 
 def _call(target: HttpTarget, work: Work) -> Call:
-    """The call for an attempt, without the parts that depend on all attempts of a request."""
+    """The call for an attempt, without the parts that depend on all attempts in a request."""
     task, request = work.task, target.request
     return Call(
         id=f"{task.id}-{task.fence}-batch",
@@ -80,7 +82,7 @@ def _call(target: HttpTarget, work: Work) -> Call:
 
 
 def _endings(caller: Caller, members: Sequence[Member], seconds: float) -> Sequence[TargetEnding]:
-    """Call the endpoint, and return the end of each attempt."""
+    """Call the endpoint, and return the ending of each attempt."""
     endings: list[TargetEnding] = []
     for part in _parts(members):
         reply = caller.call(_request(part, seconds))
@@ -89,7 +91,7 @@ def _endings(caller: Caller, members: Sequence[Member], seconds: float) -> Seque
 
 
 def _parts(members: Sequence[Member]) -> Iterator[Sequence[Member]]:
-    """Divide attempts among requests that are small enough; an item that is too large is sent alone."""
+    """Divide attempts among requests that are small enough. An item that is too large is sent alone."""
     first, size = 0, 0
     for number, (_, (_, item)) in enumerate(members):
         if number > first and size + len(item) > MAX_REQUEST_BYTES:
@@ -119,7 +121,7 @@ def _request(members: Sequence[Member], seconds: float) -> Call:
 
 
 def _ended(answer: HttpResponse, size: int) -> Sequence[TargetEnding]:
-    """The ends of all attempts of a request, from the response."""
+    """The endings of all attempts in a request, from the response."""
     if answer.status == ACCEPTED:
         return [Deferred()] * size
     if answer.status not in OK:
@@ -138,7 +140,7 @@ def _ended(answer: HttpResponse, size: int) -> Sequence[TargetEnding]:
 
 
 def _ending(number: int, outcome: object) -> TargetEnding:
-    """The end of one attempt, from its outcome in a response."""
+    """The ending of one attempt, from its outcome in the response."""
     status = outcome.get("status") if isinstance(outcome, dict) else None
     if isinstance(status, bool) or not isinstance(status, int) or status not in _STATUSES:
         return _invalid(f"results[{number}] should be an object with a `status` from 200 to 599")
@@ -155,12 +157,15 @@ def _ending(number: int, outcome: object) -> TargetEnding:
 
 
 def _retry_after(seconds: object) -> str:
-    """A requested delay in the form of `Retry-After`; values other than numbers up to a day are ignored."""
+    """A requested delay in the form of `Retry-After`.
+
+    Values that are not a number of seconds up to a day are ignored.
+    """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= DAY / SECOND:
         return ""
     return str(math.ceil(seconds))
 
 
 def _invalid(message: str) -> Failed:
-    """The end for a response without the tasks' outcomes; the work may have been done, so it is not repeated."""
+    """The ending for a response without valid outcomes. The work may have been done, so it is not repeated."""
     return failure("BatchResultInvalid", message, retriable=False)

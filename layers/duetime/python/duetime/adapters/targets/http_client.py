@@ -1,4 +1,4 @@
-"""Makes signed HTTP calls to checked addresses, limited in time and size, without redirects or proxies.
+"""Makes signed HTTP calls to checked addresses, with limits for time and size, and without redirects or proxies.
 
 A target may use only public addresses. A name is resolved once, each of its addresses is checked, and the connection
 uses the checked address, so that a second resolution with another result has no effect. Only the parts of a response
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
 
 _MOST_INTERIM_RESPONSES = 20
-"""Maximum number of interim responses per call; proxies and frameworks send one or two."""
+"""Maximum number of interim responses per call. Proxies and frameworks send one or two interim responses."""
 _CONNECT_SECONDS = 5.0
 _GRACE_SECONDS = 1.0
 _CHUNK = 16_384
@@ -51,23 +51,23 @@ _MOST_HEADER_BYTES = 8_192
 _REDACTED = "[secret]"
 _DAY_SECONDS = DAY // SECOND
 _NO_CHARSETS = frozenset({"utf-8", "idna", "punycode", "unicode-escape", "raw-unicode-escape"})
-"""Charsets that need no decoding, or that no media type can mean."""
+"""Charsets that need no decoding, or that cannot be meant in a media type."""
 _NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 
 
 class AddressForbidden(ValueError):
-    """A URL leads to an address that a target must not call."""
+    """A URL's host has an address that a target must not call."""
 
 
 @frozen
 class Destination:
-    """The address to connect to, and the names to send.
+    """The address to connect to, and the names to send in the request.
 
     Attributes:
         address: the checked IP address.
-        host: the name in the URL, for TLS.
-        path: path and query.
-        authority: name and port as in the URL, for `Host`.
+        host: the host name in the URL, for TLS.
+        path: the path and the query.
+        authority: the host name and the port as in the URL, for the header `Host`.
     """
 
     scheme: str
@@ -82,7 +82,7 @@ def find(url: str, allowed: frozenset[str]) -> Destination:
     """Resolve a URL and check its addresses.
 
     Args:
-        url: http or https.
+        url: an http or https URL.
         allowed: non-public hosts that may be called.
 
     Raises:
@@ -112,14 +112,16 @@ class TooManyInterimResponses(HTTPException):
 
 
 class FinalResponse(HTTPResponse):
-    """A response without its interim responses, of which `http.client` skips only those with status 100.
+    """A final response.
+
+    Interim responses are skipped, of which `http.client` itself skips only responses with status 100.
 
     Source: RFC 9110, 15.2. After an unrequested 101, no other response follows.
     """
 
     def _read_status(self) -> tuple[str, int, str]:
         for _ in range(_MOST_INTERIM_RESPONSES + 1):
-            version, status, reason = super()._read_status()  # type: ignore[misc]  # typeshed does not know it
+            version, status, reason = super()._read_status()  # type: ignore[misc]  # typeshed does not define it
             if not HTTPStatus.CONTINUE <= status < HTTPStatus.OK or status == HTTPStatus.SWITCHING_PROTOCOLS:
                 return version, status, reason
             parse_headers(self.fp)
@@ -133,14 +135,14 @@ class _FinalConnection(HTTPConnection):
 
 
 class HostUnknown(Exception):
-    """A name cannot be resolved."""
+    """A host name cannot be resolved."""
 
 
 class Connection:
-    """A connection that another thread can cut while it waits for anything.
+    """A connection that another thread can cut at any time, even while this connection waits.
 
     This class keeps a second descriptor of the socket, because TLS takes over the first descriptor before its
-    handshake; shutting down either descriptor ends the connection for both.
+    handshake. Shutting down either descriptor ends the connection.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -153,7 +155,7 @@ class Connection:
         """Connect to the checked address only.
 
         Raises:
-            OSError: the address does not answer, or the connection was cut.
+            OSError: the address does not respond, or the connection was cut.
         """
         opened = socket.create_connection(
             (destination.address, destination.port), min(_CONNECT_SECONDS, self.socket_seconds)
@@ -170,7 +172,7 @@ class Connection:
         return opened
 
     def cut(self) -> None:
-        """End the connection, and prevent another connection from being opened."""
+        """End the connection, and prevent this object from opening another connection."""
         with self._lock:
             self._is_cut = True
             held, self._socket = self._socket, None
@@ -180,7 +182,7 @@ class Connection:
 
     @property
     def socket_seconds(self) -> float:
-        """A timeout for the socket, longer than the call's own timeout, so that it never ends the call first."""
+        """The socket's timeout, which is longer than the call's timeout, so that the socket does not end the call."""
         return max(0.0, self._until - time.monotonic()) + _GRACE_SECONDS
 
 
@@ -188,7 +190,7 @@ def _shut_down(held: socket.socket) -> None:
     try:
         held.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # the peer closed it first
+        return  # the peer closed the connection first
 
 
 class DirectCaller:
@@ -196,9 +198,9 @@ class DirectCaller:
 
     Args:
         allowed: non-public hosts that may be called.
-        signer: signs each call; `None` to send calls unsigned.
+        signer: signs each call; `None` to send calls without signatures.
         credentials: creates the headers for calls that name a secret; `None` rejects such calls.
-        clock: clock for evaluating the dates of responses.
+        clock: the clock for evaluating dates in responses.
     """
 
     def __init__(
@@ -215,10 +217,10 @@ class DirectCaller:
         self._tls: ssl.SSLContext | None = None
 
     def call(self, call: Call) -> Reply:
-        """Make a call within its time limit, regardless of the behavior of the endpoint or a name server.
+        """Make a call within its time limit, regardless of how the endpoint or a name server behaves.
 
-        A socket's own timeout starts again with every byte, and a name lookup has no timeout. So another thread does
-        the work, and the calling thread enforces the limit.
+        A socket's own timeout starts again with every byte, and a name lookup has no timeout. Therefore, another thread
+        makes the call, and the calling thread enforces the limit.
         """
         connection, done = Connection(call.seconds), Event()
         replies: list[Reply] = []
@@ -241,7 +243,7 @@ class DirectCaller:
         try:
             if call.auth is None:
                 return self._response(call, connection=connection)
-            # Imported only when needed, because most calls send no secret.
+            # The module is imported here, because most calls send no secret.
             from duetime.adapters.targets.credentials import authenticated_reply  # noqa: PLC0415 - see above
 
             return authenticated_reply(
@@ -263,7 +265,7 @@ class DirectCaller:
             return find(url, self._allowed)
         except AddressForbidden:
             raise
-        except (OSError, ValueError) as error:  # UnicodeError, of a name that IDNA rejects, is a ValueError
+        except (OSError, ValueError) as error:  # IDNA rejects a name with UnicodeError, which is a ValueError
             raise HostUnknown(f"{url}: {error}") from error
 
     def _response(self, call: Call, *, connection: Connection, credential: Credential | None = None) -> HttpResponse:
@@ -288,7 +290,7 @@ class DirectCaller:
             opened.close()
 
     def _context(self) -> ssl.SSLContext:
-        """The TLS context; it checks certificates for the name in the URL, with this machine's trusted authorities."""
+        """The TLS context, which checks certificates for the host name against this machine's trusted authorities."""
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
@@ -299,12 +301,12 @@ class ResponseTooLarge(ValueError):
 
 
 def kept_response(response: urllib3.HTTPResponse, call: Call, secrets: Collection[str], now: Millis) -> HttpResponse:
-    """The requested parts of a response, with text in UTF-8, without secrets that the endpoint may echo.
+    """The requested parts of a response, with text in UTF-8 and without secrets that the endpoint may echo.
 
     Args:
         response: the endpoint's response.
-        call: the call.
-        secrets: secrets of the call, which must not be kept.
+        call: the call that was made.
+        secrets: the secrets in the call, which must not be kept.
         now: the current time.
 
     Raises:
@@ -317,7 +319,7 @@ def kept_response(response: urllib3.HTTPResponse, call: Call, secrets: Collectio
     for form in _forms(secrets):
         body = body.replace(form.encode(), _REDACTED.encode())
     if is_cut:
-        # The cut may have left the beginning of a secret at the end of the body.
+        # The truncated body may end with the beginning of a secret, which is removed.
         body = body[: max(0, len(body) - longest)]
     headers = _headers(response.headers, secrets) if call.wants_headers else {}
     return HttpResponse(response.status, retry_after_of(response.headers, now), body[: call.most], headers)
@@ -331,7 +333,7 @@ def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
     """
     asked = headers.get("Retry-After", "").strip()
     if asked.isascii() and asked.isdigit():
-        # The header may have any number of digits, but `int` does not accept them all.
+        # The header may contain any number of digits, but `int` limits the number of digits.
         digits = asked.lstrip("0") or "0"
         return digits if len(digits) <= len(str(_DAY_SECONDS)) else str(_DAY_SECONDS)
     at = _instant(asked)
@@ -342,10 +344,9 @@ def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
 
 
 def in_utf_8(body: bytes, content_type: str) -> bytes:
-    """A body's text in UTF-8, if its media type declares another known charset; otherwise the body.
+    """Convert a body to UTF-8 if its media type declares another known charset; otherwise, return the body unchanged.
 
-    JSON is read as UTF-8 regardless of the charset in its media type (Source: RFC 8259, 8.1 and 11), unless its bytes
-    are not valid UTF-8.
+    JSON with valid UTF-8 is unchanged regardless of the charset in its media type (Source: RFC 8259, 8.1 and 11).
     """
     message = Message()
     message["Content-Type"] = content_type
@@ -378,7 +379,7 @@ def _instant(text: str) -> datetime | None:
 
 
 def _read(response: urllib3.HTTPResponse, call: Call, longest: int) -> bytes:
-    """The decompressed body, up to the wanted bytes plus the bytes that a secret at its end may take."""
+    """The decompressed body, up to the limit plus the length of a secret that may be at its end."""
     data = bytearray()
     for chunk in response.stream(_CHUNK):
         data += chunk
@@ -390,7 +391,7 @@ def _read(response: urllib3.HTTPResponse, call: Call, longest: int) -> bytes:
 
 
 def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, str]:
-    """The headers by lower-case name, without cookies, up to the size limit."""
+    """The headers by lower-case name, up to the size limit and without cookies and credentials."""
     found: dict[str, str] = {}
     size = 0
     for name in headers:
@@ -405,6 +406,6 @@ def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, 
 
 
 def _forms(secrets: Collection[str]) -> list[str]:
-    """Each secret as plain text and as JSON would contain it, longest first, as a secret may be a part of another."""
+    """Each secret in plain text and in JSON, the longest first, because a secret may be part of another secret."""
     forms = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1]) if form}
     return sorted(forms, key=len, reverse=True)

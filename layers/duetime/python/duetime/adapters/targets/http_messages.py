@@ -1,4 +1,4 @@
-"""HTTP calls and their replies as values; another function may make the calls."""
+"""Defines HTTP calls and their replies, and encodes them for the egress function, which may make the calls."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 TIMEOUT = "Timeout"
 """Kind of reply to a call that did not end in time."""
 EGRESS_FAILED = "EgressFailed"
-"""Kind of reply to a call that may have been forwarded, but got no response."""
+"""Kind of reply to a call that may have been forwarded but received no response."""
 EGRESS_UNAVAILABLE = "EgressUnavailable"
 """Kind of reply to a call that was not forwarded, because the egress function was not invoked."""
 SIGNING_KEY_MISSING = "SigningKeyMissing"
 """Kind of reply to a call that could not be signed."""
 _LARGE_BODY = 3_000_000
-"""Size in bytes from which a body in base64 might, with the rest of the call, exceed one Lambda invocation."""
+"""Size of a body in bytes above which the call, with the body in base64, might be too large for a Lambda invocation."""
 NOT_SENT = frozenset({EGRESS_UNAVAILABLE, SIGNING_KEY_MISSING})
 """Kinds of replies to calls that were never sent."""
 OURS = NOT_SENT | {EGRESS_FAILED}
@@ -31,10 +31,10 @@ OURS = NOT_SENT | {EGRESS_FAILED}
 
 @frozen
 class CallAuth:
-    """The secret for a call, by name; the function that makes the call turns the secret into a header.
+    """Names the secret for a call. The function that makes the call turns the secret into a header.
 
     Attributes:
-        owner: owner of the task.
+        owner: the task's owner.
     """
 
     secret: str
@@ -48,16 +48,16 @@ class Call:
     """One HTTP call to make.
 
     Attributes:
-        id: the same for every repeat, so that receivers recognize repeats; sent as `webhook-id`.
+        id: an id that is the same for every repeat, so that receivers recognize repeats; sent as `webhook-id`.
         headers: all headers except `Host`, the length and the signature.
-        seconds: timeout of the complete call.
-        most: maximum bytes of the response body to read; 0 to ignore the body.
-        owner: owner of the call, whose secrets sign it; the owner is not sent.
-        parent: context (`traceparent`) of the call's parent span; empty if spans are not exported.
-        signed: whether to sign the call; a user's own request is not signed, as a signature proves duetime's
-            authorship.
-        auth: secret to send with the call.
-        truncates: whether a response that is too large is cut off; otherwise it is an error.
+        seconds: the timeout for the complete call.
+        most: maximum number of bytes to read from the response body; 0 to ignore the body.
+        owner: the owner whose secrets sign the call; the owner is not sent.
+        parent: the context (`traceparent`) of the call's parent span; empty if spans are not exported.
+        signed: whether to sign the call. Custom requests are not signed, because a signature proves that duetime wrote
+            the request.
+        auth: the secret to send with the call.
+        truncates: whether to truncate a response that is too large; otherwise, the call fails.
         wants_headers: whether to return the response headers.
     """
 
@@ -78,10 +78,10 @@ class Call:
 
 @frozen
 class HttpResponse:
-    """The endpoint's response, with any status.
+    """The endpoint's response, regardless of its status.
 
     Attributes:
-        retry_after: requested delay in seconds; empty if none is requested.
+        retry_after: the requested delay in seconds; empty if no delay is requested.
     """
 
     status: int
@@ -92,7 +92,7 @@ class HttpResponse:
 
 @frozen
 class NoResponse:
-    """A failure without a response: the error's class and message, and whether a later call may succeed."""
+    """A failed call without a response, with the error's class and message, and whether a later call may succeed."""
 
     kind: str
     message: str
@@ -106,12 +106,12 @@ class Caller(Protocol):
     """Makes HTTP calls."""
 
     def call(self, call: Call) -> Reply:
-        """Make a call and wait for its end, at most for `call.seconds`. Never raises."""
+        """Make a call, and wait for its end for at most `call.seconds`. This method never raises."""
         ...
 
 
 def packed_call(call: Call, seconds: float) -> bytes:
-    """A call as JSON, to be made within the given number of seconds."""
+    """Encode a call, which must end within the given number of seconds, as JSON."""
     facts = {
         "id": call.id,
         "method": call.method,
@@ -132,19 +132,22 @@ def packed_call(call: Call, seconds: float) -> bytes:
 
 
 def packed_body(body: bytes) -> dict[str, str]:
-    """The body of a call: base64, or compressed if it is large, which costs CPU but fits into one Lambda invocation."""
+    """The body of a call in base64.
+
+    A large body is compressed, which costs CPU but makes it fit into one invocation.
+    """
     if len(body) > _LARGE_BODY:
         return {"packed_body": text_of(body)}
     return {"body": base64.b64encode(body).decode()}
 
 
 def packed_calls(calls: Sequence[bytes]) -> bytes:
-    """The egress function's event with packed calls."""
+    """The event for the egress function with the given packed calls."""
     return b'{"calls":[' + b",".join(calls) + b"]}"
 
 
 def calls_in(event: Mapping[str, Any]) -> list[Call]:
-    """The calls in an event for the egress function."""
+    """Decode the calls in an event for the egress function."""
     return [_call(facts) for facts in event["calls"]]
 
 
@@ -156,12 +159,12 @@ def _call(facts: Mapping[str, Any]) -> Call:
 
 
 def packed_replies(replies: Sequence[Reply]) -> dict[str, Any]:
-    """The egress function's response: a reply for each call, in order."""
+    """The egress function's response, with a reply for each call, in order."""
     return {"replies": [_packed(reply) for reply in replies]}
 
 
 def replies_in(data: bytes, expected: int) -> list[Reply]:
-    """The replies in a response of the egress function.
+    """Decode the replies in a response from the egress function.
 
     Raises:
         ValueError: the response does not have one reply for each call.

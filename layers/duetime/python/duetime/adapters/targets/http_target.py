@@ -1,6 +1,7 @@
-"""HTTP endpoints: `PUT {url}?action={phase}` runs a phase, `GET {url}?action={query}` sends a query.
+"""Calls HTTP endpoints.
 
-A target may define another request, which replaces the `PUT`.
+`PUT {url}?action={phase}` runs a phase, and `GET {url}?action={query}` sends a query. A target can define another
+request, which replaces the `PUT`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ OK = range(200, 300)
 ACCEPTED = 202
 _CLIENT_ERRORS = range(400, 500)
 _RETRIABLE = frozenset({408, 425, 429})
-"""Client errors that may succeed later (Source: RFC 9110, RFC 8470, RFC 6585)."""
+"""Client errors after which a later call may succeed (Source: RFC 9110, RFC 8470, RFC 6585)."""
 USER_AGENT = {"User-Agent": "duetime"}
 
 
@@ -60,14 +61,14 @@ class HttpRunner:
     caller: Caller
 
     def run(self, target: HttpTarget, work: Work) -> TargetEnding:
-        """Call the endpoint; any status but 2xx fails the attempt, unless the target defines other success statuses."""
+        """Call the endpoint. Any status except 2xx, or except the target's own success statuses, fails the attempt."""
         reply = self.caller.call(_call(target, work))
         if isinstance(reply, NoResponse):
             return unanswered(reply)
         return _ending(reply, work.phase, target.request)
 
     def call_back(self, target: CallbackTarget, work: Work) -> TargetEnding:
-        """Post the payload, which is the event for an outcome; any status but 2xx fails the attempt."""
+        """Post the payload, which is the event for an outcome. Any status except 2xx fails the attempt."""
         task = work.task
         reply = self.caller.call(
             Call(
@@ -87,10 +88,10 @@ class HttpRunner:
         return refused(reply, f"the callback returned the status {reply.status}")
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
-        """Send a query about a task to the endpoint; any status is a valid answer.
+        """Send a query about a task to the endpoint. A response with any status is valid.
 
         Raises:
-            TargetSilent: the endpoint did not answer in time.
+            TargetSilent: the endpoint did not respond in time.
             TargetUnreachable: the endpoint must not be called, cannot be reached, or its response is too large.
             Unavailable: the call could not be forwarded or signed.
         """
@@ -142,7 +143,7 @@ def _call(target: HttpTarget, work: Work) -> Call:
         seconds=work.seconds,
         most=0 if request.response.keep is Keep.NONE else request.response.max_bytes,
         owner=task.owner,
-        # Otherwise anyone could have a request with any content signed, and send it to another endpoint.
+        # Custom requests are not signed, because users could send signed requests with any content to other endpoints.
         signed=not request.is_custom,
         auth=auth_of(request, task),
         truncates=request.response.truncates,
@@ -151,13 +152,13 @@ def _call(target: HttpTarget, work: Work) -> Call:
 
 
 def auth_of(request: HttpRequest, task: Task) -> CallAuth | None:
-    """The secret that a request names, for a task."""
+    """The secret that a task's request names."""
     auth = request.auth
     return None if auth is None else CallAuth(auth.secret, auth.scheme, auth.header, task.owner)
 
 
 def asking_for(url: str, action: Phase | Query) -> str:
-    """The URL with the action in its query; a fragment is removed, because it is never sent."""
+    """The URL with the action in its query. A fragment is removed, because fragments are never sent."""
     url = url.partition("#")[0]
     return f"{url}{'&' if '?' in url else '?'}action={action}"
 
@@ -175,7 +176,7 @@ def _facts(task: Task) -> dict[str, str]:
 
 
 def _parents(task: Task) -> dict[str, str]:
-    """The schedule and the topology that a task belongs to; their names are visible ASCII."""
+    """The headers with a task's schedule and topology, whose names contain only visible ASCII characters."""
     run, node = task.schedule_run, task.node_ref
     schedule = {} if run is None else {"Duetime-Schedule": run.schedule, "Duetime-Scheduled-At": to_iso(run.nominal)}
     topology = {} if node is None else {"Duetime-Topology": node.topology.text, "Duetime-Node": node.key}
@@ -183,7 +184,7 @@ def _parents(task: Task) -> dict[str, str]:
 
 
 def trace_header(task: Task) -> dict[str, str]:
-    """The trace of the task's creation as a header, if there is one."""
+    """The header with the trace context of the task's creation, if any."""
     return {} if task.traceparent is None else {TRACEPARENT: task.traceparent}
 
 
@@ -199,14 +200,14 @@ def _ending(answer: HttpResponse, phase: Phase, request: HttpRequest) -> Ending:
 
 
 def refused(answer: HttpResponse, message: str) -> Failed:
-    """The failure for a status that does not mean success; here, a 2xx means that the work is not done yet."""
+    """The failure for an unsuccessful status. Here, a 2xx status means that the work is not done yet."""
     status, wait = answer.status, _retry_after(answer.retry_after)
     is_retriable = status in OK or passes_with_time(status)
     return failure(f"Http{status}", message, retriable=is_retriable, wait_at_least=wait)
 
 
 def unanswered(reply: NoResponse) -> TargetEnding:
-    """The end of a call without a response."""
+    """The ending of an attempt whose call received no response."""
     if reply.kind in NOT_SENT:
         return NotSent(f"{reply.kind}: {reply.message}")
     return failure(reply.kind, reply.message, retriable=reply.retriable)
@@ -216,7 +217,7 @@ def _result(answer: HttpResponse, request: HttpRequest) -> bytes:
     result = _result_with(answer.body, answer, request)
     if len(result) <= MAX_RESULT_BYTES or not request.response.truncates:
         return result
-    # A text is larger as JSON than as a body, so it is cut to the maximum size of a result.
+    # A text is larger in JSON than in the body, so the text is truncated to the maximum size of a result.
     text = answer.body.decode("utf-8", "replace")
     fits = bisect_right(
         range(len(text)), MAX_RESULT_BYTES, key=lambda end: len(_result_with(text[:end].encode(), answer, request))
@@ -230,12 +231,12 @@ def _result_with(data: bytes, answer: HttpResponse, request: HttpRequest) -> byt
 
 
 def passes_with_time(status: int) -> bool:
-    """Whether a later call may succeed; a redirect never succeeds, because redirects are not followed."""
+    """Whether a later call may succeed. Redirects never succeed, because they are not followed."""
     return status in _RETRIABLE or status >= _CLIENT_ERRORS.stop
 
 
 def _retry_after(text: str) -> int:
-    """Milliseconds for a `Retry-After` in whole seconds, at most a day; other forms are ignored."""
+    """The delay for a `Retry-After` in whole seconds, in milliseconds and at most a day. Other forms are ignored."""
     if not (text.isascii() and text.isdigit()):
         return 0
     return min(int(text) * SECOND, DAY)
@@ -251,7 +252,7 @@ _TYPES = {
 
 
 def with_query(url: str, request: HttpRequest, task: Task) -> str:
-    """A URL with the query parameters of a request, with placeholders replaced."""
+    """A URL with a request's query parameters, in which placeholders are replaced."""
     if not request.query:
         return url
     added = urlencode([(name, filled_text(text, task)) for name, text in request.query])
@@ -260,14 +261,14 @@ def with_query(url: str, request: HttpRequest, task: Task) -> str:
 
 
 def with_headers(ours: Mapping[str, str], request: HttpRequest, task: Task) -> dict[str, str]:
-    """Duetime's headers, merged with the request's headers, which replace duetime's headers of the same name."""
+    """Merge duetime's headers with the request's headers, which replace duetime's headers with the same name."""
     given = {name.lower() for name, _ in request.headers}
     kept = {name: text for name, text in ours.items() if name.lower() not in given}
     return kept | {name: filled_text(text, task) for name, text in request.headers}
 
 
 def content_of(request: HttpRequest, task: Task, payload: bytes) -> tuple[dict[str, str], bytes]:
-    """The content-type header and the body of a request; both empty if the request has no body.
+    """The content-type header and the body of a request, which are both empty for a request without a body.
 
     Args:
         request: the custom request.
@@ -283,7 +284,7 @@ def content_of(request: HttpRequest, task: Task, payload: bytes) -> tuple[dict[s
 
 
 def whole_response(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    """A result with the complete response: JSON of its status, headers and body."""
+    """A result with the complete response, as JSON with its status, headers and body."""
     return compact({"status": status, "headers": dict(headers), "body": json.loads(body)})
 
 

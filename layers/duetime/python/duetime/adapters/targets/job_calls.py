@@ -1,4 +1,4 @@
-"""The common parts of calls for jobs of AWS services, and clients in each resource's Region."""
+"""Defines the calls for jobs in AWS services, and creates clients in each resource's Region."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Resources:
         self._clients = clients
 
     def lambdas(self, arn: str) -> LambdaClient:
-        """A client for a function, which waits for the function's result and calls it only once."""
+        """A client for a function. The client waits for the function's result, and does not retry the call."""
         return self._clients.calling_lambdas(_region_of(arn))
 
     def sqs(self, arn: str) -> SQSClient:
@@ -48,7 +48,7 @@ class Resources:
         return self._clients.step_functions(_region_of(arn))
 
     def jobs(self, service: str, arn: str) -> Any:  # noqa: ANN401 - boto3's own
-        """A client for a service that runs jobs, by the service's name in boto3."""
+        """A client for a service that runs jobs, given the service's name in boto3."""
         return self._clients.jobs(service, _region_of(arn))
 
 
@@ -61,7 +61,7 @@ WHY_STOPPED = "stopped by duetime: its task was cancelled, or its time is over"
 
 
 class NoCapacity(Exception):
-    """The service has not started a job, but may do so at a later request."""
+    """The service has not started a job, but may start one if the request is repeated later."""
 
 
 class NotListed(Exception):
@@ -69,18 +69,18 @@ class NotListed(Exception):
 
 
 class NoJob(Exception):
-    """The service has started something that is not a job, and would do so again."""
+    """The service has started something that is not a job, and would start it again if the request were repeated."""
 
 
 @frozen
 class JobCalls:
-    """The calls that start, read and stop jobs of a service.
+    """The calls that start, read and stop a service's jobs.
 
     Attributes:
-        start: starts the job with a name, and returns its ARN.
-        find: finds the job with a name in the service's lists.
-        ending: returns the end of a job; `None` while it runs.
-        stop: stops a job; a job that has ended does not change.
+        start: starts a job with a given name, and returns its ARN.
+        find: finds the job with a given name in the service's lists.
+        ending: returns how a job ended; `None` while the job runs.
+        stop: stops a job; this does not change a job that has ended.
         repeats: whether `start` may start a second job with the same name.
         name: returns a job's name from the started resource's name and the job's identifier in the event; `None` if the
             events of the service contain the name.

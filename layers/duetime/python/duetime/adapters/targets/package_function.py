@@ -1,4 +1,4 @@
-"""The function of a handler package: runs one phase of an attempt, which a worker sends, and returns its end."""
+"""Runs one phase of an attempt in a handler package's function. A worker sends the phase, and receives how it ended."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock, Process
 
 REPORT_INTERVAL: Millis = 5 * SECOND
-"""Shortest time between two progress reports; also the highest age of the request that a handler reads."""
+"""Shortest time between two progress reports, and maximum age of the user's request that a handler reads."""
 _TRIES, _PAUSE = 4, SECOND
 _MARGIN, _MARGIN_SHARE = 0.5, 0.1
-"""How long before the deadline a handler's process is ended: seconds, or a share of the time, whichever is shorter."""
+"""A handler's process is ended this many seconds before the deadline, or this share of the time if that is shorter."""
 
 
 @dataclass
 class AttemptChannel:
-    """The reports of one phase's handler while it runs.
+    """Sends the reports of a running handler during one phase.
 
     Attributes:
         invoke: invokes the attempts function with an event, and returns its response.
@@ -63,19 +63,19 @@ class AttemptChannel:
     _reported_at: Millis = field(default=0, init=False)
 
     def report(self, progress: Progress | None) -> None:
-        """Report progress; `None` reports at once, and asks for the user's request."""
+        """Report progress; `None` sends a report at once, which also reads the user's request."""
         self.unsent = progress or self.unsent
         if progress is None or self.clock.now() >= self._reported_at + REPORT_INTERVAL:
             self._send_report()
 
     def ask(self) -> RequestedAction | None:
-        """The user's request, at most a few seconds old."""
+        """The user's current request, which is at most a few seconds old."""
         if self.clock.now() >= self.confirmed_at + REPORT_INTERVAL:
             self._send_report()
         return self.requested_action
 
     def has_worker(self) -> bool:
-        """Whether the worker still renews the lease, which ends soon after the worker."""
+        """Whether the worker still renews the lease. If the worker is lost, the lease ends soon."""
         self._send_report()
         return not self.lost and self.clock.now() < self.leased_until
 
@@ -86,7 +86,7 @@ class AttemptChannel:
         try:
             answer = self._asked("report", progress=packed)
         except Unavailable:
-            # As with a heartbeat without a response, the next report sends the progress.
+            # The progress is kept, so that the next report sends it.
             self.unsent = self.unsent or progress
             return
         if answer is not None:
@@ -95,7 +95,7 @@ class AttemptChannel:
         self.requested_action = None if action is None else RequestedAction(action)
 
     def save_checkpoint(self, checkpoint: bytes) -> bool:
-        """Store a checkpoint; returns whether the attempt still has its task."""
+        """Store a checkpoint, and return whether the attempt still has its task."""
         self.saved = self._asked("checkpoint", checkpoint=checkpoint.decode()) is not None or self.saved
         return not self.lost
 
@@ -108,7 +108,7 @@ class AttemptChannel:
         return self._results("load_run")
 
     def begin(self) -> Millis | None:
-        """The time at which a step begins; `None` if the attempt has lost its task."""
+        """The start time of a step; `None` if the attempt has lost its task."""
         if self.clock.now() >= self.confirmed_at + REPORT_INTERVAL:
             self._send_report()
         return None if self.lost else self.clock.now()
@@ -118,7 +118,7 @@ class AttemptChannel:
 
         Raises:
             LeaseLost: the attempt has lost its task.
-            Unavailable: the attempts function does not answer.
+            Unavailable: the attempts function does not respond.
         """
         answer = self._asked("keep", name=name, result=result.decode(), began=began)
         if answer is None:
@@ -127,11 +127,11 @@ class AttemptChannel:
         return stored.encode()
 
     def request(self, event: bytes) -> bytes:
-        """Send a request to the API, on behalf of the attempt.
+        """Send a request to the API on behalf of the attempt.
 
         Raises:
             EgressUnavailable: the request was not sent.
-            EgressFailed: the request got no response; the attempt may have lost its task.
+            EgressFailed: the request received no response, or the attempt has lost its task.
         """
         answer = json.loads(self._invoked("request", request=json.loads(event)))
         if self._finds_it_lost(answer):
@@ -169,10 +169,10 @@ class AttemptChannel:
 
 @dataclass
 class WorkerWatch:
-    """Ends the process if the worker that waits for it is lost, because another worker will run the task again.
+    """Ends this process if its worker is lost, because another worker will run the task again.
 
     Attributes:
-        interval: time between two checks, in seconds; handlers that end sooner are not checked.
+        interval: the time between two checks, in seconds. Handlers that end sooner are not checked.
     """
 
     channel: AttemptChannel
@@ -183,12 +183,12 @@ class WorkerWatch:
     _has_ended: bool = False
 
     def start(self) -> None:
-        """Check from now on."""
+        """Start the checks."""
         rest = (self.channel.leased_until - self.channel.clock.now()) / SECOND
         self._cancel = self.at(max(0.0, min(self.interval, rest)), self._check)
 
     def stop(self) -> None:
-        """Stop checking."""
+        """Stop the checks."""
         self._has_ended = True
         self._cancel()
 
@@ -204,12 +204,12 @@ class WorkerWatch:
 
 @frozen
 class PackageFunction:
-    """Runs the handlers of one package.
+    """Runs the handlers in one handler package.
 
     Attributes:
-        runner_for: returns the runner of a phase whose handler uses the given channel.
+        runner_for: returns the runner for a phase whose handler uses the given channel.
         invoke: invokes the attempts function.
-        process: the process, which is ended if a handler does not end.
+        process: this process, which is ended if a handler does not end.
         at: calls a function after a number of seconds; returns a function that cancels the call.
     """
 
@@ -244,7 +244,7 @@ class PackageFunction:
             may_have_steps(task, phase),
             confirmed_at=self.clock.now(),
             requested_action=None if action is None else RequestedAction(action),
-            # The worker renews the lease after each third of its duration.
+            # The worker renews the lease after each third of its duration, so at least two thirds are left.
             leased_until=self.clock.now() + event["lease"] * 2 // 3,
         )
 

@@ -1,7 +1,7 @@
-"""A worker's request to the function of a handler package, and the reply, as JSON that fits into one invocation.
+"""Encodes a worker's request to a handler package's function, and the reply, as JSON that fits into one invocation.
 
-Payloads, results and checkpoints are JSON texts within the request or reply. The function's role has no access to any
-table or queue. Its handlers' reports go through the attempts function.
+Payloads, results and checkpoints are JSON texts within the request or reply. The function's role cannot access any
+table or queue, so its handlers report through the attempts function.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ if TYPE_CHECKING:
 MOST_REPLY_BYTES = 5_500_000
 """Maximum size of a reply in bytes; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
 _LARGE_PAYLOAD = 3_000_000
-"""Size in bytes from which a payload's event could exceed one Lambda invocation."""
+"""Size of a payload in bytes above which the event could be too large for a Lambda invocation."""
 _FACTS = ("type", "attempt", "fence", "created_at", "due_at", "timeout_seconds", "traceparent")
-"""Fields of a task that are sent to a package's function unchanged."""
+"""Task fields that are sent to a package's function unchanged."""
 
 
 @frozen
 class PackagedTask(Task):
-    """A task in the form sent to the function of its package: only the fields that its handler can read.
+    """A task in the form that its package's function receives, with only the fields that its handler can read.
 
     Attributes:
-        late: the task's lateness, as determined from its record.
+        late: the task's lateness, from the task's record, in milliseconds.
     """
 
     late: Millis | None = None
 
     @property
     def lateness(self) -> Millis | None:
-        """How long after its due time the first attempt started."""
+        """How long after the due time the first attempt started, in milliseconds."""
         return self.late
 
 
 def packed_work(work: Work, lease: Millis) -> dict[str, Any]:
-    """The event with one phase of an attempt."""
+    """The event for one phase of an attempt."""
     task = work.task
     return {
         "attempt": AttemptToken.of(task).text,
@@ -80,18 +80,18 @@ def packed_work(work: Work, lease: Millis) -> dict[str, Any]:
 
 
 def _packed_payload(payload: bytes) -> dict[str, str]:
-    """The payload in an event; compressed if it is large, which costs CPU but fits into one Lambda invocation."""
+    """The payload for an event. A large payload is compressed, which costs CPU but makes it fit into one invocation."""
     return {"packed_payload": text_of(payload)} if len(payload) > _LARGE_PAYLOAD else {"payload": payload.decode()}
 
 
 def payload_in(event: Mapping[str, Any]) -> bytes:
-    """The payload in an event: JSON text in UTF-8."""
+    """The payload in an event, as JSON text in UTF-8."""
     packed = event.get("packed_payload")
     return str(event["payload"]).encode() if packed is None else bytes_in(packed)
 
 
 def packed_ending(ending: TargetEnding) -> dict[str, Any]:
-    """A phase's end in the form of the reply."""
+    """The reply that says how a phase ended."""
     match ending:
         case Succeeded(result):
             return {"ended": "succeeded", "result": result.decode()}
@@ -116,10 +116,10 @@ def packed_ending(ending: TargetEnding) -> dict[str, Any]:
 
 
 def ending_in(reply: Mapping[str, Any]) -> TargetEnding:
-    """A phase's end in a reply.
+    """How a phase ended, according to a reply.
 
     Raises:
-        LookupError, TypeError, AttributeError: this is not a reply from a package's function.
+        LookupError, TypeError, AttributeError: the reply does not come from a package's function.
     """
     match reply["ended"]:
         case "succeeded":
@@ -143,7 +143,7 @@ def task_in(event: Mapping[str, Any]) -> PackagedTask:
     """The task in an event.
 
     Raises:
-        LookupError: the event names no attempt.
+        LookupError: the event does not name an attempt.
     """
     token = AttemptToken.parse(event["attempt"])
     if token is None:
@@ -153,7 +153,7 @@ def task_in(event: Mapping[str, Any]) -> PackagedTask:
     return PackagedTask(
         **{name: facts[name] for name in _FACTS},
         id=token.task_id,
-        # Only the API knows the task's owner.
+        # The owner is empty, because only the API knows the task's owner.
         owner="",
         state=State.RUNNING,
         next_at=facts["due_at"],
@@ -186,19 +186,19 @@ def bytes_of(text: str | None) -> bytes | None:
 
 
 _TIMED_OUT: int = SECOND
-"""A function that ends this close to the deadline, in milliseconds, has reached it."""
+"""A function that ends this close to the deadline is assumed to have timed out, in milliseconds."""
 
 
 @frozen
 class PackagedHandlers:
-    """Calls the handlers of packages.
+    """Calls handlers in handler packages.
 
     Attributes:
-        types: the function of each type.
-        descriptions: descriptions of the handlers, by type.
-        invoke: invokes a function with an event, and returns its response; reports the version that ran, as
+        types: the function for each task type.
+        descriptions: the handlers' descriptions, by task type.
+        invoke: invokes a function with an event, returns its response, and reports the version that ran, as
             `name:version`.
-        lease: duration of the worker's lease, in milliseconds.
+        lease: the duration of the worker's lease, in milliseconds.
     """
 
     types: PackagedTypes
@@ -208,12 +208,12 @@ class PackagedHandlers:
     lease: Millis
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the task's handler offers; always includes `run`."""
+        """The phases that the task's handler implements, which always include `run`."""
         known = self.descriptions.get(task.type)
         return frozenset({Phase.RUN}) if known is None else frozenset(map(Phase, known.phases)) | {Phase.RUN}
 
     def run(self, function: str, work: Work) -> TargetEnding:
-        """Run one phase in the function of the task's package, and wait for its end. Never raises."""
+        """Run one phase in the function of the task's package, and wait for its end. This method never raises."""
         event = json.dumps(packed_work(work, self.lease), ensure_ascii=False, separators=(",", ":")).encode()
         try:
             reply: dict[str, Any] = json.loads(self.invoke(function, event, work.executed_by))

@@ -1,4 +1,4 @@
-"""Python handlers, which the user's own package registers."""
+"""Calls Python handlers, which the user's handler package registers."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ if TYPE_CHECKING:
     from duetime_common.handler_retries import RetryRule
 
     ClientOfCaller: TypeAlias = Callable[[], Any]
-    """Returns the client from `duetime_client`; in a coroutine, the asynchronous client."""
+    """Returns a `duetime_client.Client` or, in a coroutine, an `AsyncClient`."""
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
-"""Phases assumed for a handler that cannot be asked now: no phase is skipped, and each runs as soon as it can."""
+"""Phases assumed while a handler package is broken, so that no phase is skipped and each runs as soon as possible."""
 _NOT_JSON = "the handler's result is not JSON"
 
 
 def known_types(module: str) -> frozenset[str] | None:
-    """The types with a handler, from the module written when the layers were built; `None` if unknown."""
+    """The types with a handler, from a module that the layer build writes; `None` if the types are unknown."""
     if not module:
         return None
     try:
@@ -87,7 +87,7 @@ def known_types(module: str) -> frozenset[str] | None:
 
 
 def handler_descriptions(module: str) -> Mapping[str, HandlerDescription]:
-    """The handlers described in that module, by type."""
+    """The handler descriptions in the module that the layer build writes, by type."""
     try:
         forms = getattr(importlib.import_module(module), "HANDLERS", {}) if module else {}
     except ImportError:
@@ -96,14 +96,14 @@ def handler_descriptions(module: str) -> Mapping[str, HandlerDescription]:
 
 
 class HandlersPackage:
-    """The user's package of handlers, which registers them when it is imported.
+    """The user's handler package, which registers its handlers when the package is imported.
 
-    If the import fails, the error is kept and the import is retried after a while, because it may have needed a service
-    that did not answer.
+    If the import fails, the error is kept, and the import is retried after a while, because the failure may be
+    temporary, for example if a service did not respond.
 
     Args:
-        name: import name; empty if there is no package.
-        clock: clock for retrying the import.
+        name: the package's import name; empty if there is no package.
+        clock: the clock for retrying the import.
     """
 
     def __init__(self, name: str, clock: Clock) -> None:
@@ -115,7 +115,7 @@ class HandlersPackage:
         self._tried_at: Millis | None = None
 
     def why_broken(self) -> str | None:
-        """Why the package cannot be imported; `None` if it is imported."""
+        """Import the package if needed, and return why the import failed; `None` if the package is imported."""
         if self._loaded:
             return None
         with self._lock:
@@ -130,8 +130,8 @@ class HandlersPackage:
         registered = dict(REGISTRY)
         try:
             importlib.import_module(self._name)
-        except BaseException as error:  # noqa: BLE001 - a package may raise what it likes
-            # Handlers registered before the error are removed; otherwise the next import would register them twice.
+        except BaseException as error:  # noqa: BLE001 - a package may raise any exception
+            # Handlers that were registered before the error are removed, because the next import registers them again.
             REGISTRY.clear()
             REGISTRY.update(registered)
             for module in [name for name in sys.modules if f"{name}.".startswith(f"{self._name}.")]:
@@ -142,13 +142,13 @@ class HandlersPackage:
 
 @frozen
 class HandlerRunner:
-    """Calls the handler registered for the task's type, in this process.
+    """Calls the handler for the task's type in this process.
 
     Attributes:
         registry: handlers by task type.
-        package: the user's package, which registers handlers when imported.
-        new_event_loop: creates the event loop for a coroutine; `None` for asyncio's own.
-        clients: creates the clients of a phase, each at its first use; `None` if there are no clients.
+        package: the user's handler package.
+        new_event_loop: creates the event loop for a coroutine; `None` for asyncio's default loop.
+        clients: creates the clients for a phase at their first use; `None` if there are no clients.
         packaged: calls the handlers of packages that have their own functions; `None` if there are no such packages.
     """
 
@@ -159,7 +159,10 @@ class HandlerRunner:
     packaged: PackagedHandlers | None = None
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the handler offers; without a handler only `run`, which will fail."""
+        """The phases that the handler implements.
+
+        A task without a handler has only the phase `run`, which will fail.
+        """
         if self.packaged is not None and self.packaged.types.function_of(task.type) is not None:
             return self.packaged.phases(task)
         registered = self.registry.get(task.type)
@@ -168,7 +171,7 @@ class HandlerRunner:
         return frozenset({Phase.RUN}) if self.package.why_broken() is None else _MAY_OFFER
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the handler; any exception fails the attempt."""
+        """Run one phase of the handler. Any exception fails the attempt."""
         task_type = work.task.type
         if self.packaged is not None and (function := self.packaged.types.function_of(task_type)) is not None:
             return self.packaged.run(function, work)
@@ -201,7 +204,7 @@ class HandlerRunner:
             key = task.type, batch.key_of(item.payload)
         except BaseException as error:  # noqa: BLE001 - the payload's class and the key are the author's code
             return _ended_by(error, task, registered.retry_rule)
-        # Imported only when needed, because most handlers take one task.
+        # The module is imported here, because most handlers take one task at a time.
         from duetime.adapters.targets.shared_calls import share_call  # noqa: PLC0415 - see above
 
         return share_call(
@@ -232,7 +235,7 @@ class HandlerRunner:
 
 
 def _ended_by_all(error: BaseException, work: Work, rule: RetryRule) -> Ending:
-    """The end of one attempt in a batch whose handler has raised an exception."""
+    """The ending of one attempt in a batch whose handler raised an exception."""
     if issubclass(type(error), AttemptPaused | AttemptCancelled) and work.requested_action() is None:
         return failure(
             "BatchStopped", "the handler stopped the batch because of a request to another task in the batch"
@@ -241,15 +244,15 @@ def _ended_by_all(error: BaseException, work: Work, rule: RetryRule) -> Ending:
 
 
 def _ended_with(result: object, phase: Phase) -> Ending:
-    """The end of an attempt whose handler has returned a value."""
+    """The ending of an attempt whose handler returned a value."""
     if issubclass(type(result), Accepted):
         return _deferred(phase)
     return _encoded(result, Succeeded)
 
 
 def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
-    """The end of an attempt whose handler has raised an exception."""
-    # The real class counts, because an object may return anything as its `__class__`.
+    """The ending of an attempt whose handler raised an exception."""
+    # `type` returns the real class; an object's `__class__` may return anything.
     kind = type(error)
     if issubclass(kind, AttemptPaused):
         return _encoded(error.checkpoint, Yielded)  # type: ignore[attr-defined]  # see above
@@ -257,7 +260,7 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
         return Stopped()
     if issubclass(kind, HandlerTimeout):
         return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
-    # Steps and checkpoints raise these errors, so the author's rule for exceptions does not apply to them.
+    # The handler's retry rule does not apply to these errors, because steps and checkpoints raise them.
     is_ours = issubclass(kind, LeaseLost | Unavailable)
     is_final = issubclass(kind, Unretriable | BatchResultInvalid | CodecMissing)
     retriable = is_ours or (rule.allows(error) and not is_final)
@@ -269,7 +272,7 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
 
 
 def _message(text: str) -> str:
-    """A message with the text of a handler's exception, encrypted if there is a codec."""
+    """The shortened text of a handler's exception, which is encrypted if there is a codec."""
     return encrypted_text(present_codec(), shortened(text, MAX_ERROR_MESSAGE_LENGTH))
 
 
@@ -280,7 +283,7 @@ def _deferred(phase: Phase) -> Ending:
 
 
 class _ClientOnFirstUse:
-    """`context.client` of one phase, created at first use because most handlers do not use it."""
+    """Creates the `context.client` of one phase at first use, because most handlers do not use it."""
 
     def __init__(self, clients: Callable[[Work], ClientOfCaller], work: Work) -> None:
         self._clients = clients
@@ -288,7 +291,7 @@ class _ClientOnFirstUse:
         self._found: ClientOfCaller | None = None
 
     def __call__(self) -> Any:  # noqa: ANN401 - a client, which is not imported here
-        """The client for the caller."""
+        """Return the client that fits the caller."""
         if self._found is None:
             self._found = self._clients(self._work)
         return self._found()
@@ -342,7 +345,7 @@ def _topology(node: NodeRef | None) -> RunTopology | None:
 
 
 def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:
-    """The end of an attempt with a value in JSON, encrypted if there is a codec; or the failure to encode the value."""
+    """The ending of an attempt with a value, which is encoded as JSON and, if there is a codec, encrypted."""
     try:
         data = encoded(value)
     except ValueRefused as refused:
@@ -357,6 +360,6 @@ def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:
 def _encrypted(data: bytes, ending: Callable[[bytes], Ending]) -> Ending:
     try:
         return ending(encrypted_json(present_codec(), data))
-    except BaseException as error:  # noqa: BLE001 - a codec may raise what it likes
-        # The message is left out, as it may quote the value; retriable, because a key service may answer later.
+    except BaseException as error:  # noqa: BLE001 - a codec may raise any exception
+        # The error's message is left out, because it may quote the value. A retry may succeed if a key service failed.
         return failure("CodecFailed", f"the codec could not encrypt the value: {class_name(error)}")

@@ -1,4 +1,4 @@
-"""Makes calls of a target that several attempts share, each with its own end; imported for the first such call."""
+"""Makes calls to a target for several attempts at once. The module is imported for the first such call."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def share_call(
 ) -> TargetEnding:
     """Wait for other attempts with the same key, and make one call for all of them.
 
-    A task runs alone in its last attempt, unless it has only one attempt, so that no task fails for good because of
-    another task.
+    A task's last attempt runs alone, unless the task has only one attempt, so that a task does not finally fail because
+    of another task.
 
     Args:
-        groups: groups the attempts of a delivery.
+        groups: groups the attempts in a delivery.
         work: the work of this attempt.
         member: the data that the call needs from this attempt.
         call: called with the attempts that may still start, and the seconds until the first of their deadlines;
-            returns their ends, in order. Must not raise.
+            returns their endings, in order. This function must not raise an exception.
         key: attempts with the same key and timeout share a call.
         max_size: maximum number of attempts in a call.
-        max_wait_seconds: longest wait for other attempts; at most half of the time left is used.
+        max_wait_seconds: longest wait for other attempts, which is limited to half of the time left.
 
     Returns:
-        The end of this attempt.
+        The ending of this attempt.
     """
     task = work.task
     is_alone = 1 < task.retry.max_attempts <= task.attempt
@@ -62,7 +62,7 @@ def _endings(
     call: Callable[[Sequence[tuple[Work, M]], float], Sequence[TargetEnding]],
     now: Millis,
 ) -> Sequence[TargetEnding]:
-    """The end of each attempt; attempts that may no longer start are not called."""
+    """The ending of each attempt. The call does not include attempts that may no longer start."""
     endings = {number: ending for number, (work, _) in enumerate(members) if (ending := _refused_start(work))}
     called = [number for number in range(len(members)) if number not in endings]
     if called:
@@ -72,7 +72,7 @@ def _endings(
 
 
 def _refused_start(work: Work) -> TargetEnding | None:
-    """The end of an attempt that lost its lease, or was cancelled, while it waited for other attempts."""
+    """The ending of an attempt that lost its lease or was cancelled while it waited; `None` if it can start."""
     if not work.is_leased():
         return NotSent("a lease with time left")
     return Stopped() if work.requested_action() is RequestedAction.CANCEL else None

@@ -1,8 +1,8 @@
 """Signatures of HTTP calls, with which a receiver verifies that duetime sent them for an owner.
 
-Each owner has separate secrets, derived from the deployment's keys, so a receiver that can verify one owner's calls can
-neither verify nor forge another owner's calls. Each call has a symmetric signature (`v1`) and an asymmetric one
-(`v1a`), whose public key lets receivers verify calls without being able to forge them.
+Each owner has separate secrets, which are derived from the deployment's keys. A receiver that can verify one owner's
+calls can therefore neither verify nor forge another owner's calls. Each call has a symmetric signature (`v1`) and an
+asymmetric one (`v1a`), whose public key lets receivers verify calls without being able to forge them.
 
 Source: Standard Webhooks, specification: "Signature scheme", `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from duetime_common.signing_keys import SecretVersion
 
 _KEPT_FOR = 5 * MINUTE
-"""Longest time until a new value is noticed."""
+"""Longest time until this process notices new keys, in milliseconds."""
 _SYMMETRIC, _ASYMMETRIC = b"duetime webhook", b"duetime webhook ed25519"
 
 
@@ -45,7 +45,7 @@ class OwnerSecret:
     """One live secret of an owner, with its key pair.
 
     Attributes:
-        version: version of the secret.
+        version: the version of the secret.
     """
 
     owner: str
@@ -68,13 +68,16 @@ class OwnerSecret:
 
     @property
     def _private_key(self) -> SigningKey:
-        # Imported only when needed, because only the egress function signs, and the API shows keys on request.
+        # The module is imported here, because only the egress function signs calls, and the API rarely shows keys.
         from nacl.signing import SigningKey  # noqa: PLC0415 - see the line above
 
         return SigningKey(self._derived(_ASYMMETRIC))
 
     def _derived(self, purpose: bytes) -> bytes:
-        """32 bytes for a purpose; owners contain no zero byte."""
+        """32 bytes that are derived for a purpose.
+
+        The separator is unambiguous, because owners contain no zero byte.
+        """
         of_owner = f"{self.owner}\0{self.version.turn}\0{self.version.period}".encode()
         return hmac.digest(base64.b64decode(self.version.key), purpose + b"\0" + of_owner, "sha256")
 
@@ -88,8 +91,8 @@ class Signer:
     """Signs with every live secret of an owner, so that receivers may change their secrets at any time.
 
     Attributes:
-        keys: returns the keys of the deployment.
-        clock: clock for the signed time, which limits replays of old requests, and for scheduled rotations.
+        keys: returns the deployment's keys.
+        clock: the clock for scheduled rotations and for the signed time, which limits replays of old requests.
     """
 
     keys: Callable[[], SigningKeys]
@@ -100,8 +103,8 @@ class Signer:
 
         Args:
             owner: owner for whom the call is made.
-            id_: id of the request, the same for every repeat.
-            body: body in UTF-8.
+            id_: the request's id, which is the same for every repeat.
+            body: the body in UTF-8.
 
         Raises:
             SigningKeyMissing: there is no secret to sign with.
@@ -117,7 +120,7 @@ class Signer:
         }
 
     def secrets_of(self, owner: str) -> Sequence[OwnerSecret]:
-        """The live secrets of an owner, the current one first.
+        """The live secrets of an owner, beginning with the current secret.
 
         Raises:
             SigningKeyMissing: there is no secret.
@@ -125,7 +128,7 @@ class Signer:
         return [OwnerSecret(owner, version) for version in self.keys().live(owner, self.clock.now())]
 
     def rotates_at(self, owner: str) -> Millis | None:
-        """When the next scheduled rotation replaces an owner's secret; `None` without a schedule.
+        """The time at which the next scheduled rotation replaces an owner's secret; `None` if no rotation is scheduled.
 
         Raises:
             SigningKeyMissing: there is no secret.
@@ -134,7 +137,7 @@ class Signer:
 
 
 class StoredSigningKeys:
-    """The keys in Secrets Manager, read again every few minutes."""
+    """Reads the signing keys from Secrets Manager, and reads them again every five minutes."""
 
     def __init__(self, client: SecretsManagerClient, secret_id: str, clock: Clock) -> None:
         self._client = client
@@ -144,7 +147,7 @@ class StoredSigningKeys:
         self._read_at: Millis = 0
 
     def __call__(self) -> SigningKeys:
-        """The keys; if Secrets Manager does not answer, the last known keys.
+        """The keys, or the last known keys if Secrets Manager does not respond.
 
         Raises:
             SigningKeyMissing: no keys have been read yet.

@@ -1,1 +1,1 @@
-"""Bulk operations: requests that change many tasks and continue after the response."""
+"""Runs bulk operations, which are requests that change many tasks and continue after the response."""

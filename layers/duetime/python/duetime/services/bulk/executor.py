@@ -29,12 +29,12 @@ class Replaced(Exception):
 
 @frozen
 class BulkExecutor:
-    """Runs bulk operations. Two executors may briefly run the same operation, so every step may be done twice.
+    """Runs bulk operations. Two executors may briefly run the same operation, so any step may be run twice.
 
     Attributes:
         filter_steps: steps of operations on all tasks that match a filter.
         topology_steps: steps of operations on the nodes of a topology.
-        purge_steps: returns the steps of purges; few invocations need them.
+        purge_steps: returns the steps of purges, which few invocations need.
     """
 
     store: BulkStore
@@ -56,7 +56,7 @@ class BulkExecutor:
             self._saved(operation.released(self.runtime.now()))
 
     def _taken(self, operation_id: TaskId, holder: str) -> BulkOperation | None:
-        """The operation, leased by this holder; `None` if it has ended or another holder has it."""
+        """The operation, leased by this holder; `None` if the operation has ended or another holder has leased it."""
         for _ in range(_TRIES):
             now = self.runtime.now()
             stored = self.store.read(operation_id)
@@ -86,7 +86,8 @@ class BulkExecutor:
         operation = operation.renewed(replace(progress, is_complete=False), now)
         saved = self._saved(operation)
         if saved is not None and progress.is_complete:
-            # The replaced operation may still be running; a pass that begins later sees its changes.
+            # The replaced operation may still be running, so another pass must begin after that operation's last
+            # changes.
             self.runtime.clock.sleep_until(min(now + BULK_STEP, operation.not_complete_before))
         return saved
 
@@ -99,7 +100,7 @@ class BulkExecutor:
         return self._saved(operation.ended(state, self.runtime.now(), reason))
 
     def _saved(self, operation: BulkOperation) -> BulkOperation | None:
-        """The operation as now stored; `None` if this holder has lost its lease, or the store does not answer."""
+        """The stored operation; `None` if this holder has lost its lease, or the store does not answer."""
         try:
             if self.store.save(operation, self.runtime.nonce()):
                 return replace(operation, version=operation.version + 1)

@@ -1,4 +1,4 @@
-"""Handles requests that select tasks by a filter; a bulk operation processes the tasks that take too long."""
+"""Handles requests that select tasks by a filter. If a request takes too long, a bulk operation does the rest."""
 
 from __future__ import annotations
 
@@ -71,12 +71,13 @@ class BulkRequests:
         """Process a request at once if it is small and a client waits for it; otherwise start a bulk operation.
 
         Returns:
-            The operation, ended or still running. It is not stored if it ended at once and has no key or is a signal.
+            The operation, ended or still running. An operation that ended at once is not stored if it has no key or
+            sends a signal.
 
         Raises:
             FieldInvalid: the change is invalid for the first task; no task was changed.
             KeyReused: the request's idempotency key was used with a different body.
-            Unavailable: the store did not answer; nothing was done, or the request must be repeated.
+            Unavailable: the store did not answer. Either nothing was done, or the request must be repeated.
         """
         new = self.operations.new(owner, request.kind)
         operation = replace(new, progress=BulkProgress(after=request.action.after), actor=request.by.name)
@@ -87,13 +88,14 @@ class BulkRequests:
         progress = self._done_at_once(operation, request) if at_once else operation.progress
         operation = replace(operation, progress=progress)
         if not progress.is_complete:
-            # The body is stored long enough to never expire while the operation runs.
+            # The body's expiry is late enough that the body does not expire while the operation runs.
             expiry = unless_referenced(self.runtime.now())
             content = self.stores.contents.keep(operation.id, REQUEST, request.text, expiry)
             return Accepted(self.operations.start(replace(operation, request=content)))
         operation = operation.ended(BulkState.SUCCEEDED, self.runtime.now())
         if request.signal is not None:
-            # There may be many signals each second, and a repeated signal does no harm.
+            # The operation is not stored, because there may be many signals each second, and a repeated signal does no
+            # harm.
             return Accepted(operation, is_replay=operation.id != new.id)
         if key is None or self.stores.bulk.save(operation, self.runtime.nonce()):
             return Accepted(operation)
@@ -111,7 +113,7 @@ class BulkRequests:
         """Process as many tasks as fit into the time that the client waits for a response."""
         until = self.runtime.now() + BULK_INLINE
         step = SECOND / request.action.per_second if request.action.per_second else 0
-        # With a slow pace, even the first task would leave no time for the response.
+        # With a slow pace, the pause after the first task would already exceed the time for the response.
         while step < BULK_INLINE and not operation.progress.is_complete:
             try:
                 progress = self._go_on(operation, request, max(0, until - self.runtime.now()))
@@ -160,7 +162,7 @@ class BulkRequests:
             raise KeyReused
         if known.task_id == operation.id:
             return operation, None
-        # The request does not cover tasks created after it was first sent.
+        # The request does not cover tasks that were created after the request was first sent.
         since = known.created_at
         operation = replace(operation, id=known.task_id, created_at=since, until=since)
         return operation, self.stores.bulk.read(operation.id)
@@ -169,11 +171,11 @@ class BulkRequests:
 _AT_ONCE = 48
 """Number of tasks processed between two checks of the remaining time."""
 _TRIES = 5
-"""Number of attempts to change a task that has concurrent writes."""
+"""How often a change is tried if a task has concurrent writes."""
 
 
 class NoLongerMatched(Exception):
-    """A task no longer matches the filter that it matched when it was read, so it is neither changed nor reported."""
+    """A task matched the filter when it was read, but no longer matches, so it is neither changed nor reported."""
 
 
 @dataclass(slots=True)
@@ -203,7 +205,7 @@ class FilteredTaskEraser(Protocol):
 
 @frozen
 class FilteredTasks:
-    """Applies one action to all of an owner's tasks that match a filter; repeating a piece is safe."""
+    """Applies one action, piece by piece, to all of an owner's tasks that match a filter. Repeating a piece is safe."""
 
     tasks: TaskStore
     task_reader: TaskReader
@@ -213,7 +215,7 @@ class FilteredTasks:
     runtime: Runtime
 
     def cancel(self, owner: str, action: FilterAction, *, force: bool, by: Attribution = BY_SYSTEM) -> FilterResult:
-        """Cancel a piece of the tasks; with force, ask running tasks to stop."""
+        """Cancel a piece of the tasks; with `force`, also ask running tasks to stop."""
         cancel = self.task_control.cancel_by_force if force else self.task_updater.cancel
         return self._apply(owner, action, lambda task: cancel(owner, task.id, task.version, by))
 
@@ -221,7 +223,8 @@ class FilteredTasks:
         """Change a piece of the tasks.
 
         Raises:
-            FieldInvalid: the change is invalid for the first task; no task was changed. Later refusals are counted.
+            FieldInvalid: the change is invalid for the first task; no task was changed. Rejections for later tasks are
+                counted.
         """
         update = self.task_updater.update
         return self._apply(owner, action, lambda task: update(owner, task.id, wanted, task.version, by))
@@ -274,7 +277,10 @@ class FilteredTasks:
             counts.after = ids[-1]
 
     def _at_once(self, action: FilterAction, counts: Counts) -> int:
-        """How many tasks to process in parallel: one if a pace is set, and one at first, because it may be rejected."""
+        """How many tasks to process in parallel. The first task is processed alone, because the change may be rejected.
+
+        If a pace is set, all tasks are processed one at a time.
+        """
         if action.is_dry:
             return MAX_EXAMINED
         is_first = not counts.affected and action.after is None
@@ -288,7 +294,7 @@ class FilteredTasks:
         pace: Pace,
         act: Callable[[Task], object],
     ) -> None:
-        """Process the tasks that match; the counts include all of them unless the store fails."""
+        """Process the matching tasks of a segment; the segment is counted as examined unless the store fails."""
         meant = [task for task in segment if action.means(task)]
         ends: list[Exception | None] = []
         if not action.is_dry and meant:
@@ -303,7 +309,7 @@ class FilteredTasks:
         left_alone = sum(isinstance(end, NoLongerMatched) for end in ends)
         counts.affected += len(ends) - len(refusals) - len(failures) - left_alone
         if failures:
-            # Some tasks of the segment may be done already; repeating them is harmless.
+            # Some tasks in the segment may already be processed; processing them again is harmless.
             raise failures[0]
         counts.matched += len(meant) - left_alone
         counts.examined += len(segment)
@@ -322,7 +328,7 @@ def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
 
 
 def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
-    """Split off the tasks that may be processed in parallel."""
+    """Split off the first tasks, which may be processed in parallel."""
     meant = 0
     for number, task in enumerate(tasks):
         meant += action.means(task)
@@ -332,7 +338,7 @@ def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequ
 
 
 def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: Task) -> None:
-    """Act on the version of a task that the filter matched; if it has changed, match the new version first.
+    """Act on the version of a task that the filter matched; if the task has changed, match the new version first.
 
     Raises:
         NoLongerMatched: a user or an attempt changed the task so that it no longer matches.

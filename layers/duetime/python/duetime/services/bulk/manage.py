@@ -1,4 +1,4 @@
-"""Starts, shows and cancels bulk operations, and ensures that each one runs to its end.
+"""Starts, shows and cancels bulk operations, and ensures that each operation runs to its end.
 
 The order of the writes makes a start safe. The timer is written first, for a minute that the trigger has not read yet.
 The operation is written next. The direct invocation comes last, and only saves time. Each timer that the trigger reads
@@ -113,7 +113,7 @@ class BulkOperations:
         return None if operation_id is None else self.stores.bulk.read(operation_id)
 
     def is_last_pause(self, topology: TaskId) -> bool:
-        """Whether the latest known background request paused the topology's nodes."""
+        """Whether the latest known background operation on the topology is a pause of its nodes."""
         operation_id = self.stores.bulk.latest_of(topology).operation_id
         if operation_id is None:
             return False
@@ -122,7 +122,7 @@ class BulkOperations:
         return latest is None or latest.kind is BulkKind.PAUSE
 
     def replace_other(self, topology: TaskId, kind: BulkKind) -> BulkOperation | None:
-        """Stop the operation that an earlier request runs on a topology, unless it is of the same kind.
+        """Stop the operation that an earlier request started on a topology, unless the operation is of the given kind.
 
         Returns:
             The operation that was stopped, or that was asked for another pass and continues; `None` if no operation was
@@ -156,13 +156,13 @@ class BulkOperations:
         raise Unavailable(f"operations on {topology} have too many concurrent starts")
 
     def end_topology(self, owner: str, topology: TaskId) -> None:
-        """End the rest of a topology in the background; an operation that is already ending it makes another pass."""
+        """End the rest of a topology in the background; an operation that already does so makes another pass."""
         latest = self.stores.bulk.latest_of(topology)
         running = None if latest.operation_id is None else self.stores.bulk.read(latest.operation_id)
         if running is not None and running.is_running and running.kind is BulkKind.END:
             # This makes the operation's last write fail, so that the operation makes another pass. If this write is
-            # rejected while the operation still runs, another request has notified the operation, or it has stored a
-            # step; in both cases it checks every node again before it ends.
+            # rejected while the operation still runs, another request has notified the operation, or the operation has
+            # stored a step; in both cases the operation checks every node again before it ends.
             if self.stores.bulk.save(running, self.runtime.nonce()):
                 return
             running = self.stores.bulk.read(running.id)
@@ -174,7 +174,7 @@ class BulkOperations:
             self.start(operation)
 
     def _note_latest(self, latest: Latest, operation_id: TaskId) -> bool:
-        # The note is kept for as long as a topology may run.
+        # The note of the latest operation is kept for as long as a topology can run.
         expires_at = self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
         return self.stores.bulk.set_latest(replace(latest, operation_id=operation_id), self.runtime.nonce(), expires_at)
 

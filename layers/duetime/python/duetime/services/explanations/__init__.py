@@ -1,1 +1,1 @@
-"""Explanations: why tasks wait or were late, and why schedules did not run."""
+"""Explains why tasks wait or were late, and why schedules did not run."""

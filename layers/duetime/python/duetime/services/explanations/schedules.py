@@ -1,4 +1,4 @@
-"""Explains the outcome of a scheduled time from stored data; changes nothing."""
+"""Explains from stored data what happened at a scheduled time of a schedule; changes nothing."""
 
 from __future__ import annotations
 

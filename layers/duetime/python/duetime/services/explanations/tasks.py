@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 @frozen
 class TaskExplainer:
-    """Explains why a task has not run yet, or where its time went.
+    """Explains why a task has not run yet, or how its time was spent.
 
     Attributes:
         lease: duration of a worker's lease, in milliseconds.
@@ -86,7 +86,7 @@ class TaskExplainer:
         return explain(task, replace(known, nodes=nodes, is_enqueued=is_enqueued))
 
     def gates_ahead(self, task: Task) -> tuple[Facts, tuple[Gate, ...]]:
-        """The current conditions that would delay a task's start, before it is created."""
+        """The current conditions that would delay the start of a task that is not created yet."""
         facts = self._of_waiting(task, Facts(now=self.clock.now(), lease=self.lease))
         waits = [blocked_gate(task, facts, GateState.AHEAD)] if facts.parents or facts.occurrences else []
         return facts, (*waits, *closed_gates(task, facts))
@@ -98,7 +98,7 @@ class TaskExplainer:
         return tuple(step.name for step in self.steps.list_of(task.id) if step.phase == Phase.RUN)
 
     def _of_waiting(self, task: Task, known: Facts) -> Facts:
-        """The state of everything that an unstarted task may wait for."""
+        """The state of everything that a task that has not started may wait for."""
         switches = self.stores.switches.read(consistent=True).in_force
         stored, earlier_runs = self._schedule(task)
         return replace(
@@ -126,7 +126,7 @@ class TaskExplainer:
 
     def _earlier(self, task: Task, now: Millis) -> EarlierTasks | None:
         """The earlier tasks of a task's ordered key; `None` if the task has the turn, or would get it."""
-        # Few tasks have an ordered key, so the module is not imported at start.
+        # Few tasks have an ordered key, so the module is not imported at startup.
         from duetime.domain.order_lines import holds_line, line_of, stops_line  # noqa: PLC0415 - see the line above
 
         if (name := line_of(task)) is None or task.order_number is None:
@@ -191,7 +191,7 @@ class TaskExplainer:
         """The dependencies of a blocked task."""
         if task.state is not State.BLOCKED or task.after is None:
             return {"parents": self._parents(task)} if task.state is State.BLOCKED else {}
-        # Few tasks wait for other tasks, so the module is imported only for tasks that do.
+        # Few tasks wait for other tasks, so the module is imported only for these tasks.
         from duetime.services.dependencies import DependencyReader  # noqa: PLC0415 - see the line above
         from duetime.services.schedules.preview import AwaitedOccurrences  # noqa: PLC0415
 
@@ -212,7 +212,7 @@ class TaskExplainer:
         return tuple(_other(each) for each in found if each.finished_at is None)
 
     def _nodes(self, task: Task) -> tuple[OtherTask, ...]:
-        """The nodes of a topology that have begun or may begin, and have not ended; empty for a large topology."""
+        """The nodes of a topology that have begun or may begin and have not ended; empty for a large topology."""
         run = self.topology_repository.read(task.id)
         if run is None or not run.is_present or len(run.graph.by_key) > MAX_EXPLAINED_TASKS:
             return ()
@@ -239,7 +239,7 @@ class TaskExplainer:
 
 
 def _holder(task: Task, holder: Holder) -> OtherTask:
-    """A task that has held a lock since about the start of its current attempt; a reserved lock is not held yet."""
+    """A lock's holder, with the approximate time since when it has held the lock; `None` for a reservation."""
     since = None if holder.fence == RESERVED else task.run_at
     return OtherTask(task.id, task.state, "", since, holder.expires_at)
 
@@ -251,7 +251,7 @@ def _other(task: Task) -> OtherTask:
 _TAIL_BITS = 64
 _REFUSING = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.OPEN_TASKS)
 _LAST_NUMBER = 10**15 - 1
-"""Greater than every number in the line of an ordered key."""
+"""A number that is greater than every number in the line of an ordered key."""
 _DELAYING = (Quota.CONCURRENT_ATTEMPTS,)
 
 
@@ -260,7 +260,7 @@ class StartPreviewer:
     """Estimates when a task would start if it were created now.
 
     Attributes:
-        quotas: the quotas of owners and their usage; `None` if the deployment has none.
+        quotas: the quotas of owners and their usage; `None` if the deployment has no quotas.
     """
 
     creator: TaskCreator

@@ -1,4 +1,4 @@
-"""Runs the steps after an outcome. Each step may run twice, because all steps are repeated after a crash."""
+"""Runs the steps that follow an outcome. Any step may run twice, because all steps are repeated after a crash."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CompletionSteps(Protocol):
         ...
 
     def close(self, task: Task) -> None:
-        """Run these steps, or delegate them, until the task is finished."""
+        """Run the steps until the task is finished, or delegate them."""
         ...
 
 
@@ -109,7 +109,7 @@ class InlineCompletion:
 
     @property
     def is_here(self) -> bool:
-        """Always true: the steps run under the attempt's own lease."""
+        """Always true, because the steps run under the attempt's own lease."""
         return True
 
     def is_needed(self, task: Task) -> bool:
@@ -117,7 +117,7 @@ class InlineCompletion:
         return Phase.CLEAN in self.targets.phases(task) or _is_followed(task)
 
     def close(self, task: Task) -> None:
-        """Let the target clean up, send notifications, expire the contents outside the record, and finish the task."""
+        """Let the target clean up, send notifications, let contents outside the record expire, and finish the task."""
         if task.order is not None:
             self.order_lines().release(task)
         if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
@@ -127,7 +127,7 @@ class InlineCompletion:
         self._finish(task)
 
     def finish(self, task: Task) -> None:
-        """Finish the task without cleanup and without a notice, if time is short."""
+        """Finish the task without cleanup and without a notice, because time is short."""
         if task.order is not None:
             self.order_lines().release(task)
         self.callback_tasks.create(task)
@@ -143,7 +143,8 @@ class InlineCompletion:
         sets: TaskChanges = {"finished_at": now}
         earliest = self.node_listener().follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
-            # A node expires after its topology: `earliest` exceeds the topology's expiry by more than clocks differ.
+            # A node expires after its topology: `earliest` exceeds the topology's expiry by more than the largest clock
+            # difference.
             expires = task.expires_at or max(earliest, now + self.retention.of(task.type))
             let_expire(self.stores.contents, task, expires)
             if task.expires_at is None:
@@ -185,17 +186,17 @@ class InlineCompletion:
 
 @frozen
 class DelegatedCompletion:
-    """Leaves the steps after an outcome to a worker, for functions that cannot call targets."""
+    """Leaves the steps that follow an outcome to a worker; used in functions that cannot call targets."""
 
     queues: WorkQueues
 
     @property
     def is_here(self) -> bool:
-        """Always false: a worker takes its own lease."""
+        """Always false, because a worker runs the steps under its own lease."""
         return False
 
     def is_needed(self, task: Task) -> bool:
-        """Whether a worker must check the task: only a worker knows which phases a handler offers."""
+        """Whether a worker must check the task; always true for a handler, because only a worker knows its phases."""
         match task.target:
             case HandlerTarget():
                 return True
@@ -222,7 +223,7 @@ def _is_of_a_topology(task: Task) -> bool:
 
 
 def _never_began(task: Task) -> bool:
-    """Whether the target was never called, as for a cancelled node, so that there is nothing to clean up."""
+    """Whether the target was never called, for example because the node was cancelled, so no cleanup is needed."""
     return task.started_at is None
 
 
@@ -278,12 +279,12 @@ class CallbackTasks:
 
 @frozen
 class Repeater:
-    """Repeats a call a few times, with a pause that doubles, until the other side accepts or rejects it."""
+    """Repeats a call a few times, with pauses that double, until the other side accepts or rejects the call."""
 
     runtime: Runtime
 
     def repeat(self, call: Callable[[], Failed | None]) -> Failed | None:
-        """Call until it succeeds, fails for good, or the tries run out; returns the last error, or `None`."""
+        """Repeat a call until it succeeds, fails for good, or the tries run out; returns the last error, or `None`."""
         pause = NOTICE_PAUSE
         failed = call()
         for _ in range(NOTICE_TRIES - 1):
@@ -297,7 +298,7 @@ class Repeater:
 
 @frozen
 class NoticeSender:
-    """Sends notices at least once, unless the receiver rejects them; the task continues in any case."""
+    """Sends each notice at least once, unless the receiver rejects it; the task continues in any case."""
 
     callbacks: Callbacks
     repeater: Repeater
@@ -309,7 +310,7 @@ class NoticeSender:
             self.send(task, notice)
 
     def leave_out(self, task: Task) -> None:
-        """Note that no failure notice was sent for lack of time."""
+        """If a failure notice is due, log and count that it was not sent for lack of time."""
         if failure_notice(task) is not None:
             self.runtime.telemetry.count("notices_failed")
             self.runtime.telemetry.note("a notice was not sent: cleaning up took all the time", task=task.id.text)
@@ -330,7 +331,7 @@ class NoticeSender:
 
 @frozen
 class LateNotices:
-    """Sends one notice for each task that has not started in time, or attempt that has not ended in time."""
+    """Sends one notice for each task that has not started in time, and for each attempt that has not ended in time."""
 
     tasks: TaskStore
     sender: NoticeSender
@@ -339,7 +340,7 @@ class LateNotices:
     def send(self, message: Message, late_at: Millis) -> None:
         """Send a notice that the trigger has found due, if the task is still late and has had no notice.
 
-        If a notice is given up, the recovery scans of its timer's minute check the task again.
+        If sending a notice is given up, the recovery scans of its timer's minute check the task again.
 
         Raises:
             Unavailable: the table did not answer.
@@ -364,8 +365,8 @@ class TracebackRecorder:
     """Logs and stores tracebacks.
 
     Attributes:
-        is_kept: whether tracebacks are stored, at one more write for each failed attempt, or only logged.
-        retention: how long a traceback is kept: as long as a finished task.
+        is_kept: whether tracebacks are stored, which costs one more write for each failed attempt, or only logged.
+        retention: how long a finished task, and so its traceback, is kept.
         pages: links of log lines to the console.
     """
 

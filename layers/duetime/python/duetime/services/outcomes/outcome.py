@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 _FIRST_JOB_SEARCH = 10 * SECOND
-"""When to first search for a job whose start got no response; its service may list the job by then."""
+"""Delay before the first search for a job whose start got no response; its service may list the job by then."""
 
 
 @frozen
@@ -79,12 +79,13 @@ class OutcomeWriter:
     order_lines: Callable[[], OrderLines]
 
     def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
-        """Record the end of a run; the write is rejected if the run's fence is no longer the task's.
+        """Record the end of a run; the write is rejected if the task has another fence by now.
 
         Args:
             run: the run and its times.
             ending: how the run ended.
-            phases: phases that the target offers; a final failure is rolled back only if they include the rollback.
+            phases: phases that the target offers; a final failure is rolled back only if these phases include the
+                rollback.
 
         Raises:
             Unavailable: the store did not answer; the write can be repeated.
@@ -129,7 +130,7 @@ class OutcomeWriter:
             if task.order is not None and isinstance(end, Applied):
                 self.order_lines().check_again(end.task)
             return end
-        # A topology's run stops its nodes; the next attempt carries out the request to this attempt.
+        # A topology is postponed even if a cancellation is requested, because its next attempt stops the nodes.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not is_cancelled(task, end):
@@ -149,7 +150,7 @@ class OutcomeWriter:
         return end
 
     def expire(self, task: Task, expired: Expired, phases: frozenset[Phase]) -> WriteResult:
-        """Fail a claimed task whose target was not called in time; if it had earlier attempts, roll them back."""
+        """Fail a claimed task whose target was not called in time; if the task had earlier attempts, roll them back."""
         now = self.runtime.now()
         changes = expiry_changes(task, expired, now)
         if task.rollback_on_failure and Phase.ROLLBACK in phases and not is_first_start(task):
@@ -168,17 +169,17 @@ class OutcomeWriter:
         guard: Guard | None = None,
         process_ends_at: Millis | None = None,
     ) -> WriteResult:
-        """Write an outcome; if steps follow it, the task is not finished yet and must be closed.
+        """Write an outcome; if steps follow the outcome, the task is not finished yet, and the caller must close it.
 
         Args:
             task: the record as claimed or read.
             move: the move to the outcome.
             sets: other fields to change.
             ended_at: time of the outcome.
-            guard: condition for the write; the fence by default.
-            process_ends_at: latest end of a target that still works; the task is closed after that time.
+            guard: condition for the write; by default, the fence of `task`.
+            process_ends_at: latest end of a target that is still working; the task is closed after that time.
         """
-        # This attempt's result was written with an expiry.
+        # A result in `sets` was written with an expiry, so no later step has to set one.
         result: Content | None = None if "result" in sets else task.result
         history = sets.get("attempt_history", task.attempt_history)
         state, error = LEGAL[move].to or task.state, sets.get("error", task.error)
@@ -188,8 +189,8 @@ class OutcomeWriter:
         sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention.of(task.type)
         sets["finished_at"] = None if follows else ended_at
         if (task.awaiting_notification or task.pull_queue) and not self.completion.is_here:
-            # No worker uses this lease; a worker that still waits for its target keeps its lease, so that no steps
-            # follow yet.
+            # No worker uses this lease. The lease of a worker that still waits for its target is kept, so that the
+            # steps do not start yet.
             sets["lease_expires_at"] = None
         if process_ends_at is not None:
             sets["lease_expires_at"] = process_ends_at
@@ -213,8 +214,8 @@ class OutcomeWriter:
         if len(result) > MAX_RESULT_BYTES:
             message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
             return self.fail(run, failure("ResultTooLarge", message, retriable=False), phases)
-        # From this write on, the record expires, and so does the result, even if no record refers to it. A node's
-        # result does not expire while its topology runs.
+        # The result is written with the expiry that the record will have, so it expires even if no record refers to it.
+        # A node's result does not expire while its topology runs.
         is_node = run.task.node_ref is not None
         expiry = (
             unless_referenced(run.ended_at)
@@ -245,7 +246,7 @@ class OutcomeWriter:
         task = run.task
         self.store_old_attempts(run, AttemptOutcome.RETRIED)
         changes = run.changes(AttemptOutcome.RETRIED)
-        # The next attempt obeys a requested pause before it calls anything.
+        # A requested pause is kept, so that the next attempt pauses before it calls anything.
         del changes["requested_action"]
         sets: TaskChanges = {
             **changes,
@@ -260,17 +261,17 @@ class OutcomeWriter:
         return result
 
     def undo(self, task: Task, sets: TaskChanges, process_ends_at: Millis | None = None) -> WriteResult:
-        """Start the target's rollback: count attempts anew, and end the lease unless the target still works."""
+        """Start the target's rollback: count attempts anew, and end the lease unless the target is still working."""
         sets = {**sets, "attempt": 0, "lease_expires_at": process_ends_at}
         at = self.runtime.now() if process_ends_at is None else process_ends_at + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run, job: str) -> WriteResult:
-        """Wait for the target's notification until the deadline: set the reminders, then the long lease.
+        """Set reminders, then a lease until the deadline, during which the task waits for the target's notification.
 
         Args:
             run: the run and its times.
-            job: ARN of the job that AWS runs for the task; empty for other targets, and while the job is searched for.
+            job: ARN of the job that AWS runs for the task; empty for other targets, and until the job is found.
         """
         task, now = run.task, self.runtime.now()
         deadline = deferred_until(task, run.started_at)
@@ -288,7 +289,7 @@ class OutcomeWriter:
         write = Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if is_job(task.target) and isinstance(end, Applied) and end.task.requested_action is RequestedAction.CANCEL:
-            # The stop was requested before there was a job to stop.
+            # The stop was requested before the job was known, so the job is checked at once.
             self.enqueuer.remind(end.task, self.runtime.now())
         self.runtime.telemetry.count("tasks_deferred")
         return end
@@ -357,7 +358,7 @@ def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Tas
 
 
 def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
-    """Changes that end an expired task with an error; the attempt does not count and leaves no record.
+    """Return the changes that end an expired task with an error; the attempt does not count and leaves no record.
 
     Args:
         task: the record, claimed for a run.
@@ -379,14 +380,14 @@ def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
 
 @frozen
 class RollbackWriter:
-    """Ends rollbacks, which have their own lease, retries and outcome."""
+    """Records the ends of rollbacks, which have their own lease, retries and outcome."""
 
     outcome_writer: OutcomeWriter
     enqueuer: Enqueuer
     runtime: Runtime
 
     def finish(self, run: Run, ending: Ending) -> WriteResult:
-        """Record the end of a rollback; the write is rejected if the rollback's fence is no longer the task's."""
+        """Record the end of a rollback; the write is rejected if the task has another fence by now."""
         task = run.task
         if isinstance(ending, Succeeded):
             return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
@@ -405,7 +406,7 @@ class RollbackWriter:
         return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.process_ends_at)
 
     def leave(self, task: Task) -> WriteResult:
-        """Fail a task with its error, because it was to be rolled back but its target offers no rollback."""
+        """Fail a task that should be rolled back but whose target offers no rollback; the task keeps its error."""
         return self.outcome_writer.write_outcome(
             task, Move.FAIL_ROLLBACK, {"attempt": task.attempt_history[-1].attempt}, self.runtime.now()
         )
@@ -438,7 +439,7 @@ def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) ->
 
     Args:
         writer: writes the outcome.
-        task: the record as just claimed, one attempt beyond its policy.
+        task: the record as just claimed, for one attempt more than its retry policy allows.
         phases: phases that the target offers.
     """
     last = task.retry.max_attempts
@@ -460,7 +461,7 @@ def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) ->
 
 
 def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
-    """Fail a task whose last attempt was lost, and which no longer has a message.
+    """Fail or cancel a task whose last attempt was lost, and which no longer has a message.
 
     Args:
         writer: writes the outcome.

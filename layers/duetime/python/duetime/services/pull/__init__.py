@@ -1,1 +1,1 @@
-"""Pull workers: leases, reports and locks."""
+"""Leases tasks to pull workers, and processes the workers' reports."""

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from duetime.services.quotas.at_once import LeaseQuota
 
 _LONGEST_POLL = 3
-"""Seconds that one request waits at a queue, which is less than our client's response timeout. With several types, each
+"""Seconds that a request waits at one queue, which is less than our client's response timeout. With several types, each
 wait is shorter, so that an idle type does not delay the other types.
 """
 _SLOW = SECOND // 2
@@ -106,7 +106,7 @@ class LeaseService:
         return useful
 
     def _with_time_left(self, leases: Sequence[Leased], length: Millis) -> list[Leased]:
-        """The leases with enough time left to be useful; all other leases are put back.
+        """The leases with enough time left to be useful; tasks with other leases are put back.
 
         A worker must not start under a lease that is about to end, or that has ended and may belong to another worker.
         """
@@ -119,7 +119,7 @@ class LeaseService:
         return useful
 
     def _fill(self, caller: str, leases: list[Leased], wanted: LeaseRequest) -> None:
-        """Poll every type's queue once without waiting, from a random type on; then wait at each queue in turn."""
+        """Poll every type's queue once without waiting, beginning at a random type; then wait at each queue in turn."""
         first = self.runtime.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))
@@ -134,8 +134,8 @@ class LeaseService:
                 if number == len(types) and not places.enter_context(self.long_polls.place(caller, left)):
                     return
                 began = self.runtime.now()
-                # Tasks leased already must not wait for tasks that are not due yet, because the wait could outlast a
-                # lease.
+                # Tasks that are already leased must not wait for tasks that are not due yet, because a lease could end
+                # first.
                 hold = 0 if leases else MAX_HOLD
                 if not self._add(
                     leases, self._leased(pull_queue, wanted, wanted.max_tasks - len(leases), seconds, hold)
@@ -144,7 +144,7 @@ class LeaseService:
                 left -= max(self.runtime.now() - began, seconds * SECOND)
 
     def _add(self, leases: list[Leased], more: Sequence[ClaimedDelivery]) -> bool:
-        """Add leases while the response has room, and put back the rest; returns whether there is room for more."""
+        """Add leases while the response has room, and put back the rest; returns whether all leases fit."""
         room = MAX_LEASED_BYTES - sum(lease.size for lease in leases)
         fits = True
         for taken in more:
@@ -161,7 +161,7 @@ class LeaseService:
     def _leased(
         self, pull_queue: str, wanted: LeaseRequest, most: int, seconds: int, hold: Millis
     ) -> list[ClaimedDelivery]:
-        """Receive from one queue and claim due tasks; no task is handed out before its due time.
+        """Receive messages from one queue and claim due tasks; no task is handed out before its due time.
 
         Args:
             pull_queue: the pulled type.
@@ -189,12 +189,13 @@ class LeaseService:
         self.messages.settle(ends)
         for each in ends:
             if isinstance(each.end, Leased):
-                # A task is claimed slightly early, so that claiming does not make it late, but not delivered early.
+                # A task is claimed slightly early, so that the claim does not make it late, but it is not delivered
+                # early.
                 self.runtime.clock.sleep_until(each.end.task.next_at)
         return ends
 
     def _put_back(self, leased: Leased, reason: str) -> None:
-        """Put back a lease that was not delivered; the task waits for the given reason."""
+        """Put back a leased task that was not delivered; the task then waits for the given reason."""
         try:
             end = self.claims.put_back(leased.task, reason)
         except Unavailable as error:
@@ -217,7 +218,7 @@ class LeaseClaims:
     runtime: Runtime
 
     def claim(self, wanted: LeaseRequest, delivery: Delivery) -> ClaimedDelivery:
-        """Claim one task. Never raises: one defect must not affect the other leases."""
+        """Claim one task. This method never raises, because one defect must not affect the other leases."""
         try:
             return ClaimedDelivery(delivery, self._claimed(wanted, delivery))
         except Unavailable as error:
@@ -228,7 +229,7 @@ class LeaseClaims:
             return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.first, type(error).__name__))
 
     def put_back(self, task: Task, reason: str) -> DeleteMessage | RedeliverMessage:
-        """Put back a claimed task that was not leased; the task waits for the given reason.
+        """Put back a claimed task that was not leased; the task then waits for the given reason.
 
         Raises:
             Unavailable: the store did not answer.
@@ -257,10 +258,10 @@ class LeaseClaims:
             return self._ended(self._postpone(task, Postponed(self.runtime.now() + SECOND, str(error))))
 
     def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
-        """Hand out a claimed task, unless it must not start."""
+        """Lease a claimed task, unless the task must not start."""
         now = self.runtime.now()
         if not task.pull_queue:
-            # The message came from a timer that was set for a change which was then rejected or reverted.
+            # The message came from a timer for a change that was then rejected or reverted.
             return self._ended(self._postpone(task, Postponed(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
             end = outcome.fail_claimed(self.outcome_writer, task, RUN_ONLY)
@@ -316,7 +317,7 @@ class LeaseClaims:
         return self._ended(end)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage | TakeOver:
-        """What to do with a message whose claim was rejected; worker functions run the steps after an outcome."""
+        """What to do with a message whose claim was rejected; a task with steps to run goes to the worker functions."""
         retain_paused(self.stores.tasks, self.stores.contents, task)
         refusal = after_refusal(task, delivery.message, self.runtime.now())
         self.runtime.telemetry.count("claims_rejected", int(not isinstance(refusal, TakeOver)))
@@ -358,7 +359,7 @@ class Leased:
     Attributes:
         task: the claimed record, with its payload.
         checkpoint: checkpoint of a paused attempt, as JSON text in UTF-8.
-        inputs: for a topology node, the results of the parents that the node names, as one JSON object in UTF-8.
+        inputs: for a topology node, the results of those parents that the node names, as one JSON object in UTF-8.
     """
 
     key: LeaseKey
@@ -392,7 +393,7 @@ class PullMessages:
     runtime: Runtime
 
     def settle(self, ends: Sequence[ClaimedDelivery]) -> None:
-        """Delete finished messages, and set when the other messages return."""
+        """Delete finished messages, and set when messages to redeliver return."""
         try:
             self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
         except Unavailable as error:
@@ -425,8 +426,8 @@ def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
 class PullLocks:
     """Takes, renews and releases all locks of a pull worker's attempt.
 
-    No state is kept between calls: a task is assumed to hold the locks that it needs. Only the places under switch
-    limits are named in the lease key, because a limit may have been deleted, or may be unknown to another process.
+    No state is kept between calls, because a task is assumed to hold the locks that it needs. Only its places under
+    switch limits are named in the lease key, because a limit may be deleted, or may be unknown to another process.
 
     Attributes:
         start_gate: decides whether an operator, the task's handler or its schedule keeps the task from starting.
@@ -436,11 +437,11 @@ class PullLocks:
     start_gate: StartGate
 
     def take(self, task: Task, until: Millis) -> Postponed | Skipped | tuple[LockClaim, ...]:
-        """Take all locks that a task needs, until its lease ends.
+        """Take all locks that a task needs, and hold them until the given time.
 
         Returns:
-            The locks, if the task has them all; otherwise the task must be postponed or skipped as returned, and
-            `give_back` must follow.
+            The locks, if all of them were taken; otherwise the caller must postpone or skip the task as returned, and
+            then call `give_back`.
         """
         if held := self.start_gate.held(task):
             return held
@@ -452,7 +453,7 @@ class PullLocks:
         return claims
 
     def renew(self, task: Task, until: Millis) -> bool:
-        """Extend all of a task's locks until the given time; returns whether the task still holds them all."""
+        """Extend all of a task's locks until the given time; returns whether the task still holds all of them."""
         return self._renew(task, self.lock_manager.claims(task), until)
 
     def _renew(self, task: Task, claims: Sequence[LockClaim], until: Millis) -> bool:
@@ -477,7 +478,7 @@ class PullLocks:
         Args:
             task: the claimed record.
             kept: the locks that the task keeps.
-            limited_by: the switches under whose limits the task has a place.
+            limited_by: the scopes of the switches under whose limits the task has a place.
             closes_elsewhere: whether another worker runs the steps after the outcome, and takes over the task's locks.
         """
         deleted = self._deleted_limits(task, limited_by)
@@ -487,11 +488,12 @@ class PullLocks:
                 self.lock_manager.give_back(task, claim)
 
     def _deleted_limits(self, task: Task, limited_by: Collection[SwitchScope]) -> list[LockClaim]:
-        """The limits that hold a place for a task although they are no longer set."""
+        """The limits under which a task has a place, but which are no longer set."""
         places = [limit_of(scope, task) for scope in limited_by]
         if not self._unknown(task, places):
             return []
-        # Releasing a place under a limit that was just set lets waiting tasks in, so the limit must be known here.
+        # An unknown limit may be new instead of deleted. The caps are read again, because releasing a place lets
+        # waiting tasks in, and this process must then know the limit.
         self.lock_manager.concurrency_caps.look_again()
         return self._unknown(task, places)
 

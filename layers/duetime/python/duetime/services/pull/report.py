@@ -1,4 +1,4 @@
-"""Reports of pull workers on leased tasks: heartbeats, and the end of the attempt."""
+"""Processes pull workers' reports on leased tasks: heartbeats, step results, and the ends of attempts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LeaseReports:
     """Processes reports on leases.
 
     Every method raises `TypeNotPulled` if the caller may not pull the lease's type, `LeaseNotFound` if the task does
-    not exist, and `FenceMismatch` if the lease has ended and the task is no longer this worker's.
+    not exist, and `FenceMismatch` if the lease has ended and the task no longer belongs to this worker.
     """
 
     stores: Stores
@@ -69,7 +69,7 @@ class LeaseReports:
     def heartbeat(
         self, caller: str, key: LeaseKey, progress: Progress | None = None, checkpoint: bytes | None = None
     ) -> Task:
-        """Renew a lease, at most until its attempt's timeout. The worker must obey the `requested_action`.
+        """Renew a lease, at most until its attempt's timeout. The worker must obey the task's `requested_action`.
 
         Args:
             caller: the caller.
@@ -119,7 +119,7 @@ class LeaseReports:
         return dict(self._steps(self._read(caller, key), key).load_run())
 
     def store_step(self, caller: str, key: LeaseKey, name: str, result: bytes, took: Millis) -> bytes:
-        """Store a step's result unless the step already has one; returns the stored result.
+        """Store a step's result, unless a result is already stored; returns the stored result.
 
         Raises:
             FenceMismatch: the task has ended.
@@ -130,13 +130,13 @@ class LeaseReports:
         return self._steps(task, key).keep(name, result, self.runtime.now() - took)
 
     def _steps(self, task: Task, key: LeaseKey) -> StepKeeper:
-        # The lease's attempt may not be the current attempt.
+        # The attempt of the lease may no longer be the current attempt.
         return self.attempt_steps(replace(task, fence=key.fence))
 
     def finish(self, caller: str, key: LeaseKey, ending: Ending) -> Task:
         """Record the end of an attempt. An identical repeat changes nothing and gets the same response.
 
-        A report after the end of the lease is accepted too, if no other worker has the task.
+        A report after the end of the lease is also accepted, unless another worker has taken the task.
 
         Raises:
             NotifiedOtherwise: a different end was reported earlier.
@@ -162,7 +162,7 @@ class LeaseReports:
         return end.task
 
     def release(self, caller: str, key: LeaseKey) -> Task:
-        """Release a task at once: no attempt is counted, and any worker may lease it."""
+        """Release a task at once, so that any worker may lease it; no attempt is counted."""
         return self.finish(caller, key, Postponed(self.runtime.now(), RELEASED))
 
     def leased_task(self, caller: str, key: LeaseKey) -> Task:
@@ -182,7 +182,7 @@ class LeaseReports:
         return task
 
     def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
-        """Handle a report on a lease that has ended; the report is accepted if the same report was made before."""
+        """Handle a report on a lease that has ended; the report is accepted only if the same report was made before."""
         if isinstance(ending, Postponed):
             is_waiting = task.state is State.WAITING and task.waiting_for == ending.reason
             if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
@@ -198,7 +198,7 @@ class LeaseReports:
         try:
             self.queues.come_back([_delivery(task, key)], [wait])
         except Unavailable as error:
-            # The message returns too early, is rejected, and is hidden again.
+            # The message returns too early, and is hidden again when its claim is rejected.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
     def _delete(self, task: Task, key: LeaseKey) -> None:

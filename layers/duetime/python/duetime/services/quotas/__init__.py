@@ -1,1 +1,1 @@
-"""Quotas: each owner's limits and usage, and the right to change them."""
+"""Enforces each owner's quotas, and lets operators set them."""

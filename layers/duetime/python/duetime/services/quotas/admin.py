@@ -79,7 +79,7 @@ class QuotaAdmin:
     usage: QuotaUsage
 
     def list(self, caller: Caller) -> Sequence[OwnerQuotas]:
-        """The owners with quotas of their own, by name; a caller who is not an operator gets only its own."""
+        """The owners with their own quotas, by name; a caller who is not an operator gets only its own quotas."""
         found = self.store.read(consistent=True).by_owner
         names = sorted(found) if caller.is_operator else [caller.owner] * (caller.owner in found)
         return [found[name] for name in names]
@@ -95,11 +95,11 @@ class QuotaAdmin:
         return self._status(owner, self.store.read(consistent=True))
 
     def put(self, caller: Caller, quotas: OwnerQuotas) -> QuotaStatus:
-        """Set an owner's quotas, replacing earlier quotas; an owner left without quotas is removed.
+        """Set an owner's quotas, replacing earlier quotas; empty quotas remove the owner's entry.
 
         Raises:
             FieldInvalid: open tasks are not counted in this deployment.
-            QuotasFull: too many owners have quotas of their own.
+            QuotasFull: too many owners have their own quotas.
             Unavailable: too many concurrent writes.
         """
         if quotas.own.open_tasks is not None and self.usage.open_tasks.summary is None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _PLACE_TRIES = 3
 _FULL: Millis = 200
-"""How long a process that found no free place waits before it looks again."""
+"""How long a process that found no free place for an owner waits before it searches again."""
 
 
 @frozen
@@ -50,9 +50,11 @@ class RunningTopologies:
         return sum(hold.number for hold in self._open(owner, holds).values())
 
     def refusal(self, task: Task, nodes: int) -> str | None:
-        """Why a topology must not run now; `None` if it may run. A topology that runs alone may have any size.
+        """Why a topology must not run now; `None` if the topology may run.
 
-        The topology is stored first and counted afterwards, so two topologies are never admitted to the same free
+        An owner's only running topology may have any size.
+
+        The topology is stored before the nodes are counted, so two topologies are never admitted to the same free
         capacity.
         """
         limit = self.book.of(task.owner).topology_nodes
@@ -70,7 +72,7 @@ class RunningTopologies:
         return f"quota {quota.value}: the owner runs topologies of {others} nodes, and may run {limit}"
 
     def _open(self, owner: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
-        """The topologies that have not ended; the ended ones are dropped."""
+        """The topologies that have not ended; topologies that have ended are dropped from the count."""
         found = self.tasks.read_many([TaskId(name) for name in holds], consistent=True)
         ended = [name for name in holds if (task := found.get(TaskId(name))) is None or task.is_terminal]
         for name in ended:
@@ -80,7 +82,7 @@ class RunningTopologies:
 
 @frozen
 class WaitingRequests:
-    """Places for waiting requests, limited for each owner."""
+    """Limits how many requests of each owner wait at once."""
 
     book: QuotaBook
     use: QuotaUseStore
@@ -115,7 +117,7 @@ class Place:
 
     Attributes:
         nonce: identifies the taker.
-        life: the time after which the place becomes free unless it is dropped earlier, in milliseconds.
+        life: how long the place is held unless it is dropped earlier, in milliseconds.
         number: number of the place, once taken.
     """
 
@@ -129,7 +131,7 @@ class Place:
 def taken_place(use: QuotaUseStore, runtime: Runtime, wanted: Place, count: int) -> int | None:
     """Take one of `count` places; `None` if no place is free.
 
-    Most owners are far from their limits, so a random place is tried first, without reading which places are free.
+    Most owners are far from their limits, so a random place is tried before the list of taken places is read.
 
     Raises:
         Unavailable: the store did not answer.
@@ -151,7 +153,7 @@ def taken_place(use: QuotaUseStore, runtime: Runtime, wanted: Place, count: int)
 
 @frozen
 class LeaseQuota:
-    """Counts the leases that pull workers have at once."""
+    """Limits how many leases an owner's pull workers have at once."""
 
     book: QuotaBook
     use: QuotaUseStore
@@ -159,7 +161,7 @@ class LeaseQuota:
     runtime: Runtime
 
     def room(self, caller: str, wanted: int) -> int:
-        """How many of the wanted tasks a worker may lease, which is at least one.
+        """How many of the wanted tasks a worker may lease, which is always at least one task.
 
         Raises:
             QuotaExceeded: the worker may lease no more tasks.
@@ -190,7 +192,7 @@ class LeaseQuota:
         return len(self._open(caller, self.use.holds(caller, Quota.PULL_LEASES)))
 
     def _open(self, caller: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
-        """The leases that have not ended; the ended ones are dropped."""
+        """The leases that have not ended; leases that have ended are dropped from the count."""
         found, now = self.tasks.read_many([TaskId(name) for name in holds], consistent=True), self.runtime.now()
         ended = [name for name, hold in holds.items() if not _is_leased(found.get(TaskId(name)), hold.number, now)]
         for name in ended:
@@ -206,9 +208,9 @@ def _is_leased(task: Task | None, fence: int, now: Millis) -> bool:
 class AttemptQuota:
     """Limits how many of each owner's attempts run at once in worker functions.
 
-    Each attempt has a place, which is kept as long as the attempt's lease.
+    Each attempt has a place, which is held until the attempt's lease ends.
 
-    These methods never raise: if the store fails, no attempt is limited.
+    The methods never raise. If the store fails, no attempt is limited.
     """
 
     book: QuotaBook
@@ -218,7 +220,10 @@ class AttemptQuota:
     _full_until: dict[str, Millis] = field(default_factory=dict, init=False)
 
     def held(self, task: Task, until: Millis) -> Postponed | None:
-        """Whether a just-claimed task must wait, and until when; otherwise it holds a place until its lease ends."""
+        """Whether a just-claimed task must wait, and until when; `None` if the task may begin.
+
+        If a place was free, the task now holds it until its lease ends.
+        """
         limit = self.book.of(task.owner).concurrent_attempts
         if limit is None or (task.id, task.fence) in self._places:
             return None
@@ -229,7 +234,8 @@ class AttemptQuota:
         with suppress(Unavailable):
             place = taken_place(self.use, self.runtime, wanted, limit)
             if place is None:
-                # Forget past entries, because there may be any number of owners. Other threads do the same.
+                # Remove past entries, because there may be any number of owners. Other threads may do the same at the
+                # same time.
                 for owner, full_until in list(self._full_until.items()):
                     if full_until <= now:
                         self._full_until.pop(owner, None)
@@ -252,7 +258,7 @@ class AttemptQuota:
                 self.use.drop(place.owner, place.quota, str(place.number), place.nonce)
 
     def _postponed(self, task: Task, limit: int) -> Postponed:
-        # Each earlier check has raised the fence and undone the attempt.
+        # Each earlier check has raised the number of claims, and has not counted as an attempt.
         checks = max(0, task.claims - task.attempt)
         longest = min(SHORTEST_QUOTA_WAIT << min(checks, 10), LONGEST_QUOTA_WAIT)
         wait = longest // 2 + self.runtime.random_source.below(longest // 2 + 1)

@@ -31,7 +31,7 @@ class QuotaBook:
     _asked_at: Millis = field(default=0, init=False)
 
     def of(self, owner: str) -> Quotas:
-        """The quotas of an owner, at most `QUOTAS_LIFE` old. Never raises."""
+        """The quotas of an owner, at most `QUOTAS_LIFE` old if the store responds. This method never raises."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= QUOTAS_LIFE:
             try:
@@ -39,7 +39,7 @@ class QuotaBook:
             except (Unavailable, RecordUnreadable) as error:
                 self.runtime.telemetry.note("the quotas could not be read", error=str(error))
                 self._known = self._known or StoredQuotas()
-            # Set after the read, so that other threads read too, instead of using quotas that may be old.
+            # The time is set after the read, so that other threads also read, instead of using quotas that may be old.
             self._asked_at = now
         return self._known.limits(owner, self.defaults)
 
@@ -53,7 +53,7 @@ class _Sent:
 
     Attributes:
         by_second: number of messages by the second in which they arrive.
-        next_free: for a full second, a later second before which all seconds are full.
+        next_free: for a full second, a later second; all seconds between the two are full.
     """
 
     by_second: dict[int, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class _Sent:
 class DispatchPace:
     """Delays messages of owners with a quota of attempts, so that other owners' tasks do not wait behind them.
 
-    Otherwise, workers would receive all these messages at once, only to find that most of their tasks must wait.
+    Otherwise, workers would receive all of an owner's messages at once, and put back most of the tasks.
     """
 
     book: QuotaBook

@@ -1,9 +1,9 @@
 """Counts the owners' usage per second, and their open tasks.
 
-Usage is counted in portions. Below half of the limit, a process counts locally, and reports to the store when it has
-used up a portion; its first portion begins at a random point. So on average the reports equal the usage, however short
-the processes live, and most requests write nothing. Above half of the limit, a process asks the store for a portion
-before using it, so that many processes cannot exceed the limit together.
+Usage is counted in portions. Below half of the limit, a process counts locally, and reports to the store whenever it
+has used up a portion. Its first portion begins at a random point. Therefore, most requests write nothing, and on
+average the reports equal the usage, even if processes are short-lived. Above half of the limit, a process asks the
+store for a portion before using it, so that many processes cannot exceed the limit together.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _MOST_OWNERS = 1_000
 
 @dataclass(slots=True)
 class _Use:
-    """One process's view of an owner's usage.
+    """An owner's usage as known to one process.
 
     Attributes:
         read_at: when the counts were read.
         unreported: the process's unreported usage, by quota.
-        granted: unused rest of the portion that the store granted, by quota.
+        granted: unused rest of the portion that the store has granted, by quota.
     """
 
     counts: WindowCounts
@@ -89,7 +89,7 @@ class RateMeter:
                 self._report(owner, use, quota, portion(counted, close=False), amount)
 
     def _report(self, owner: str, use: _Use, quota: Quota, size: int, amount: int) -> None:
-        """Count in this process, and report whole portions to the store."""
+        """Count usage in this process, and report full portions to the store."""
         if quota not in use.unreported:
             use.unreported[quota] = self.runtime.random_source.below(size)
         due, use.unreported[quota] = divmod(use.unreported[quota] + amount, size)
@@ -97,12 +97,13 @@ class RateMeter:
             self._add(owner, use, quota, due * size, None)
 
     def _ask(self, owner: str, use: _Use, quota: Quota, limit: int, amount: int) -> None:
-        """Use the granted portion, or ask for another portion.
+        """Use the granted portion, or request another portion from the store.
 
         Raises:
             QuotaExceeded: the store grants no portion.
         """
-        # The next portion begins at a random point again, which balances unreported usage and usage reported early.
+        # The next local portion begins at a random point again, which balances usage that is never reported and usage
+        # that was reported early.
         use.unreported.pop(quota, None)
         granted = use.granted.pop(quota, 0)
         if granted < amount:
@@ -114,7 +115,7 @@ class RateMeter:
         use.granted[quota] = granted - amount
 
     def _add(self, owner: str, use: _Use, quota: Quota, amount: int, below: int | None) -> bool:
-        """Add to a count of the current window if the count is below a number; returns whether the amount was added."""
+        """Add to a count of the current window, unless the count has reached `below`; returns whether it was added."""
         now = self.runtime.now()
         counts = use.counts.at(now)
         try:

@@ -1,1 +1,1 @@
-"""Schedules: manages and previews them, and expands them into tasks."""
+"""Manages and previews schedules, and expands them into tasks."""

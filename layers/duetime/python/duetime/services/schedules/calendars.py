@@ -52,7 +52,7 @@ class Precondition:
     absent: bool = False
 
     def check(self, name: str, calendar: Calendar | None, incarnation: Incarnation) -> None:
-        """Reject a write whose condition does not hold.
+        """Reject a write whose condition is not met.
 
         Raises:
             CalendarExists: the calendar exists, but must not exist.
@@ -91,7 +91,7 @@ class CalendarManager:
     read_ics: CalendarReader
 
     def put(self, owner: str, calendar: Calendar, condition: Precondition | None = None) -> VersionedCalendar:
-        """Store a calendar, replacing a calendar of the same name; schedules use it from their next check on.
+        """Store a calendar, replacing any calendar with the same name; schedules use it from their next check on.
 
         Raises:
             CalendarExists: the calendar exists, but must not exist.
@@ -132,7 +132,7 @@ class CalendarManager:
         return VersionedCalendar(calendar, incarnation.number)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
-        """An owner's calendars by name, eventually consistent; the list continues after `after`."""
+        """An owner's calendars whose names follow `after`, ordered by name, eventually consistent."""
         return self.stores.calendars.list_after(owner, after, limit)
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:

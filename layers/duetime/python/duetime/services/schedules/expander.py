@@ -1,9 +1,9 @@
 """Expands schedules when the trigger reads their timers.
 
-The order of the writes makes this safe. The next timer is written first, in a minute that has not been read. The
-occurrences come next; their ids follow from the schedule. The schedule is written last, conditionally, which makes this
-timer stale. After a crash, this timer's minute is read again, and the repeated writes of the same occurrences are
-rejected.
+The order of the writes makes this safe. The next timer is written first, in a minute that has not been read yet. The
+tasks of the occurrences are written next, with ids that follow from the schedule. The schedule is written last,
+conditionally, which makes the current timer stale. After a crash, the current timer's minute is read again, and
+repeated writes of the same tasks are rejected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PASSES = 40
-"""Maximum number of passes over one schedule in one expansion, for large expansions and concurrent writes."""
+"""Maximum number of passes over a schedule in one expansion; large expansions and concurrent writes need several."""
 
 
 @frozen
@@ -39,7 +39,7 @@ class Expanded:
     """The result of an expansion.
 
     Attributes:
-        tasks: the tasks that now exist; messages must be sent for those that are due.
+        tasks: the tasks that now exist; messages must be sent for the tasks that are due.
         done: whether every schedule was processed; otherwise the trigger must read the timers again.
     """
 
@@ -49,13 +49,13 @@ class Expanded:
 
 @frozen
 class ScheduleExpander:
-    """Expands schedules up to the horizon, many in parallel."""
+    """Creates the tasks of schedules up to the horizon, many schedules in parallel."""
 
     planner: ExpansionPlanner
     runtime: Runtime
 
     def expand(self, timers: Sequence[ScheduleTimer], until: Millis | None = None) -> Expanded:
-        """Expand the schedules of these timers; stale timers are dropped. Never raises `Unavailable`.
+        """Expand the schedules of these timers; stale timers are dropped. This method never raises `Unavailable`.
 
         Args:
             timers: timers of the schedules.
@@ -71,7 +71,8 @@ class ScheduleExpander:
             ends = self.runtime.executor.map(self._begun, todo)
             passes = [end for end in ends if isinstance(end, ExpansionPass)]
             again = [end for end in ends if isinstance(end, ScheduleTimer)]
-            # The first occurrence is created alone: if it does not exist, no expansion has ever come this far.
+            # The first occurrence's task is created alone. So if that task does not exist, no expansion has ever come
+            # this far.
             for number in range(2):
                 self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
             self._produce([(each, due) for each in passes for due in each.due[each.alone :]])
@@ -85,8 +86,8 @@ class ScheduleExpander:
         """Check one schedule, and set its next timer.
 
         Returns:
-            The pass to continue; the timer itself after a concurrent write; `True` if there is nothing to do; `None` if
-            the store did not answer.
+            The pass to continue, or the timer itself if a concurrent write came first. `True` if nothing is left to do;
+            `None` if the store did not answer.
         """
         try:
             stored, _ = self.planner.stores.schedules.read(timer.owner, timer.name)
@@ -111,7 +112,7 @@ class ScheduleExpander:
             self.planner.occurrence_tasks.expire_payloads(removed)
 
     def _produce(self, dues: Sequence[tuple[ExpansionPass, Due]]) -> None:
-        # Read here, because the open spans belong to this thread.
+        # The span context is read here, because the open span belongs to this thread.
         tick = self.runtime.tracer.current()
         parallel: list[Sequence[tuple[ExpansionPass, Due]]] = []
         in_order: dict[int, list[tuple[ExpansionPass, Due]]] = {}
@@ -121,7 +122,8 @@ class ScheduleExpander:
             if (current.task or current.after.spec.task).order is None:
                 parallel.append([(current, due)])
             else:
-                # The numbers of an ordered key follow the order in which its tasks are created.
+                # Tasks with an ordered key are created one after another, because their numbers follow the order of
+                # creation.
                 in_order.setdefault(id(current), []).append((current, due))
         self.runtime.executor.map(partial(self._produced_in_order, tick), [*parallel, *in_order.values()])
 

@@ -1,4 +1,4 @@
-"""Plans expansions: decides and stores what a schedule needs now, before its occurrences are placed."""
+"""Plans expansions, which means deciding and storing what a schedule needs before its occurrences are placed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 _BATCH = 100
-"""Records read in one request."""
+"""Number of records read in one request."""
 
 
 class ConcurrentWrite(Exception):
@@ -79,7 +79,7 @@ class ConcurrentWrite(Exception):
 
 @frozen
 class ExpansionPlanner:
-    """Decides which occurrences of a schedule to place now, and when to expand it next.
+    """Decides which occurrences of a schedule to place now, and when to expand the schedule next.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
@@ -168,7 +168,7 @@ class ExpansionPlanner:
         return replace(stored, incarnation=stored.incarnation + 1)
 
     def _pause(self, stored: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> None:
-        """Pause a schedule whose tasks cannot be created; there is nothing else to do."""
+        """Pause a schedule whose tasks cannot be created, because nothing else can be done."""
         if stored.state is ScheduleState.ACTIVE:
             now = self.runtime.now()
             stopped = self.stopped_occurrences
@@ -217,10 +217,11 @@ class ExpansionPlanner:
             current.next_at = at if current.next_at is None else min(current.next_at, at)
 
     def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
-        """End of the occurrences placed by an expansion that failed to save the schedule; they were not missed.
+        """End of the occurrences that an expansion placed before it failed to save the schedule; they were not missed.
 
-        Occurrences are placed in parallel, so any occurrence except the first may be missing, and the last existing
-        occurrence up to the horizon counts; an occurrence that was not checked would later count as missed.
+        Occurrences are placed in parallel, so the tasks of any occurrences except the first may be missing. Therefore
+        the last occurrence up to the horizon that has a task counts. An occurrence that was not checked would later
+        count as missed.
         """
         intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
         if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
@@ -233,12 +234,12 @@ class ExpansionPlanner:
     def _with_runs_given_back(
         self, stored: StoredSchedule, schedule: Schedule, now: Millis
     ) -> tuple[StoredSchedule, bool]:
-        """Give runs that can no longer start back to the schedule's limit; also returns whether placed runs may start.
+        """Give runs that can no longer start back to the schedule's limit; also returns whether others may still start.
 
         A run may be prevented by an earlier run, its user, a pause or an expiry.
         """
         to_begin = self._placed_and_open(stored, schedule)
-        # Read after the placed runs, so that a run that starts in the meantime is not counted twice.
+        # The activity is read after the placed runs, so that a run that starts in the meantime is not counted twice.
         known, found = self.stores.schedules.read(stored.owner, stored.name)
         if known is None or known.uid != stored.uid:
             raise ConcurrentWrite
@@ -249,7 +250,7 @@ class ExpansionPlanner:
         return with_runs_given_back(stored, schedule, left, now), has_open_runs
 
     def _placed_and_open(self, stored: StoredSchedule, schedule: Schedule) -> Sequence[Task]:
-        """The placed runs that may still start; reads back in batches of a hundred until a batch has no such runs."""
+        """The placed runs that may still start; reads backwards in batches of 100 until a batch has no open run."""
         placed = preceding(schedule, stored.done + 1, MAX_EXPANSION)
         ids = [*(each.task_id for each in stored.stopped), *stored.activity.counted]
         open_runs: dict[TaskId, Task] = {}
@@ -258,14 +259,15 @@ class ExpansionPlanner:
             found = self.stores.tasks.read_many(ids, consistent=True)
             open_here = {task_id: task for task_id, task in found.items() if is_to_begin(task)}
             if not open_here:
-                # If an earlier run starts after all, the last of the later runs is lost to the limit.
+                # Even earlier runs are not read. If such a run starts after all, the limit prevents the last of the
+                # later runs.
                 break
             open_runs |= open_here
             ids = []
         return list(open_runs.values())
 
     def _without_those_that_never_began(self, stored: StoredSchedule, activity: Activity) -> Activity:
-        """Do not count runs that a lock or a rate delayed until they were cancelled or had expired."""
+        """Stop counting runs that a lock or a rate delayed until they were cancelled or had expired."""
         known = [*activity.counted, *([] if activity.active is None else [activity.active])]
         unbegun = [task for task in self.stores.tasks.read_many(known, consistent=True).values() if never_began(task)]
         if not unbegun:
@@ -276,7 +278,7 @@ class ExpansionPlanner:
         return replace(after, version=after.version + 1)
 
     def _decided(self, stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis) -> StoredSchedule:
-        """Store the decision about missed occurrences so that it stays the same; returns the schedule."""
+        """Store the decision about missed occurrences, so that a repeat decides the same; returns the schedule."""
         decided, found = decide_missed(stored, with_patience(stored, schedule, tzdata_version()), missed_by, now)
         if not found.missed:
             # No occurrence is skipped, so this expansion places all of them as usual.
@@ -288,7 +290,7 @@ class ExpansionPlanner:
         return self.save(decided)
 
     def _go_on(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis) -> None:
-        """Repair the chain of a permanent schedule if it has broken."""
+        """Repair the chain of a permanent schedule's runs if it is broken."""
         stored = current.before
         schedule, last = stored.schedule(calendars), stored.last_run
         if last is None or not stored.is_current(last):
@@ -296,7 +298,7 @@ class ExpansionPlanner:
             last = None if stored.state is ScheduleState.ENDED else stored.last_run
         elif (task := self.stores.tasks.read(last.task_id)) is not None:
             if task.finished_at is not None:
-                # No other run was placed, whether or not that run started.
+                # No other run is placed, whether or not the last run started.
                 stored = replace(stored, remaining_runs=stored.runs_left)
                 schedule = stored.schedule(calendars)
                 stored = self.save(continued(stored, run_after(schedule, last, ended_at(task, now))))
@@ -322,7 +324,7 @@ class ExpansionPlanner:
             current.after = current.after.with_backfill(expansion.after)
 
     def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
-        """Occurrences of a backfill that already have a run, or for which this pass places one."""
+        """Occurrences of a backfill that already have a run, or for which this pass places a run."""
         found = known_runs(self.stores.tasks, current.before, schedule, run, horizon)
         placed = {each.occurrence.nominal for each in current.due if each.cause is Cause.BACKFILL}
         return replace(found, instants=found.instants | placed)
@@ -343,18 +345,18 @@ class ExpansionPlanner:
 
 @dataclass(slots=True)
 class ExpansionPass:
-    """The state of one schedule during one pass.
+    """The state of one schedule during one pass of an expansion.
 
     Attributes:
         before: the schedule as read.
         after: the schedule to save.
         due: the occurrences to place, in order.
-        task: the task of the due occurrences.
+        task: specification of the tasks for the due occurrences.
         next_at: when the timing needs the next check.
         more: whether another pass must follow at once.
         tasks: the tasks that now exist.
         failed: whether the schedule must not be saved, because the store did not answer.
-        calendar_end: end of a calendar's data, found by this pass.
+        calendar_end: end of a calendar's data, if this pass has found that it is near.
         broken: whether the pass failed because of a defect that a retry would only repeat.
     """
 
@@ -378,18 +380,18 @@ class ExpansionPass:
 
     @property
     def alone(self) -> int:
-        """Number of due occurrences placed singly before the others: the first, and an earlier missed occurrence."""
+        """Number of due occurrences that are placed one by one first, including any owed occurrence."""
         return 1 + (self.before.owed is not None)
 
 
 _TASKS_READ_AT_ONCE = 100
-"""Records read in one request."""
+"""Number of records read in one request."""
 
 
 def check_deadlines(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis
 ) -> tuple[StoredSchedule, Millis | None]:
-    """A schedule whose deadlines up to now have been checked, with its next deadline.
+    """Check a schedule's deadlines up to now; returns the schedule, and its next deadline.
 
     Raises:
         Unavailable: the store did not answer.
@@ -415,20 +417,20 @@ def check_deadlines(
 
 
 def check_time(deadline: Millis, look_ahead: Millis) -> Millis:
-    """The time for a timer that the trigger, which reads ahead, reaches only after a deadline."""
+    """The time for a timer that must not be read before a deadline, although the trigger reads ahead of the clock."""
     return deadline + look_ahead + MINUTE
 
 
 def _runs_read(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, state: ExpectationState, window: Window, now: Millis
 ) -> Sequence[Task]:
-    """The runs since the last check (only the latest if there are too many), and the runs that were still open then.
+    """The runs since the last check (only the latest if there are too many), and the runs that were open at that check.
 
     At a deadline, earlier runs are included, because a user may have retried a failed run.
     """
     first = state.looked_at
     if window.deadline <= now:
-        # A run that began before a period, or was caught up during it, may have ended in that period.
+        # A run that was scheduled before a period may have ended in that period.
         first = min(first, window.since - DAY if window.is_period else window.since)
     found = takewhile(lambda each: each.nominal > first, preceding(schedule, now + 1, EXPECTATION_READS))
     ids = iter(dict.fromkeys([*state.open_runs, *(stored.id_of(each) for each in found if each.runs)]))
@@ -448,7 +450,7 @@ def _is_planned(schedule: Schedule, window: Window) -> bool:
 
 @frozen
 class StoppedOccurrences:
-    """Finds upcoming occurrences that a user has stopped or run early. Reads only when a schedule changes.
+    """Finds upcoming occurrences that a user has stopped or run early. Tasks are read only when a schedule changes.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
@@ -458,7 +460,7 @@ class StoppedOccurrences:
     look_ahead: Millis
 
     def marked(self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
-        """The schedule before a change, marked with the occurrences that its user has stopped, which stay stopped.
+        """The schedule before a change, marked with the occurrences that its user has stopped, which remain stopped.
 
         Past occurrences are dropped, except those that the user has paused and may resume.
         """
@@ -469,7 +471,7 @@ class StoppedOccurrences:
         if kept or found or known:
             stored = with_stopped(counted(stored, found, now), [*kept, *found])
         if not stored.counts_runs:
-            # A new timing would have different latest times.
+            # The latest run is searched now, because a new timing would have different latest times.
             latest = latest_run(self.tasks, stored, stored.schedule(calendars), now)
             stored = replace(stored, latest_run=latest or stored.latest_run)
         return with_placed(stored, placed, now, calendars)
@@ -477,13 +479,13 @@ class StoppedOccurrences:
     def stopped_meanwhile(
         self, before: StoredSchedule, after: StoredSchedule, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
-        """Occurrences that were stopped or began between reading `before` and writing `after`."""
+        """Occurrences that were stopped or began after `before` was read and before `after` was written."""
         return self._found(before, after.updated_at, calendars)[0]
 
     def still_due(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
-        """Placed occurrences due after their scheduled instant; a pause that ends before they are due keeps them."""
+        """Placed occurrences that are delayed and not due yet; they still run if a pause ends before they are due."""
         found = latest_occurrence(stored, now, calendars)
         if found is None or found.nominal > stored.done:
             return ()
@@ -494,7 +496,7 @@ class StoppedOccurrences:
         return (StoppedOccurrence(found.nominal, task_id, stored.revision_of(found.nominal)),)
 
     def dropped(self, stored: StoredSchedule, now: Millis) -> Sequence[StoppedOccurrence]:
-        """Occurrences that were placed before a pause and came due during it."""
+        """Occurrences that were placed before a pause and came due during the pause."""
         known = {each.task_id: each for each in stored.stopped}
         records = self.tasks.read_many(list(known), consistent=True) if known else {}
         return [known[task_id] for task_id, task in records.items() if is_dropped(task, now)]
@@ -502,8 +504,8 @@ class StoppedOccurrences:
     def _found(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> tuple[Sequence[StoppedOccurrence], Sequence[Millis]]:
-        """Occurrences placed ahead and stopped, and the instants of occurrences placed ahead and not stopped."""
-        # Clocks differ by less than a minute.
+        """The stopped occurrences among those placed ahead, and the instants of the other occurrences placed ahead."""
+        # The horizon is a minute later, because clocks differ by less than a minute.
         horizon = first_unread(now, self.look_ahead) + MINUTE
         nominals = {stored.id_of(each): each.nominal for each in perhaps_placed(stored, now, horizon, calendars)}
         records = self.tasks.read_many(list(nominals), consistent=True) if nominals else {}

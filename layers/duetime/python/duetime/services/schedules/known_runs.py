@@ -1,13 +1,13 @@
-"""Finds a schedule's known runs by their task ids, and the run that began last.
+"""Finds a schedule's known runs by their task ids, and finds the run that began last.
 
 A run is found by the id that its task would have, without reading a list of the owner's tasks. A run is known if its
-task is still stored, and the schedule placed it with its current revision, with one of its latest revisions, or for
-one of the backfills that it remembers.
+task is still stored, and the schedule placed it with its current revision, with one of its latest revisions, or for one
+of the backfills that are stored with the schedule.
 
 Tasks exist minutes before they are due, and many never begin. If runs are counted as they begin, the count names the
 latest run (`Activity.latest`). If any number of runs may overlap, nothing is written as runs begin, so the tasks of the
-latest times are read. The result is stored with the schedule when its timing changes, and once a day, because tasks are
-removed some time after their end.
+latest times are read. The latest run is stored with the schedule when its timing changes, and once a day, because tasks
+are removed some time after their end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 REVISIONS = 10
 """Number of latest revisions of a schedule whose runs stay known after its timing has changed."""
 _FEWEST = 50
-"""Smallest number of occurrences examined at a time, because most of them may already have a run."""
+"""Least number of occurrences examined at a time, because most of these occurrences may already have a run."""
 
 
 def known_runs(
@@ -107,11 +107,11 @@ def _is_run(task: Task) -> bool:
 
 
 _FIRST_BATCH, _BATCH = 5, 100
-"""Records read in the first and in later requests; the first is small as the latest run has nearly always begun."""
+"""Numbers of records read in the first and later requests; the first is small, as the latest run usually has begun."""
 _MOST = 1_000
 """Maximum number of scheduled times whose tasks are read."""
 MOST_IN_PASS = _FIRST_BATCH + _BATCH
-"""The same maximum for one expansion pass; the next pass continues the search, once a minute while no worker runs."""
+"""The same maximum for one expansion pass; passes repeat the search every minute while no worker runs."""
 
 
 def latest_run(
@@ -135,7 +135,7 @@ def latest_run(
 
 
 def is_due(stored: StoredSchedule, now: Millis) -> bool:
-    """Whether the latest run must be stored with the schedule again."""
+    """Whether the latest run must be searched and stored with the schedule again."""
     if stored.counts_runs or stored.last_run is None:
         return False
     return stored.latest_run is None or stored.latest_run.started_at < now - DAY

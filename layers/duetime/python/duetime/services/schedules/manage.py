@@ -1,7 +1,7 @@
 """Updates, pauses and deletes schedules.
 
-A change first sets the schedule's next timer, then writes the schedule, then expands it at once. If the caller crashes,
-the trigger completes the change at that timer.
+A change first sets the schedule's next timer, then writes the schedule, and then expands the schedule at once. If the
+caller crashes, the trigger completes the change at that timer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class ScheduleManager:
     """Reads, updates, pauses and deletes schedules, each for its owner.
 
     Every method that names a schedule raises `ScheduleNotFound` if no schedule has that name, and every method with a
-    version raises `ScheduleVersionMismatch` if the schedule has a different version. All may raise `Unavailable`.
+    version raises `ScheduleVersionMismatch` if the schedule has a different version. Every method may raise
+    `Unavailable`.
     """
 
     writer: ScheduleWriter
@@ -58,13 +59,13 @@ class ScheduleManager:
         return self.writer.read_with_payload(owner, name)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[StoredSchedule]:
-        """An owner's schedules by name, eventually consistent; the list continues after `after`."""
+        """An owner's schedules whose names follow `after`, ordered by name, eventually consistent."""
         return self.stores.schedules.list_after(owner, after, limit)
 
     def find(
         self, owner: str, wanted: ScheduleFilter, after: str, limit: int
     ) -> tuple[Sequence[StoredSchedule], str | None]:
-        """An owner's schedules that match, by name, eventually consistent; the list continues after `after`.
+        """An owner's matching schedules whose names follow `after`, ordered by name, eventually consistent.
 
         A page is full, unless more than `MAX_EXAMINED` schedules would have to be read to fill it.
 
@@ -104,7 +105,7 @@ class ScheduleManager:
         they run.
 
         Raises:
-            FieldInvalid: a field is invalid, or the schedule never has a run.
+            FieldInvalid: a field is invalid, or the schedule would never run.
         """
         before = self.writer.read(owner, name, version)
         seen = before
@@ -116,8 +117,8 @@ class ScheduleManager:
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
-                # Another revision would needlessly place the upcoming occurrences again. A repeat of an interrupted
-                # update also ends here.
+                # The revision does not change, because a new revision would needlessly place the upcoming occurrences
+                # again. A repeat of an interrupted update also ends here.
                 replaced_payload = stored.former_payload
                 return stored
             if update.task is not None:
@@ -133,7 +134,8 @@ class ScheduleManager:
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
-            # The payload of this try, because a concurrent change may have replaced the payload of the previous try.
+            # This is the payload that the current try replaces; a concurrent change may have replaced the payload that
+            # an earlier try saw.
             replaced_payload = stored.payload
             return replace(
                 after, payload=stored_payload, former_payload=stored.payload if stored.payload.is_outside else None
@@ -151,7 +153,7 @@ class ScheduleManager:
         return replace(stored, spec=replace(stored.spec, task=replace(stored.spec.task, payload=payload)))
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
-        """Delete a schedule; placed occurrences that have not begun are dropped at their times."""
+        """Delete a schedule; placed occurrences that have not begun are dropped when they are due."""
         stored = self.writer.read(owner, name, version)
         if stored.outside_payloads:
             # If this process crashes, the trigger later expires the contents that are left.
@@ -169,7 +171,7 @@ class ScheduleManager:
         raise busy(name)
 
     def get_for_deletion(self, owner: str, name: str) -> StoredSchedule:
-        """Read a schedule, as `get` does; if it is already deleted, expire payloads that its deletion may have left."""
+        """Read a schedule, as `get` does; if it is already deleted, expire payloads that the deletion may have left."""
         try:
             return self.get(owner, name)
         except ScheduleNotFound:
@@ -186,10 +188,12 @@ class ScheduleManager:
         version: int | None = None,
         check: Callable[[StoredSchedule], None] = _accept,
     ) -> StoredSchedule:
-        """Pause a schedule; placed occurrences that have not begun do not run. A paused schedule takes the new reason.
+        """Pause a schedule; placed occurrences that have not begun do not run.
 
-        A schedule that is already paused for the same reason does not change, regardless of its version: the first
-        response may have been lost.
+        A paused schedule with another reason gets the new reason.
+
+        A schedule that is already paused for the same reason does not change, regardless of its version, because the
+        first response may have been lost.
 
         `check` raises if the schedule, just before it is written, must not be paused.
 
@@ -229,7 +233,7 @@ class ScheduleManager:
         by: Attribution = BY_OWNER,
         check: Callable[[StoredSchedule], None] = _accept,
     ) -> StoredSchedule:
-        """Resume a schedule from now on: occurrences that came due during the pause are not caught up.
+        """Resume a schedule from now on; occurrences that came due during the pause are not caught up.
 
         An active schedule does not change, regardless of its version, as in `pause`.
 
@@ -259,7 +263,7 @@ class ScheduleManager:
 
 
 def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:
-    """Whether an update changes nothing that is stored; the allowed types are not stored."""
+    """Whether an update changes nothing that is stored; `allow_unknown_type` is not stored."""
     task = replace(after.task, allow_unknown_type=before.task.allow_unknown_type)
     return replace(after, task=task) == before
 
@@ -269,13 +273,13 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
 
     Args:
         stored: the schedule, marked with the occurrences that its user stopped.
-        spec: new specification; changes of single occurrences are kept if the timing includes them.
+        spec: new specification; changes of single occurrences are kept if the new timing includes these occurrences.
         now: the current time.
         calendars: the known calendars.
     """
     has_same_timing = spec.has_timing_of(stored.spec)
     if spec.changed_occurrences and spec.changed_occurrences == stored.spec.changed_occurrences and not has_same_timing:
-        # Calendars that only the new specification names are not known here.
+        # If the new specification names other calendars, these calendars are not known here.
         known = calendars if spec.calendars == stored.spec.calendars else ()
         schedule = replace(stored, spec=spec).schedule(known)
         spec = replace(spec, changed_occurrences=kept_by(schedule, spec.changed_occurrences, now))
@@ -284,7 +288,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
     if not has_same_timing:
         after = with_new_timing(after)
     elif stored.state is ScheduleState.PAUSED:
-        # Occurrences due after the pause run, regardless of their scheduled instant.
+        # Occurrences that come due after the pause run, even if their scheduled instant is during the pause.
         after = replace(after, done=stored.done)
     return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
@@ -292,7 +296,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
 def _in_next_revision(
     stored: StoredSchedule, spec: ScheduleSpec
 ) -> Callable[[StoredSchedule, Millis, Sequence[Calendar]], StoredSchedule]:
-    """The function that makes the next revision; it decides what happens to occurrences already due."""
+    """The function that makes the next revision; it determines what happens to occurrences that are already due."""
     is_permanent = stored.is_permanent or spec.written.permanent is not None
     if stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec):
         return edited
@@ -314,7 +318,7 @@ class OccurrenceChanger:
         version: int | None = None,
         by: Attribution = BY_OWNER,
     ) -> StoredSchedule:
-        """Skip, move or run early a single upcoming occurrence, or undo such a change; repeating the call is safe.
+        """Skip a single upcoming occurrence, move it or run it early, or undo such a change; the call may be repeated.
 
         Raises:
             FieldInvalid: the time is not an upcoming occurrence of the schedule, or its new time is invalid.
@@ -331,7 +335,7 @@ class OccurrenceChanger:
             spec = replace(seen.spec, changed_occurrences=changes)
             after = with_spec(seen, spec, self.runtime.now(), calendars)
             if not request.is_ahead_of(changes, after.updated_at):
-                # This process was suspended in the meantime.
+                # This process was suspended in the meantime, so the occurrence is no longer upcoming.
                 raise busy(name)
             return after.after_action(ScheduleAction.UPDATED, by, after.updated_at, (CHANGED_OCCURRENCES,))
 
@@ -348,13 +352,13 @@ class _NotMeantError(Exception):
 
 @frozen
 class FilteredSchedules:
-    """Pauses or resumes an owner's schedules that match a filter; repeating a piece is safe."""
+    """Pauses or resumes, piece by piece, an owner's schedules that match a filter. Repeating a piece is safe."""
 
     manager: ScheduleManager
     clock: Clock
 
     def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
-        """Process one piece, which is a page of schedules, or as many schedules as time allows.
+        """Process one piece, which is at most a page of schedules, as time allows; repeating a piece is safe.
 
         Raises:
             Unavailable: the store did not answer, and nothing was done.
@@ -384,7 +388,7 @@ class FilteredSchedules:
         by: Attribution,
         refused: Counter[type[RequestError]],
     ) -> tuple[bool, bool]:
-        """Whether a schedule matches, and whether it was paused or resumed."""
+        """Pause or resume a schedule if it matches; returns whether it matches, and whether it was changed."""
 
         def check(stored: StoredSchedule) -> None:
             # The list lags behind, so the schedule may have other tags by now, or another schedule may have its name.

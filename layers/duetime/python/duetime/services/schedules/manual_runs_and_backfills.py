@@ -1,4 +1,4 @@
-"""Manual runs of schedules, which are a single run now or a backfill of a past period."""
+"""Requests manual runs of schedules, either a single run or a backfill of a past period."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Period:
 
     Attributes:
         only_missing: whether occurrences that already have a run are skipped.
-        overlap: `ALLOW_ALL`, or `BUFFER_ALL`, with which each run waits for the end of the schedule's other runs.
+        overlap: `ALLOW_ALL`, or `BUFFER_ALL` to let each run wait for the end of the schedule's other runs.
     """
 
     start: Millis
@@ -68,7 +68,7 @@ class Period:
 
 @frozen
 class ManualRuns:
-    """Runs of a schedule's task that its owner requests in addition to its timing.
+    """Runs a schedule's task when its owner requests it, in addition to the schedule's timing.
 
     Every method raises `ScheduleNotFound` if no schedule has that name, and may raise `Unavailable`.
     """
@@ -101,8 +101,8 @@ class ManualRuns:
             wanted: when to run the task, and with which payload.
 
         Returns:
-            The task, which may still be skipped because of the previous run, like any occurrence. A repeat returns the
-            task of the first request.
+            The task, which may still be skipped because of the previous run, as any occurrence may be. A repeat returns
+            the task of the first request.
 
         Raises:
             FieldInvalid: the run is due more than ten years ahead, or the schedule's tasks take no other payload.
@@ -116,19 +116,20 @@ class ManualRuns:
             if task.erased:
                 raise TaskDeleted(task.id)
             return Accepted(task, is_replay=True)
-        # The first request was checked against its version, so a repeat is not checked again.
+        # The version was checked for the first request, so it is not checked for a repeat.
         stored = self.writer.read(owner, name, version if known is None else None)
         at = now if known is None else known.created_at
         due = max(at, due_of(replace(stored.spec.task, due_at=wanted.due_at, delay=wanted.delay), at))
         if wanted.payload is not None and isinstance(stored.spec.task.target, TopologyTarget):
             raise FieldInvalid("payload", "is not accepted: the schedule runs a topology", FaultCode.CONFLICT)
-        # Notes for an occurrence of the timing, such as a skip, must not affect this run.
+        # If the schedule has an occurrence at the due time, changes of that occurrence, such as a skip, must not affect
+        # this run.
         nominal = due + 1 if due > at and stored.means(due) else due
-        # A repeat has the id of the first request, which may have crashed before its write.
+        # A repeat creates a task with the id of the first request, which may have crashed before its write.
         occurrence = Occurrence(nominal, due, due, f"now {self.runtime.nonce() if key is None else key.text}")
         task_id = stored.id_of(occurrence, _BY_HAND)
         if known is not None and known.task_id != task_id:
-            # The schedule for which the request was sent is deleted; this is another schedule with its name.
+            # The request was sent for a schedule that is deleted by now; this is another schedule with the same name.
             raise ScheduleNotFound(name)
         if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
             return self.run(owner, name, version, key, by, traceparent, wanted)
@@ -137,12 +138,12 @@ class ManualRuns:
         return self._produced(stored, placed, by, wanted.payload)
 
     def _produced(self, stored: StoredSchedule, due: Due, by: Attribution, payload: bytes | None) -> Accepted[Task]:
-        """Create, count and send the task of a manual run, unless a repeat of its request was first."""
+        """Create, count and send the task of a manual run, unless another copy of the request was faster."""
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
         task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.task_of(stored, payload))
         with suppress(Unavailable, ScheduleNotFound):
-            # The run is counted before the message is sent. If the count is lost, the worker that claims the task adds
-            # it.
+            # The run is counted before the message is sent. If the write of the count fails, the worker that claims the
+            # task counts the run.
             self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now(), by=by))
         self.enqueuer.send_due([task])
         if not is_new:
@@ -179,7 +180,7 @@ class ManualRuns:
         )
         made = self._made_by(before, key, asked_at)
         if known is not None and known.task_id != made:
-            # The name belongs to another schedule, as in `run`.
+            # The name now belongs to another schedule, as in `run`.
             raise ScheduleNotFound(name)
         run_id = _id_of(made)
 
@@ -203,7 +204,7 @@ class ManualRuns:
         return Accepted(_backfill_of(self.writer.expand(after), run_id))
 
     def _made_by(self, stored: StoredSchedule, key: IdempotencyKey | None, asked_at: Millis) -> TaskId:
-        """The id for a backfill request; with a key, every repeat to the same schedule has the same id."""
+        """The id for a backfill request; with a key, every repeat for the same schedule gets the same id."""
         if key is None:
             return TaskId.of(asked_at, 0, self.runtime.random_source.bits(_TAIL_BITS))
         digest = sha256(f"{stored.uid}\0{key.text}".encode()).digest()
@@ -222,7 +223,7 @@ class ManualRuns:
         return _backfill_of(self.writer.read(owner, name), backfill_id)
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str, by: Attribution = BY_OWNER) -> BackfillRun:
-        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished backfill is left as is.
+        """Cancel a backfill; tasks already placed for the next minutes still run. A finished backfill does not change.
 
         Raises:
             BackfillNotFound: the schedule has no backfill with this id.

@@ -35,7 +35,7 @@ class Due:
 
     Attributes:
         cause: reason for the run.
-        purpose: the purpose of a run outside the recurrence, such as a backfill's id.
+        purpose: the purpose of a run in addition to the recurrence, such as a backfill's id.
         requested_in: trace context of the request for a manual run.
         is_buffered: whether this is a backfill's run, which waits for the end of the schedule's other runs.
         calendars: calendars for computing the times before and after the occurrence.
@@ -82,7 +82,7 @@ class OccurrenceTasks:
     def task_of(self, stored: StoredSchedule, payload: bytes | None = None) -> TaskSpec:
         """The specification of the schedule's tasks, with the current defaults of their type.
 
-        A definition without a version means the latest version now.
+        If the task names a definition without a version, the current latest version is used.
 
         Args:
             stored: the schedule.
@@ -114,7 +114,9 @@ class OccurrenceTasks:
         return replace(spec, notify_on=with_usual_duration(spec.notify_on, factor, runs.values()))
 
     def task_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> TaskSpec:
-        """The specification for these occurrences; retains the payload of a schedule without placed occurrences.
+        """The specification for these occurrences.
+
+        For a schedule without placed occurrences, also removes the expiry of the schedule's payload.
 
         Raises:
             ContentExpired: the payload is stored outside the schedule and has expired.
@@ -122,14 +124,14 @@ class OccurrenceTasks:
         """
         is_new = stored.last_run is None or stored.last_run.revision != stored.revision
         if stored.payload.is_outside and is_new:
-            # The trigger does this too, because the process that wrote the schedule may have crashed.
+            # This step is also done by the trigger, because the process that wrote the schedule may have crashed.
             self.contents.retain(stored.uid, stored.payload)
         if stored.former_payload is not None and is_new:
             self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
         return self.task_of(stored) if dues else stored.spec.task
 
     def expire_payloads(self, removed: StoredSchedule | RemovedSchedule) -> None:
-        """Expire the contents of a deleted schedule; its tasks have their own payloads."""
+        """Set an expiry for the contents of a deleted schedule; its tasks have their own payloads."""
         for payload in removed.outside_payloads:
             self.contents.expire(removed.uid, payload, unless_referenced(self.runtime.now()))
 
@@ -175,12 +177,12 @@ class OccurrenceTasks:
         kept = content if is_new else self._payload_of(task)
         if kept.is_outside:
             # This step is done even if another process wrote the record, because that process may have crashed before
-            # this step.
+            # it.
             self.contents.retain(task_id, kept, expiry)
         return task, is_new
 
     def _payload_of(self, task: Task) -> Content:
-        """The payload of a record that another process wrote, perhaps with another version of the definition."""
+        """The payload of a record that another process wrote, possibly with another version of the definition."""
         known = None if definition_of(task.target) is None else self.enqueuer.tasks.read(task.id)
         return task.payload if known is None else known.payload
 

@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _MOST_COUNTED = 20
-"""Number of run ids that are kept before the ids of ended runs are removed."""
+"""Number of run ids that are stored before the ids of ended runs are removed."""
 
 
 class _Again(Enum):
-    """Says that a concurrent write came first, so the call must be repeated."""
+    """Indicates that a concurrent write came first, so that the call must be repeated."""
 
     NOW = "now"
 
@@ -80,7 +80,7 @@ class OverlapControl:
     run_queue: RunQueue
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether the schedule lets a just-claimed task begin.
+        """Whether a just-claimed task must wait or be skipped because of its schedule, and why; `None` if it may begin.
 
         A task that began earlier runs to its end, regardless of changes to its schedule.
         """
@@ -123,9 +123,9 @@ class OverlapControl:
     def _in_turn(
         self, task: Task, schedule_ref: ScheduleRef, stored: StoredSchedule, activity: Activity
     ) -> Postponed | Skipped | None:
-        """Let occurrences begin one at a time, within the limit on runs; if runs may wait, the first in line is next.
+        """Let occurrences begin one at a time, within the limit on runs; waiting runs begin in order.
 
-        The start is counted in the same write.
+        A start is counted in the write that lets the run begin.
         """
         for _ in range(_TRIES):
             seen = activity.of(stored.uid)
@@ -149,8 +149,8 @@ class OverlapControl:
         roomy = self.run_queue.with_room(stored, task, seen)
         decision = start_decision(stored, task, roomy, others, self.runtime.now())
         if decision.stop is not None:
-            # The other run is stopped before the write, so that after a crash the next worker finds it to stop, or
-            # stopped.
+            # The other run is stopped before the decision is stored, so that after a crash the next worker can still
+            # find that run.
             self.run_queue.stop(decision.stop, task)
         after = decision.activity
         if decision.verdict is None and stored.runs_limit is not None:
@@ -160,7 +160,7 @@ class OverlapControl:
         return _TRY_AGAIN
 
     def _with_known(self, activity: Activity, former: TaskId | None) -> Activity:
-        """Keep the id of the previous latest run, which may be started again, or may never call its target."""
+        """Keep the id of the previous latest run, because that run may start again, or may never call its target."""
         known = tuple(each for each in (*activity.counted, former) if each is not None)
         activity = replace(activity, counted=known)
         if len(known) < _MOST_COUNTED:
@@ -170,7 +170,7 @@ class OverlapControl:
         return replace(activity, counted=tuple(each for each in known if each in found and is_to_begin(found[each])))
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
-        """Start the first run that waits for this run at once, instead of at its next check."""
+        """Start the first run that waits for this run at once, without waiting for its next check."""
         seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
@@ -181,7 +181,7 @@ class OverlapControl:
             self.enqueuer.move(following, Move.REPLACE, self.runtime.now(), Guard(version=following.version), {})
 
     def _go_on(self, task: Task) -> None:
-        """Continue the chain of a permanent schedule; if this call is lost, the schedule's timer repairs it."""
+        """Continue a permanent schedule's chain of runs; if this call is lost, the schedule's timer repairs it."""
         for _ in range(_TRIES):
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
@@ -198,7 +198,7 @@ class OverlapControl:
                 if self.stores.tasks.read(last.task_id) is None:
                     self._produce(stored, last.nominal)
                 return
-            # No other run was placed, whether or not that run began.
+            # No other run is placed, whether or not the last run began.
             stored = replace(stored, remaining_runs=stored.runs_left)
             schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
             after = continued(stored, run_after(schedule, last, ended_at(task, self.runtime.now())))
@@ -237,7 +237,7 @@ class OverlapControl:
         raise Unavailable(f"the schedule {schedule_ref.schedule!r} has too many concurrent writes")
 
     def _remark(self, task: Task, reason: str, *, once: bool = False, gives_back: bool = False) -> None:
-        """Record with the schedule why an occurrence did not run, and count it; repeating the call is safe.
+        """Record in the schedule why an occurrence did not run, and count the occurrence; repeating the call is safe.
 
         Args:
             task: task of the occurrence.
@@ -266,12 +266,12 @@ class OverlapControl:
 
         after = self._write(task, remarked)
         if after is not None and lacked_runs and after.state is ScheduleState.ACTIVE:
-            # The trigger runs within a minute, which may be too late for the next time.
+            # The trigger would expand the schedule within a minute, which may be too late for the next occurrence.
             timer = ScheduleTimer(after.uid, after.owner, after.name, after.generation, self.runtime.now())
             self.enqueuer.send_due(self.expander.expand([timer]).tasks)
 
     def _is_placed_again(self, stored: StoredSchedule, schedule_ref: ScheduleRef) -> bool:
-        """Whether an occurrence that a change replaced has or will get another task, so that nothing is skipped."""
+        """Whether an occurrence that was replaced by a change has or will get another task, and so is not skipped."""
         nominal = schedule_ref.nominal
         if stored.state is not ScheduleState.ACTIVE:
             return False
@@ -315,7 +315,7 @@ class RunQueue:
     clock: Clock
 
     def others(self, stored: StoredSchedule, task: Task, seen: Activity) -> OtherRuns:
-        """The other runs, as seen by a run that is about to begin; reads only the runs that its turn depends on."""
+        """The other runs that decide whether a run may begin; no other runs are read."""
         if stored.spec.overlap not in LATEST_RUNS or stored.is_permanent:
             ahead = [] if seen.active is None else [seen.active]
             ahead += seen.waiting[: seen.waiting.index(task.id)] if task.id in seen.waiting else seen.waiting
@@ -327,7 +327,7 @@ class RunQueue:
         return OtherRuns(active if active is not None and active.finished_at is None else None, latest)
 
     def with_room(self, stored: StoredSchedule, task: Task, seen: Activity) -> Activity:
-        """The activity, without waiting runs that have ended if the limit on waiting runs is reached."""
+        """The activity; if the limit on waiting runs is reached, waiting runs that have ended are removed from it."""
         if task.id in seen.waiting or not 0 < waiting_limit(stored) <= len(seen.waiting):
             return seen
         found = self.tasks.read_many(list(seen.waiting), consistent=True)

@@ -1,4 +1,4 @@
-"""Past and future occurrences of schedules."""
+"""Shows past and future occurrences of schedules, and their status."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Seen:
 
 
 def seen_of(occurrence: Occurrence, task: Task) -> Seen:
-    """An occurrence that has a task: it ran if the task has begun, even if the schedule now excludes its time."""
+    """An occurrence as shown if it has a task, even if the schedule now excludes the occurrence's time."""
     if not occurrence.runs:
         occurrence = replace(occurrence, runs=True, due_at=task.due_at, note="")
     is_dropped = task.error is not None and not task.attempt_history
@@ -98,19 +98,19 @@ class SchedulePreview:
         return following(self.schedule_ahead(stored, now), now, count)
 
     def schedule_ahead(self, stored: StoredSchedule, now: Millis) -> Schedule:
-        """The schedule with the number of runs left from now on."""
+        """The schedule with the number of runs that are left from now on."""
         calendars = self.known_calendars(stored)
         schedule = stored.schedule(calendars)
         remaining = schedule.remaining_runs
         if remaining is None:
             return schedule
-        # The number counts from the last placed occurrence, and some placed occurrences are still ahead.
+        # The number does not include placed occurrences, of which some are still ahead.
         return replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
 
     def forecast(self, owner: str, length: Millis) -> Forecast:
-        """The runs that the owner's active schedules plan from now on; permanent schedules plan no times.
+        """The runs planned by the owner's active schedules from now on; permanent schedules have no planned times.
 
-        Schedules are read in order of name, up to a maximum number, or until the time for the response is over.
+        Schedules are read in order of name, until a maximum number is reached or the time for the response is up.
         """
         now = self.clock.now()
         reading = _ForecastReading(self, owner, now)
@@ -192,7 +192,7 @@ class SchedulePreview:
         return [*self._delayed(stored), *ahead]
 
     def _delayed(self, stored: StoredSchedule) -> Sequence[Occurrence]:
-        """The occurrence whose time has passed but which a calendar, jitter or spread delays, if any."""
+        """The occurrence whose scheduled time has passed but which a calendar, jitter or spread delays, if any."""
         now = self.clock.now()
         found = latest_occurrence(stored, now, self.known_calendars(stored))
         is_ahead = found is not None and found.runs and found.due_at > now and found.nominal <= stored.done
@@ -201,8 +201,8 @@ class SchedulePreview:
     def occurrences(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> list[Seen]:
         """The occurrences of the current timing in [start, end] in order, with their tasks.
 
-        Occurrences before the last change are left out, as the timing was different. For a permanent schedule, only the
-        latest run is known.
+        Occurrences before the last change are left out, because the timing may have been different. For a permanent
+        schedule, only the latest run is known.
         """
         found = list(self._found(stored, start, end, limit))
         # Excluded occurrences are examined too, because their calendar may have been replaced since they ran.
@@ -246,12 +246,12 @@ class SchedulePreview:
 
 
 def _is_to_come(task: Task) -> bool:
-    """Whether a placed task will run at its time."""
+    """Whether a placed task will still run when it is due."""
     return is_to_begin(task) and task.state is not State.PAUSED and task.state not in LEASED
 
 
 def _latest_by_hand(stored: StoredSchedule) -> TaskId | None:
-    """The latest manual run that the schedule's remarks still mention."""
+    """The latest manual run that is still mentioned in the schedule's remarks."""
     if stored.counts_runs:
         return None
     notes = (each.note for each in reversed(stored.log) if each.note.startswith(RUN_BY_HAND))
@@ -260,7 +260,7 @@ def _latest_by_hand(stored: StoredSchedule) -> TaskId | None:
 
 @dataclass(slots=True)
 class _ForecastReading:
-    """Reads schedules for a forecast, and knows whether all of them were read."""
+    """Reads schedules for a forecast, and records whether all schedules were read."""
 
     preview: SchedulePreview
     owner: str

@@ -1,9 +1,9 @@
 """Lists a schedule's runs from all its revisions, newest first.
 
 The runs are found in the owner's list of tasks for as long as the tasks are stored, so a run needs no additional write.
-Older runs are unknown here; if there is an archive, it has their tasks, and the page says so. A page examines a limited
-number of the owner's tasks. Occurrences without tasks are computed from the current timing, or for earlier times taken
-from the schedule's remarks.
+Older runs are not listed; if there is an archive, it contains their tasks, and the page says so. A page examines a
+limited number of the owner's tasks. Occurrences without tasks are computed from the current timing, or for earlier
+times taken from the schedule's remarks.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ _PASSED_OVER = 5
 """Maximum number of pages read to find a page with a matching run."""
 _REQUESTED = frozenset({Cause.MANUAL, Cause.BACKFILL})
 OF_ITS_TIMING = frozenset({Cause.SCHEDULE, Cause.CATCH_UP})
-"""Causes of runs that belong to a time of the schedule's timing; other runs are additional."""
+"""Causes of runs that belong to a time of the schedule's timing; runs with other causes are additional."""
 _DELAYS = ("jitter_seconds", "spread_seconds")
 _PAGES = 5
-"""Pages of an owner's tasks that are examined for the runs at one time."""
+"""Maximum number of pages of an owner's tasks that are examined to find the runs for a time."""
 _MOST_AT_ONCE = 60
-"""Maximum number of occurrences whose tasks are read for one time; a time covers a minute."""
+"""Maximum number of occurrences whose tasks are read for one time, which covers a minute."""
 
 
 @frozen
@@ -67,7 +67,7 @@ class RunsQuery:
     Attributes:
         after: end of the previous page.
         since: earliest scheduled time.
-        before: end of the scheduled times, exclusive.
+        before: exclusive end of the range of scheduled times.
         limit: maximum number of tasks on a page.
         statuses: statuses to include; empty for all.
     """
@@ -79,7 +79,7 @@ class RunsQuery:
     statuses: frozenset[RunStatus] = frozenset()
 
     def has(self, run: ScheduleRun) -> bool:
-        """Whether a run matches; a backfill's run belongs to an earlier time, so its due time is compared."""
+        """Whether a run matches; a requested run is selected by its due time instead of its scheduled time."""
         if self.statuses and run.status not in self.statuses:
             return False
         at = run.task.due_at if run.task is not None and run.cause in _REQUESTED else run.nominal
@@ -91,7 +91,7 @@ class RunsAt:
     """The tasks that a schedule has created for a time, in all its revisions.
 
     Attributes:
-        tasks: the existing tasks, including the records left in place of deleted tasks.
+        tasks: the existing tasks, including the records that remain after tasks are deleted.
         former: tasks of an earlier schedule with the same name.
         is_complete: whether all possible tasks were examined.
     """
@@ -118,8 +118,8 @@ class ScheduleRuns:
     def list(self, owner: str, name: str, query: RunsQuery) -> RunPage:
         """A page of a schedule's runs; it may be empty and still have a next page.
 
-        If a filter is set, pages without matching runs are skipped: the first pages of a frequent schedule contain only
-        planned runs.
+        If a status filter is set, pages without matching runs are skipped, because the first pages of a frequent
+        schedule contain only planned runs.
 
         Raises:
             ScheduleNotFound: no schedule has that name.
@@ -139,7 +139,7 @@ class ScheduleRuns:
         since = max(query.since, stored.created_at)
         top = query.after
         if top is None and query.before is not None:
-            # A task's due time is at most this much later than its scheduled time.
+            # The due time of a task is at most this much later than the scheduled time.
             delay = (stored.spec.jitter_seconds + stored.spec.spread_seconds) * SECOND
             top = TaskId.of(query.before + delay, 0, 0)
         listed = ListQuery(owner, top, limit=query.limit, since=since)
@@ -149,14 +149,14 @@ class ScheduleRuns:
         others, reached = self._without_tasks(stored, page.tasks, floor, ceiling)
         after = page.after
         if reached > floor:
-            # Occurrences without tasks fill the page, which ends with them.
+            # Occurrences without tasks fill the page, so it ends at the earliest of them.
             after = TaskId.of(reached, 0, 0)
         now = self.clock.now()
         # Runs of an earlier schedule with the same name are not listed.
         own = [each for each in page.tasks if each.schedule_ref and each.schedule_ref.mark == stored.mark]
         runs = [run_of_task(each, now) for each in own if after is None or each.id >= after]
         planned = self._planned(stored, query) if query.after is None else ()
-        # Only the tasks of a permanent schedule show when it ran.
+        # When a permanent schedule ran is known only from its tasks.
         changed = max(stored.updated_at, self._kept_since(stored)) if stored.is_permanent else stored.updated_at
         found = _newest_first(run for run in (*planned, *runs, *others) if query.has(run))
         return RunPage(
@@ -166,10 +166,10 @@ class ScheduleRuns:
     def occurrences(
         self, owner: str, name: str, start: Millis, end: Millis, limit: int
     ) -> tuple[Sequence[Seen], Millis]:
-        """The occurrences in [start, end] in order, and the time of the last change, since which the list is complete.
+        """The occurrences in [start, end] in order, and the time of the last change, after which the list is complete.
 
-        Earlier occurrences are known only if their tasks still exist, and are among the first of the owner's tasks of
-        that time.
+        Occurrences before the last change are found only if their tasks still exist, and if these are among the owner's
+        first tasks in that period.
 
         Raises:
             ScheduleNotFound: no schedule has that name.
@@ -193,7 +193,7 @@ class ScheduleRuns:
             page = self.task_reader.list(ListQuery(stored.owner, after, descending=False, limit=MAX_PAGE), wanted)
             for task in page.tasks:
                 nominal = _nominal_of(stored, task)
-                # An occurrence that a later revision placed again counts only once.
+                # An occurrence that a later revision has placed again counts only once.
                 if nominal is not None and start <= nominal <= end and (nominal not in found or task.attempt_history):
                     found[nominal] = task
             after = page.after
@@ -206,11 +206,11 @@ class ScheduleRuns:
         ]
 
     def at(self, stored: StoredSchedule, first: Millis, length: Millis) -> RunsAt:
-        """The tasks that a schedule has created for the times from `first` on, across all its changes.
+        """The tasks that a schedule has created for times in [first, first + length), in all its revisions.
 
-        The tasks are first looked up by the ids that the timing gives them in the latest revisions, and by the ids of
-        remembered backfills. Unless a run of exactly that time is found, the owner's tasks of that time are read, as in
-        `list`, because an earlier timing may have had a run at that time.
+        The tasks are first looked up by the ids that the current timing gives them in the latest revisions, and by the
+        ids of stored backfills. Unless a run for exactly the time `first` is found, the owner's tasks for that time are
+        read, as in `list`, because an earlier timing may have had a run at that time.
         """
         end = first + length
         by_id = [] if stored.is_permanent else self._by_id(stored, first, end)
@@ -234,7 +234,7 @@ class ScheduleRuns:
         return list(self.stores.tasks.read_many(sorted(ids)).values())
 
     def _listed(self, stored: StoredSchedule, since: Millis, until: Millis) -> tuple[Sequence[Task], bool]:
-        """The tasks due in [since, until) of schedules with this name, and whether all of them were found."""
+        """The tasks of schedules with this name that are due in [since, until), and whether all of them were found."""
         found: list[Task] = []
         after: TaskId | None = TaskId.of(min(until, LAST_INSTANT), 0, 0)
         wanted = TaskFilter(schedule=stored.name)
@@ -255,7 +255,7 @@ class ScheduleRuns:
     def _without_tasks(
         self, stored: StoredSchedule, tasks: Sequence[Task], floor: Millis, ceiling: Millis
     ) -> tuple[Sequence[ScheduleRun], Millis]:
-        """The occurrences in [floor, ceiling) that have no task, and the instant from which on they are known."""
+        """The occurrences in [floor, ceiling) that have no task, and the instant from which the list is complete."""
         listed = frozenset(each.schedule_ref.nominal for each in tasks if each.schedule_ref)
         remarked = runs_remarked(stored.log, listed, floor, min(ceiling, stored.updated_at))
         if stored.is_permanent or ceiling <= stored.updated_at:
@@ -280,14 +280,14 @@ class ScheduleRuns:
         """The next occurrences that have no tasks yet."""
         for each in self.schedule_preview.upcoming(stored, PLANNED):
             is_wanted = each.nominal >= query.since and (query.before is None or each.nominal < query.before)
-            # Placed runs are listed by their tasks, on this page or the next.
+            # Placed runs are listed with their tasks, on this page or the next.
             if is_wanted and (each.nominal > stored.done or not each.runs):
                 status = RunStatus.PLANNED if each.runs else RunStatus.SKIPPED
                 yield ScheduleRun(each.nominal, status, reason=each.note)
 
 
 def _nominal_of(stored: StoredSchedule, task: Task) -> Millis | None:
-    """The scheduled time that a task belongs to; `None` if the task is not a run of the schedule's timing."""
+    """The scheduled time of a task; `None` if the task is not a run of the schedule's timing."""
     ref = task.schedule_ref
     is_own = ref is not None and ref.mark == stored.mark and ref.cause in OF_ITS_TIMING
     return ref.nominal if ref is not None and is_own else None
@@ -300,13 +300,13 @@ def _is_at(task: Task, first: Millis, end: Millis) -> bool:
 
 
 def _has_run(task: Task, nominal: Millis) -> bool:
-    """Whether a task has run for that time; a skipped task may have an attempt whose worker crashed."""
+    """Whether a task has run for this scheduled time; a skipped task may have an attempt whose worker crashed."""
     is_of_it = task.schedule_ref is not None and task.schedule_ref.nominal == nominal
     return is_of_it and bool(task.attempt_history) and not task.was_dropped
 
 
 def _longest_delay(stored: StoredSchedule) -> Millis:
-    """The longest possible delay of a run's due time; the maximum if the delays have changed, or may have changed."""
+    """The longest possible delay of a run; the maximum if the delay settings have changed, or may have changed."""
     updates = [each for each in stored.actions.records if each.action is ScheduleAction.UPDATED]
     is_known = not stored.actions.dropped and not any({*_DELAYS} & {*each.fields} for each in updates)
     spec = stored.spec

@@ -53,7 +53,7 @@ class RepeatedRequests:
     keys: KeyStore
 
     def known(self, owner: str, key: IdempotencyKey | None, now: Millis) -> RememberedKey | None:
-        """The object of a key; `None` for the first request, or without a key.
+        """The object that a key's first request creates; `None` if this is the first request, or without a key.
 
         Raises:
             KeyReused: the key was used with a different request.
@@ -63,7 +63,7 @@ class RepeatedRequests:
     def remember(
         self, owner: str, key: IdempotencyKey, made: TaskId, now: Millis, edition: int = 0
     ) -> RememberedKey | None:
-        """Record the object of a key before the object is created.
+        """Record the object that a key's request is about to create.
 
         Args:
             owner: owner of the key.
@@ -91,7 +91,7 @@ def _same(known: RememberedKey | None, key: IdempotencyKey) -> RememberedKey | N
 
 TRIES = 10
 _PATIENCE = 3 * SECOND
-"""How long a caller waits for a long expansion, such as a backfill at full rate; the trigger does the rest."""
+"""Longest wait of a caller for an expansion, such as a backfill at full rate; the trigger does the rest."""
 
 
 @frozen
@@ -100,7 +100,7 @@ class ScheduleWriter:
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
-        retention: how long the payload of a deleted schedule is stored: as long as any of its tasks may be stored.
+        retention: how long tasks are kept, which determines how long the payload of a deleted schedule is stored.
     """
 
     stores: Stores
@@ -123,7 +123,7 @@ class ScheduleWriter:
         return replace(stored, payload=payload)
 
     def read(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
-        """A stored schedule without its payload; if `version` is given, it must be at that version."""
+        """A stored schedule without its payload; if `version` is given, the schedule must be at that version."""
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
             raise ScheduleNotFound(name)
@@ -163,10 +163,10 @@ class ScheduleWriter:
         """Write a change, and repeat it after concurrent writes.
 
         Args:
-            before: the schedule as read; another schedule with its name is not changed.
+            before: the schedule as read; another schedule with the same name is not changed.
             version: required version; `None` for any version.
             changed: makes the change.
-            with_timer: whether the trigger must expand the schedule; if so, its timer is set first.
+            with_timer: whether the trigger must expand the schedule; if so, the schedule's timer is set first.
         """
         _check_version(before, version)
         for _ in range(TRIES):
@@ -197,7 +197,7 @@ class ScheduleWriter:
             return after
         planner = self.expander.planner
         with suppress(Unavailable, ScheduleNotFound):
-            # If this write is lost, an occurrence stopped during the change still runs.
+            # If this write fails, an occurrence that was stopped during the change still runs.
             calendars = planner.known_calendars_of(before)
             found = planner.stopped_occurrences.stopped_meanwhile(before, after, calendars)
             return self.write(after, None, partial(stopped_since, found=found)) if found else after
@@ -219,7 +219,7 @@ class ScheduleWriter:
             found = self.read_with_payload(stored.owner, stored.name)
             if found.uid == stored.uid:
                 return found
-        # The request was carried out, although the schedule may have been deleted since, and its name reused.
+        # The request was carried out, even if the schedule has been deleted since and its name is used again.
         return stored
 
     def store_payload(self, uid: TaskId, data: bytes) -> Content:
@@ -229,17 +229,17 @@ class ScheduleWriter:
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def retain_payload(self, stored: StoredSchedule) -> None:
-        """Keep the payload of a schedule that is never checked; other schedules' payloads are kept by a first check."""
+        """Retain the payload of a schedule that is never expanded; a first expansion retains other payloads."""
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 
     def expire_payloads(self, removed: StoredSchedule | RemovedSchedule) -> None:
-        """Expire the contents of a deleted schedule."""
+        """Set an expiry for the contents of a deleted schedule."""
         for payload in removed.outside_payloads:
             self.expire_payload(removed.uid, payload)
 
     def expire_payload(self, uid: TaskId, payload: Content) -> None:
-        """Expire a payload that no schedule refers to any more; tasks may still refer to it for some time."""
+        """Set an expiry for a payload that no schedule refers to; tasks may still refer to it for some time."""
         if payload.is_outside:
             self.stores.contents.expire(uid, payload, after_record(self.runtime.now() + self.retention.longest))
 
@@ -250,7 +250,7 @@ def _check_version(stored: StoredSchedule, version: int | None) -> None:
 
 
 def _field(written: Written) -> str:
-    """The timing field that the request contains."""
+    """The name of the timing field that the request contains."""
     names = ("cron", "rate", "interval", "dates", "permanent", "timings")
     return next((name for name in names if getattr(written, name) is not None), names[0])
 
@@ -282,7 +282,7 @@ class ScheduleCreator:
     def create(
         self, owner: str, spec: ScheduleSpec, key: IdempotencyKey | None = None, traceparent: str | None = None
     ) -> Accepted[StoredSchedule]:
-        """Create a schedule, and place the tasks due soon; a request repeated with its key creates no second schedule.
+        """Create a schedule, and place the tasks due soon; a repeat with the same key creates no second schedule.
 
         Args:
             owner: owner of the schedule.
@@ -305,8 +305,8 @@ class ScheduleCreator:
             now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
         )
         name = spec.name or _generated_name(uid)
-        # The first occurrence may be at exactly this instant, as for a rate. The vacancy is read first and named in the
-        # write, because a late write must not undo a newer write.
+        # The first occurrence may be at exactly this instant, as for a rate. The vacancy is read first, and the write
+        # succeeds only if it is unchanged, because a late write must not undo a newer write.
         vacancy = self.stores.schedules.vacancy(owner, name)
         if vacancy is None:
             # A concurrent repeat of the request may have created the schedule since the key was read.
@@ -321,7 +321,7 @@ class ScheduleCreator:
     def _made_before(
         self, owner: str, spec: ScheduleSpec, known: RememberedKey, traceparent: str | None
     ) -> Accepted[StoredSchedule]:
-        """The result of an earlier request with the same key; if that request crashed before its write, write it now.
+        """The result of an earlier request with the same key; if the request crashed before its write, write now.
 
         Raises:
             ScheduleExists: another schedule has the name.
@@ -359,7 +359,7 @@ class ScheduleCreator:
         return self.writer.expand(replace(made, incarnation=made.incarnation + 1))
 
     def _made(self, owner: str, uid: TaskId, spec: ScheduleSpec, vacancy: int) -> StoredSchedule:
-        """A valid new schedule; its payload is not stored yet."""
+        """A new, valid schedule whose payload is not stored yet."""
         now = self.runtime.now()
         made = StoredSchedule(
             owner=owner,

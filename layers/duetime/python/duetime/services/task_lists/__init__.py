@@ -1,1 +1,1 @@
-"""Keeps lists of an owner's tasks by state, type, name, tag and more, and reads these lists."""
+"""Keeps lists of an owner's tasks, for example by state, type, name and tag, and reads these lists."""

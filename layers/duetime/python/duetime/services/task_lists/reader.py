@@ -1,4 +1,4 @@
-"""Finds the tasks of a list, either in the lists kept for an owner with many tasks, or among all the owner's tasks."""
+"""Finds tasks for a list, in the lists kept for an owner with many tasks, or among all of the owner's tasks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Place: TypeAlias = tuple[TaskId, TaskId]
     """The place of a task in a list, and the task's id."""
     Source: TypeAlias = Callable[[TaskId | None, int], Sequence[Place]]
-    """Reads up to a number of places after a given place; returns fewer only at the end."""
+    """Reads up to a given number of places after a given place; returns fewer places only at the end."""
 
 _MOST_MOVED = 1_000
 """Maximum number of tasks with a changed due time that are read for a range of due times."""
@@ -40,9 +40,9 @@ class Listed:
     """The candidates for a list, in the order of the list.
 
     Attributes:
-        sources: where to find the candidates; together they have every task that matches the filter.
+        sources: where to find the candidates; together, the sources contain every task that matches the filter.
         executor: reads the sources in parallel.
-        changed_at: when the kept lists last followed a change; `None` if they are not read.
+        changed_at: when the kept lists were last updated; `None` if these lists are not read.
     """
 
     query: ListQuery
@@ -51,7 +51,7 @@ class Listed:
     changed_at: Millis | None = None
 
     def after(self, after: TaskId | None, limit: int) -> list[Place]:
-        """The next candidates after a place, some of them repeated; returns fewer than the limit only at the end."""
+        """The next candidates after a place, which may include repeats; fewer than the limit only at the end."""
         found = self.executor.map(lambda source: source(after, limit), self.sources)
         return list(islice(heapq.merge(*found, reverse=self.query.descending), limit))
 
@@ -65,7 +65,7 @@ class TaskFinder:
     executor: Executor
 
     def listed(self, query: ListQuery, wanted: TaskFilter) -> Listed:
-        """The candidates for a list: all of an owner's tasks if they are few, or if no kept list helps."""
+        """The candidates for a list, which are all of an owner's tasks if they are few or no kept list helps."""
         sources, changed_at = self._sources(query, wanted)
         return Listed(query, sources, self.executor, changed_at)
 
@@ -99,7 +99,7 @@ class TaskFinder:
             return self._posted(query, ListKind.ENDED, "", wanted.finished)
         is_in_listed_states = bool(wanted.states) and _LISTED_STATES.issuperset(wanted.states)
         for kind, value in _facets(wanted):
-            # Fewer tasks are in these states than have the same tag or type, or are topologies.
+            # The lists of these states are shorter than the lists of a tag, a type, or all topologies.
             if not (is_in_listed_states and kind in _LARGE):
                 return self._posted(query, kind, value, _bounds(query, wanted))
         if is_in_listed_states and wanted.is_topology:
@@ -123,11 +123,11 @@ class TaskFinder:
         return sources
 
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
-        """Find scheduled and succeeded tasks by the times in their ids; tasks with other due times have lists."""
+        """Find scheduled and succeeded tasks by the times in their ids, and tasks with other due times in lists."""
         bounds = _bounds(query, wanted)
         if State.SUCCEEDED not in wanted.states:
             bounds = _narrowed(_narrowed(bounds, Range(after=head.swept_to.home)), wanted.due)
-            # Tasks with other due times, and nodes, have entries in lists.
+            # Nodes, and tasks with other due times, have entries in lists.
             by_id = self._all(replace(query, with_nodes=False), bounds)
             return [*self._in_listed_states(query, wanted, wanted.states), *by_id]
         if State.SCHEDULED in wanted.states:
@@ -151,7 +151,7 @@ class TaskFinder:
         return [*self._all(query, _narrowed(bounds, due)), moved]
 
     def _all(self, query: ListQuery, bounds: Range) -> list[Source]:
-        """Find all of an owner's tasks with ids in a range of times, in parts."""
+        """Find all of an owner's tasks whose ids are in a range of times, in parts that can be read in parallel."""
 
         def read(part: ListQuery, after: TaskId | None, limit: int) -> list[Place]:
             asked = replace(part, after=_start(after, bounds, descending=query.descending), limit=limit)
@@ -201,7 +201,7 @@ class TaskFinder:
 
 
 def _is_of_few(wanted: TaskFilter) -> bool:
-    """Whether a condition's list is likely to be shorter than the list of failed tasks."""
+    """Whether the filter has a condition whose list is likely to be shorter than the list of failed tasks."""
     return wanted.is_topology or any(kind not in _LARGE for kind, _ in _facets(wanted))
 
 
@@ -218,7 +218,7 @@ _LARGE = frozenset({ListKind.TAG, ListKind.TYPE, ListKind.TOPOLOGY})
 
 
 def _facets(wanted: TaskFilter) -> Iterator[tuple[ListKind, str]]:
-    """The lists for a filter, beginning with the list that is likely to be the shortest."""
+    """The lists for a filter, beginning with those that are likely to be short."""
     if wanted.parent is not None:
         yield ListKind.PARENT, wanted.parent.text
     if wanted.schedule is not None:
@@ -239,7 +239,7 @@ _ALWAYS_NODES = frozenset({ListKind.PARENT})
 
 
 def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
-    """The lists of a kind, including the lists of nodes if nodes are listed."""
+    """The lists of a kind, including the list of nodes if nodes are requested."""
     if kind in _ALWAYS_NODES:
         return [ListName(query.owner, kind, value, of_nodes=True)]
     kinds = (False, True) if query.with_nodes else (False,)
@@ -247,7 +247,7 @@ def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
 
 
 def _bounds(query: ListQuery, wanted: TaskFilter) -> Range:
-    """The range of times that matching ids may have: no task is created after the time in its id."""
+    """The range of times that matching ids may have; no task is created after the time in its id."""
     return _narrowed(Range(after=query.since), Range(after=wanted.created.after))
 
 
@@ -258,7 +258,7 @@ def _narrowed(first: Range, second: Range) -> Range:
 
 
 def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId | None:
-    """The place after which to read, which is the query's place, or the bound in the query's direction."""
+    """The place after which to read, which is the query's place, or the bound if the bound is further on."""
     bound = bounds.before if descending else bounds.after
     if bound is None:
         return after
@@ -269,12 +269,12 @@ def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId |
 
 
 def _first_at(at: Millis) -> TaskId:
-    """The smallest id of a time, or of the nearest time that an id can have."""
+    """The smallest id for a time, or for the nearest time that an id can have."""
     return TaskId.of(max(0, min(at, LAST_INSTANT)), 0, 0)
 
 
 def _within(read: Source, bounds: Range) -> Source:
-    """A source that ends at the bound in its reading direction."""
+    """A source without the places that are outside the bounds."""
 
     def bounded(after: TaskId | None, limit: int) -> list[Place]:
         return [each for each in read(after, limit) if bounds.holds(each[0].home)]

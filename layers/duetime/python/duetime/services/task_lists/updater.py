@@ -42,7 +42,7 @@ class TaskListUpdater:
         lists: store of the lists.
         runtime: clock; updates several owners in parallel.
         retention: how long an ended task is kept.
-        begin_at: lists are kept once a partition of an owner's list has this many tasks.
+        begin_at: number of tasks in a partition of an owner's list from which on lists are kept.
     """
 
     name = "lists"
@@ -61,7 +61,7 @@ class TaskListUpdater:
         self._runtime = runtime
         self._retention = retention
         self._without: dict[str, Millis] = {}
-        """Owners without lists, with the time at which this was found."""
+        """Owners without lists, with the time at which the missing lists were noticed."""
 
     def consume(self, changes: ChangeBatch) -> None:
         """Update the lists of every owner in a batch.
@@ -80,7 +80,7 @@ class TaskListUpdater:
         if head is None:
             return
         now = self._runtime.now()
-        # The stream keeps changes for a day, so some changes may have been lost.
+        # The stream keeps changes for only a day, so some changes may have been lost.
         lacks_changes = changes[0].at < now - SUMMARY_GAP
         try:
             if writes := writes_of(changes, self._retention):
@@ -96,10 +96,10 @@ class TaskListUpdater:
             self._sweep(head, end)
 
     def _begin_anew(self, head: ListHead, now: Millis) -> None:
-        """Begin an owner's lists again, because they lack changes.
+        """Begin an owner's lists again, because the lists lack changes.
 
         Raises:
-            Unavailable: other processes kept storing their progress; a repeat of the batch may begin them.
+            Unavailable: other processes kept storing their progress; a repeat of the batch may begin the lists again.
         """
         for _ in range(_TRIES):
             anew = replace(ListHead.new(head.owner, now), version=head.version)
@@ -110,7 +110,7 @@ class TaskListUpdater:
         raise Unavailable(f"the lists of {head.owner} could not be restarted")
 
     def _head(self, owner: str) -> ListHead | None:
-        """The progress of an owner's lists; begins the lists if the owner has many tasks by now."""
+        """The progress of an owner's lists, which are begun if the owner has many tasks by now."""
         now = self._runtime.now()
         if now - self._without.get(owner, -LIST_KNOWN) < LIST_KNOWN:
             return None
@@ -125,7 +125,7 @@ class TaskListUpdater:
         return head
 
     def _build(self, head: ListHead, now: Millis) -> None:
-        """Add some of the tasks that existed before the lists; of several processes, only one stores its progress."""
+        """Add some of the tasks that existed before the lists. If several processes do so, one stores its progress."""
         query = ListQuery(head.owner, head.built_to, descending=False, limit=LIST_BUILD_TASKS)
         ids = self._tasks.list_ids(query)
         tasks = [task_snapshot(each) for each in self._tasks.read_many(ids).values()]
@@ -146,7 +146,7 @@ class TaskListUpdater:
         self._lists.save_head(head.after_sweep(swept_to, now), self._runtime.nonce())
 
     def _write_checked(self, writes: ListWrites) -> None:
-        """Write entries, and remove those whose task has changed state, which the stream may have reported before."""
+        """Write entries, then remove outdated ones, because the stream may already have reported a change of state."""
         if not writes:
             return
         self._lists.write(writes)

@@ -1,1 +1,1 @@
-"""Operations that clients request on tasks."""
+"""Carries out the operations on tasks that clients request."""

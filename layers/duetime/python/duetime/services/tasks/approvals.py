@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _CHECK_PAUSE = 100
-"""Milliseconds before a task that a worker is checking is read again; a check takes two writes."""
+"""Pause in milliseconds before another read of a task that a worker is checking; a check takes two writes."""
 _REPEATED = {Action.APPROVED: "with another payload", Action.REJECTED: "for another reason"}
-"""How a decision can differ from an earlier decision on the same task."""
+"""How a repeated decision can differ from an earlier decision on the same task."""
 
 
 @frozen
@@ -52,7 +52,7 @@ class Decision:
 
 @frozen
 class Approvals:
-    """Records decisions: each decision is one write, which applies only while the task waits for a decision.
+    """Records decisions, each in one write, which succeeds only while the task waits for a decision.
 
     Attributes:
         retention: how long a finished task is kept.
@@ -69,7 +69,8 @@ class Approvals:
 
         Raises:
             TaskNotFound: the task does not exist, or belongs to another owner.
-            StateConflict: the task does not wait for an approval, or has another decision or payload.
+            StateConflict: the task does not wait for an approval, or was decided differently or with another payload or
+                reason.
             VersionMismatch: the task is not at the required version.
             Unavailable: a worker held the task longer than a check takes, or a store did not answer; the request can be
                 repeated.
@@ -109,7 +110,7 @@ class Approvals:
         return _canonical(stored) == _canonical(decision.payload)
 
     def _written(self, task: Task, decision: Decision, sets: TaskChanges, by: Attribution) -> WriteResult:
-        """Write the outcome; a worker runs the steps after the outcome."""
+        """Write the outcome; a worker runs the steps that follow."""
         now, is_node = self.runtime.now(), task.node_ref is not None
         expires = now + self.retention.of(task.type)
         # A node is kept as long as its topology; the end of the topology sets the node's expiry.
@@ -127,7 +128,7 @@ class Approvals:
 
 
 def _decided(task: Task) -> Action | None:
-    """The decision on a task, if the decision is its latest action."""
+    """The decision on a task; `None` if the task's latest action is not a decision."""
     last = task.actions.records[-1:]
     return last[0].action if last and last[0].action in _REPEATED else None
 
@@ -142,5 +143,5 @@ def _obstacle(task: Task, action: Action, now: Millis) -> str:
 
 
 def _canonical(data: bytes) -> str:
-    """JSON text with sorted keys, which is equal for equal values, and different for 1, 1.0 and true."""
+    """JSON text with sorted keys. Equal values have equal texts, and 1, 1.0 and true have different texts."""
     return json.dumps(json.loads(data), sort_keys=True)

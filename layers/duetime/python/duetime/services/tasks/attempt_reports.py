@@ -1,4 +1,4 @@
-"""Reports on attempts: from asynchronous targets, and from running handlers in their own packages."""
+"""Processes reports on attempts from asynchronous targets, and from running handlers in their own packages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TIME_IS_OVER = "the attempt's deadline has passed"
 
 @frozen
 class AttemptReports:
-    """Processes reports of targets that work asynchronously: progress, and the end of an attempt.
+    """Processes reports from targets that work asynchronously, which are progress and the end of an attempt.
 
     Every method raises `TaskNotFound` if the task does not exist or belongs to another owner.
     """
@@ -60,7 +60,7 @@ class AttemptReports:
         An identical repeat changes nothing and gets the same response.
 
         Raises:
-            FenceMismatch: the fence is not the running attempt's, or its deadline has passed.
+            FenceMismatch: the fence does not belong to the running attempt, or the attempt's deadline has passed.
             NotifiedOtherwise: a different end was reported earlier.
             StateConflict: AWS runs a job for the task, and only the end of that job ends the attempt.
         """
@@ -92,17 +92,17 @@ class AttemptReports:
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.completion.close(end.task)
-            # The worker that cleans up takes over the lock that covers all phases of the task.
+            # The worker that runs the cleanup takes over the lock that covers all phases of the task.
             scopes = {LockScope.RUN}
         for claim in self.lock_manager.claims(task, scopes):
             self.lock_manager.give_back(task, claim)
         return end.task
 
     def heartbeat(self, owner: str, task_id: TaskId, fence: int, progress: Progress | None) -> Task:
-        """Record the progress of a running attempt; a deferred attempt's deadline starts again.
+        """Record the progress of a running attempt, and extend the deadline of a deferred attempt.
 
         Raises:
-            FenceMismatch: the fence is not the running attempt's, or its deadline has passed.
+            FenceMismatch: the fence does not belong to the running attempt, or the attempt's deadline has passed.
         """
         task = self.task_reader.record(owner, task_id)
         now = self.runtime.now()
@@ -116,7 +116,7 @@ class AttemptReports:
         guard = Guard(owner=owner, fence=fence)
         if task.awaiting_notification:
             deadline = deferred_until(task, now)
-            # One check serves all heartbeats within a minute.
+            # The time is rounded to the minute, so that all heartbeats within a minute share one check.
             at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.enqueuer.look_ahead)
             self.enqueuer.remind(task, at)
             if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):
@@ -130,7 +130,7 @@ class AttemptReports:
         return result.task
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
-        """Handle a report on an ended attempt, which is accepted if it equals the recorded end of the last attempt."""
+        """Handle a report on an ended attempt; the report is accepted if it equals the last attempt's recorded end."""
         if not task.attempt_history or task.attempt_history[-1].fence != fence:
             raise FenceMismatch(task)
         if says_the_same(self.stores.contents, task, ending):
@@ -139,7 +139,7 @@ class AttemptReports:
 
 
 def _offered(task: Task) -> frozenset[Phase]:
-    """The rollback that a target may offer; only a worker knows a handler's phases, and skips a missing rollback."""
+    """The rollback, if a target may offer it; a worker knows a handler's phases, and skips a missing rollback."""
     match task.target:
         case HttpTarget(phases=phases):
             return phases
@@ -151,7 +151,7 @@ def _offered(task: Task) -> frozenset[Phase]:
 
 @frozen
 class PackagedAttempts:
-    """Processes reports from attempts; the workers that wait for the attempts renew their leases.
+    """Processes reports from handlers in their own packages; the waiting workers renew the attempts' leases.
 
     Attributes:
         attempt_steps: creates the store for the steps of an attempt's phase.
@@ -163,12 +163,12 @@ class PackagedAttempts:
     runtime: Runtime
 
     def task_of(self, token: AttemptToken) -> Task | None:
-        """The task of an attempt, unless the attempt has ended or another attempt has the task."""
+        """The task of an attempt; `None` if the attempt has ended or another attempt has the task."""
         task = self.tasks.read(token.task_id)
         return task if task is not None and token.is_of(task) else None
 
     def report(self, task: Task, progress: Progress | None) -> Task | None:
-        """Store the progress; returns the record, with any request to the attempt, or `None` if the attempt is lost."""
+        """Store the progress; returns the record, with any requested action, or `None` if the attempt is lost."""
         if progress is None or task.is_terminal:
             return task
         sets: TaskChanges = {"progress": progress}

@@ -57,11 +57,11 @@ _TRIES = 5
 
 @frozen
 class TaskControl:
-    """Controls tasks: each call makes one legal move, or raises an error with the reason.
+    """Controls tasks. Each call makes one legal move, or raises an error with the reason.
 
-    Each action is recorded with the task: `by` names who acts, and why. Every method raises `TaskNotFound` if the task
+    Each action is recorded in the task; `by` says who acts, and why. Every method raises `TaskNotFound` if the task
     does not exist or belongs to another owner, `StateConflict` if the task's state does not allow the action, and
-    `VersionMismatch` if concurrent writes keep changing the record, or if it is not at the required `version`.
+    `VersionMismatch` if concurrent writes keep changing the record, or if the record is not at the required `version`.
     """
 
     stores: Stores
@@ -74,12 +74,13 @@ class TaskControl:
     def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Pause a task that has not started, or ask a running task to pause as soon as it can.
 
-        A paused task does not change, regardless of its version: the response to the first request may have been lost.
+        A paused task does not change, regardless of its version, because the response to the first request may have
+        been lost.
         """
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
             return task
-        # A blocked node is paused by pausing its topology.
+        # A blocked node can be paused only by pausing its topology.
         if task.state in LEGAL[Move.PAUSE].sources and not (task.state is State.BLOCKED and task.after is None):
             require_version(task, version)
             paused = self._moved(task, Move.PAUSE, ControlRequest(Action.PAUSED, version, by, self._pausing))
@@ -106,14 +107,14 @@ class TaskControl:
         raise VersionMismatch(self._read(owner, task_id))
 
     def resume(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Resume a paused task: at its due time if the due time is still ahead, otherwise now.
+        """Resume a paused task at its due time, or now if the due time has passed.
 
         A task that waited for a lock has left the line, so it is checked again at once. A task that is not paused does
-        not change, regardless of its version: the response to the first request may have been lost.
+        not change, regardless of its version, because the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         is_held = task.state is State.PAUSED or task.requested_action is RequestedAction.PAUSE
-        # For a topology, the nodes would have to be resumed too.
+        # A running topology may have paused nodes, which this method does not resume.
         if not is_held and task.state in GOING_ON and not isinstance(task.target, TopologyTarget):
             return task
         require_version(task, version)
@@ -124,16 +125,16 @@ class TaskControl:
             return self._placed(task, Move.RESUME, resumes_at, request)
         if is_held:
             # The attempt that was asked to pause may have failed since; in that case, the request is removed from the
-            # retry.
+            # task that waits for its retry.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, ControlRequest(Action.RESUMED, version, by, pause_taken_back))
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Run a task that has not started now; a running task does not change.
+        """Run now a task that has not started; a running task does not change.
 
-        A task also does not change if an earlier copy of this request, with the same version, has run it. The same is
-        true for `retry`.
+        A task also does not change if an earlier copy of this request, with the same version, was already applied. The
+        same is true for `retry`.
         """
         task = self._read(owner, task_id)
         if is_repeated(task, Action.RUN_REQUESTED, version, by):
@@ -153,7 +154,7 @@ class TaskControl:
         by: Attribution = BY_SYSTEM,
         nodes: tuple[str, ...] = (),
     ) -> Task:
-        """Retry a failed task from its first attempt on; a task that is already being retried does not change.
+        """Retry a failed task with its full number of attempts; a task already being retried does not change.
 
         Args:
             owner: owner of the task.
@@ -181,12 +182,12 @@ class TaskControl:
             if task.was_never_let_start:
                 move, sets["after"] = Move.BLOCK, task.after and task.after.forgotten
             with suppress(VersionMismatch):
-                # The changes belong to this version, because another version has a different attempt history and fence.
+                # The changes fit only this version, because another version has a different attempt history and fence.
                 return self.reopener.reopen(replace(task, result=None), move, sets, task.version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
     def roll_back(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Roll back an ended task with its target's `rollback`.
+        """Roll back an ended task by calling its target's `rollback`.
 
         Raises:
             StateConflict: also raised if the target is known to offer no rollback.
@@ -200,7 +201,7 @@ class TaskControl:
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target does not support rollback")
-        # The attempt history keeps the last attempt's error; the rollback has its own error.
+        # The last attempt's error is kept in the attempt history, because the rollback has its own error.
         sets: TaskChanges = {"attempt_history": reported_history(task)}
         return self.reopener.reopen(task, Move.REQUEST_ROLLBACK, sets, version, by)
 
@@ -230,21 +231,21 @@ class TaskControl:
         if task.state not in LEGAL[Move.REQUEST_STOP].sources:
             raise StateConflict(task, refused)
         if task.requested_action in (requested_action, RequestedAction.CANCEL):
-            # A task that is to stop for good need not pause first.
+            # A task that is asked to stop need not pause first.
             return self._hurried(task)
         request = ControlRequest(action, version, by, partial(stronger, requested_action))
         return self._hurried(self._moved(task, Move.REQUEST_STOP, request))
 
     def _hurried(self, task: Task) -> Task:
-        """If a stop is requested, have a worker stop the task's AWS job at once instead of at its next check."""
+        """If a stop is requested, let a worker stop the task's AWS job at once instead of at its next check."""
         if task.requested_action is RequestedAction.CANCEL and is_job(task.target) and task.awaiting_notification:
             self.enqueuer.remind(task, self.runtime.now())
         return task
 
     def _moved(self, task: Task, move: Move, request: ControlRequest) -> Task:
-        """Make a move; repeat it after concurrent writes while it stays legal, unless a version is required.
+        """Make a move; repeat the move after concurrent writes while it is legal, unless a version is required.
 
-        Each repeat computes the changes from the latest record, so that no concurrent request is undone.
+        Each try computes the changes from the latest record, so that no concurrent request is undone.
         """
         for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
@@ -256,7 +257,7 @@ class TaskControl:
         return request.after_rejection(task)
 
     def _placed(self, task: Task, move: Move, at_of: Callable[[Task], Millis], request: ControlRequest) -> Task:
-        """Make a move that sets a new check at the time that the record requires; repeat the move as in `_moved`."""
+        """Make a move, and set a new check at the time computed from the record; repeat the move as in `_moved`."""
         for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
             changes = request.changes(task, self.runtime.now())
@@ -282,7 +283,7 @@ class TaskReopener:
     runtime: Runtime
 
     def reopen(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
-        """Reopen a task: remove its end, its expiry and its contents' expiry, and take its unique key again.
+        """Reopen a task, which removes its end and all expiries, and takes its unique key again.
 
         Args:
             task: the record as read.
@@ -293,13 +294,13 @@ class TaskReopener:
 
         Raises:
             StateConflict: the task's state does not allow the move.
-            VersionMismatch: concurrent writes keep changing the record, or it is not at the required version.
+            VersionMismatch: concurrent writes keep changing the record, or the record is not at the required version.
             ContentExpired: the task's payload or checkpoint has expired.
             UniqueKeyHeld: another task now holds the task's unique key.
         """
         require_legal(task, move)
         if move is Move.RERUN and task.node_ref is not None and task.state is State.SUCCEEDED:
-            # The node's children have begun with its result.
+            # The node's children have begun with the node's result.
             raise StateConflict(task, f"{DONE[move]} on its own: name its node in a retry of its topology")
         if task.finished_at is None:
             raise StateConflict(task, f"{DONE[move]} before its follow-ups are done")
@@ -310,7 +311,7 @@ class TaskReopener:
         return reopened
 
     def _moved(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
-        """Make the move; repeat it if the record is written, or its key is taken or released, concurrently."""
+        """Make the move; repeat it if the record or its unique key is written concurrently."""
         opened: TaskChanges = {
             "attempt": 0,
             "finished_at": None,
@@ -327,7 +328,7 @@ class TaskReopener:
             require_legal(task, move)
             now, guard, taking = self.runtime.now(), Guard(version=task.version), self._taking(task, move)
             if task.group is not None and move is not Move.REQUEST_ROLLBACK:
-                # Few tasks are members of a group, so the module is not imported at start.
+                # Few tasks are members of a group, so the module is not imported at startup.
                 from duetime.services.groups import GroupMembers  # noqa: PLC0415 - see the line above
 
                 GroupMembers(self.stores, self.enqueuer, self.runtime).note_reopening(task)

@@ -64,14 +64,14 @@ if TYPE_CHECKING:
 Made = TypeVar("Made", bound="Accepted[Task] | Draft")
 _TAIL_BITS = 64
 _TRIES = 5
-"""How often a creation is tried if its unique key is taken, or the key's holder changes, concurrently."""
+"""How often a creation is tried if its unique key is taken, or the key's holder is changed, at the same time."""
 E = TypeVar("E", bound=Exception)
 _BY_CREATION = Attribution(reason="a creation with its unique key")
 
 
 @frozen
 class TaskCreator:
-    """Creates tasks: after the response, the record is durable and everything else can be recovered.
+    """Creates tasks. Once the response is sent, the record is durable and everything else can be recovered.
 
     Attributes:
         shards: how many shards ids are spread over.
@@ -108,7 +108,7 @@ class TaskCreator:
         return accepted
 
     def draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
-        """Prepare a record for writing, unless the task exists; the record must then be created and finished.
+        """Prepare a record for writing, unless the task exists; the caller must then create and finish the record.
 
         Raises:
             RequestError: as in `create_once`.
@@ -117,7 +117,7 @@ class TaskCreator:
         return self._traced(order, partial(self._draft, owner))
 
     def resolved(self, owner: str, order: Order) -> TaskSpec:
-        """The requested task with its type's defaults and the graphs that it names; nothing is written.
+        """The requested task with its type's defaults and the graphs of definitions that it names; writes nothing.
 
         Raises:
             FieldInvalid: the task's parent, a task in its `after`, or a definition that it names, does not exist.
@@ -127,19 +127,19 @@ class TaskCreator:
         return self.rules.resolved(owner, self._with_dependencies(owner, order.spec), order.place_of_graph)
 
     def _traced(self, order: Order, make: Callable[[Order], Made]) -> Made:
-        """Create or prepare a record within a span; the task keeps the span's context for links from its attempts."""
+        """Create or prepare a record within a span, whose context is stored in the task for links from its attempts."""
         with self.runtime.tracer.span(creation_span(order.spec.type, order.traceparent)) as opened:
             made = make(replace(order, traceparent=opened.context or order.traceparent))
             opened.end_with({MESSAGE_ID: (made.task if isinstance(made, Draft) else made.value).id.text})
         return made
 
     def _write(self, owner: str, order: Order) -> Accepted[Task]:
-        """Write the record; returns the task, and whether this call wrote its record."""
+        """Write the record; returns the task, and whether this call wrote the record."""
         made = self._draft(owner, order)
         return self.finish(made, is_new=self.enqueuer.create(made.task)) if isinstance(made, Draft) else made
 
     def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
-        """Do all steps before the record's write, or the complete creation if the record exists or has a unique key."""
+        """Do all steps before the record is written, or all steps if the record exists or has a unique key."""
         try:
             spec = self.resolved(owner, order)
         except FieldInvalid:
@@ -149,7 +149,7 @@ class TaskCreator:
                 raise
             return repeated
         if order.completes is not None:
-            # A type's default must not replace this task with another task.
+            # The completion task of a group must not be replaced because of its type's default for `unique`.
             spec = replace(spec, unique=None)
         order = replace(order, spec=replace(spec, target=self.rules.accept(owner, spec, order.graph)))
         identity = self._identity(order)
@@ -171,7 +171,7 @@ class TaskCreator:
             return known
 
     def finish(self, made: Draft, *, is_new: bool) -> Accepted[Task]:
-        """Do the steps after the record was written or found to exist."""
+        """Do the steps that follow after the record was written or found to exist."""
         task, order = made.task, made.order
         if is_new:
             self._retained(task, made.identity)
@@ -187,7 +187,7 @@ class TaskCreator:
         return Accepted(self._retained(self.stores.tasks.read(task.id) or task, made.identity), is_replay=True)
 
     def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
-        """Write the record unless another task holds its unique key; retry while the key changes hands."""
+        """Write the record unless another task holds its unique key; retry if the key's holder changes."""
         may_exist = order.origin is not None
         for _ in range(_TRIES):
             if may_exist and (known := self._existing(identity)):
@@ -198,7 +198,8 @@ class TaskCreator:
             if status.holder is not None:
                 wanted = None if order.key is None else (order.key.text, identity.task_id)
                 settled = self.key_conflicts.settle(status.holder, order.spec, unique, wanted)
-            # Read after the key, because a repeat of this request may have replaced a task that has since ended.
+            # The response is read after the key, because a copy of this request may have replaced a task that has ended
+            # since.
             if settled is None and status.nonce is not None:
                 settled = self._answered(owner, order, identity.task_id)
             if settled is not None:
@@ -216,7 +217,7 @@ class TaskCreator:
         return None if known is None else Accepted(self._retained(known, identity), is_replay=True)
 
     def _answered(self, owner: str, order: Order, wanted: TaskId | None = None) -> Accepted[Task] | None:
-        """The response of an earlier or concurrent copy of the request, instead of a new task."""
+        """The response to an earlier or concurrent copy of the request, if any, to return instead of a new task."""
         key = order.key
         known = self.stores.keys.find(owner, key.text, self.runtime.now()) if key else None
         if key is None or known is None or known.task_id == wanted or known.body_hash != key.body_hash:
@@ -224,7 +225,7 @@ class TaskCreator:
         return self._replayed(known)
 
     def _replayed(self, remembered: RememberedKey) -> Accepted[Task] | None:
-        """The task of an idempotency key; `None` if it does not exist yet."""
+        """The task of an idempotency key; `None` if the task does not exist yet."""
         known = self.stores.tasks.read(remembered.task_id)
         if known is None:
             return None
@@ -236,7 +237,7 @@ class TaskCreator:
     def _new_record(self, owner: str, order: Order, identity: Identity) -> Task:
         """The record to write, with its payload stored and its place in its group taken."""
         if order.spec.group is not None:
-            # Few tasks are members of a group, so the module is not imported at start.
+            # Few tasks are members of a group, so the module is not imported at startup.
             from duetime.services.groups import join  # noqa: PLC0415 - see the line above
 
             join(self.stores, self.runtime, owner, order, identity)
@@ -260,7 +261,7 @@ class TaskCreator:
         )
 
     def _stored_payload(self, owner: str, order: Order, identity: Identity) -> Content:
-        """Store the payload, or the part that does not fit into the record."""
+        """Store the payload, or attach the uploaded payload; a small payload becomes part of the record."""
         spec = order.spec
         if spec.upload is None:
             return self.stores.contents.keep(identity.task_id, payload_name(spec.target), spec.payload, identity.expiry)
@@ -272,7 +273,7 @@ class TaskCreator:
         return content
 
     def _check_parent(self, owner: str, parent: TaskId | None) -> None:
-        """Reject the id of a parent that is not an existing task of the owner."""
+        """Reject a parent id that is not the id of an existing task of the owner."""
         if parent is None:
             return
         found = self.stores.tasks.read(parent)
@@ -280,13 +281,13 @@ class TaskCreator:
             raise FieldInvalid("parent_task_id", "is not the id of an existing task", FaultCode.NOT_ALLOWED)
 
     def _with_dependencies(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """The spec with the tasks that it waits for, which must exist."""
+        """The spec with the dependencies as accepted; they must exist."""
         if spec.after is None:
             return spec
         return replace(spec, after=self.dependency_reader().accepted(owner, spec.after))
 
     def _retained(self, task: Task, accepted: Identity) -> Task:
-        """An open task whose payload is kept as long as its record, even if the record's writer has crashed."""
+        """Remove the expiry from an open task's payload, in case the record's writer crashed; returns the task."""
         if task.payload.is_outside and not task.is_terminal:
             retain_open(self.stores.tasks, self.stores.contents, task, accepted.expiry)
         return task
@@ -302,7 +303,7 @@ class TaskCreator:
         return Identity(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
-        """Whether a repeated delivery would write more than the record that it finds, or be rejected."""
+        """Whether an event's repeated delivery would write more than the existing record, or be rejected."""
         at = None if order.origin is None else order.origin.at
         writes_more = len(order.spec.payload) > INLINE_CONTENT_BYTES or order.spec.group is not None
         return at is not None and (writes_more or at < self.runtime.now() - MINUTE)
@@ -325,12 +326,12 @@ class BatchCreator:
     task_creator: TaskCreator
 
     def create_many(self, owner: str, orders: Sequence[Order]) -> list[Accepted[Task] | RequestError | Unavailable]:
-        """A task for each order, or the error, in the requested order."""
+        """Create a task for each order; returns the tasks, or errors in their place, in the requested order."""
         refusals: tuple[type[RequestError | Unavailable], ...] = (RequestError, Unavailable)
         return self._create_each(owner, orders, refusals)
 
     def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
-        """A task for each order, or the error, in order; no order's failure affects other orders."""
+        """Create a task for each order; returns the tasks, or any errors in their place, in the same order."""
         ends = self._create_each(owner, orders, (Exception,))
         return [end.value if isinstance(end, Accepted) else end for end in ends]
 
@@ -367,11 +368,11 @@ class BatchCreator:
         return ends
 
     def _numbered(self, owner: str, orders: Sequence[Order], refusals: tuple[type[E], ...]) -> Sequence[Order | E]:
-        """Give the tasks of each ordered key consecutive numbers, because they are created in parallel."""
+        """Give the tasks of each ordered key consecutive numbers, because the tasks are created in parallel."""
         counts = Counter(order.spec.order.key for order in orders if order.spec.order is not None)
         if not counts:
             return orders
-        # Few tasks have an ordered key, so the module is not imported at start.
+        # Few tasks have an ordered key, so the module is not imported at startup.
         from duetime.domain.order_lines import LineName  # noqa: PLC0415 - see the line above
 
         lines, now = self.task_creator.enqueuer.order_lines(), self.task_creator.runtime.now()
@@ -390,7 +391,7 @@ class BatchCreator:
         return numbered
 
     def _insert(self, tasks: Sequence[Task], refusals: tuple[type[Exception], ...]) -> Collection[str]:
-        """Write records with few requests; an error in this step must not keep the records from being written."""
+        """Write records with few requests; if this fails, the records are written one by one."""
         try:
             return self.task_creator.enqueuer.insert(tasks)
         except refusals as defect:
@@ -416,7 +417,7 @@ class KeyConflicts:
             holder: the task that holds the key, as read.
             spec: specification of the new task.
             unique: unique key of the new task.
-            wanted: the new task's idempotency key, and the key's task; `None` without a key.
+            wanted: the new task's idempotency key, and the id that belongs to the key; `None` without a key.
 
         Returns:
             The task that holds the key, and the result; `None` if the task has changed since, so that the holder must
@@ -450,8 +451,8 @@ class KeyConflicts:
         now = self.runtime.now()
         due = due_of(spec, now) if spec.debounce is None else debounced_due(spec.debounce, holder.created_at, now)
         fields: Any = {**spec.options(), "target": spec.target, "unique": spec.unique, "debounce": spec.debounce}
-        # The change includes the redirect, because a repeat after the task's end must find the result even if the
-        # response was lost.
+        # The change includes the redirect, so that a repeat after the task's end finds the result even if the response
+        # was lost.
         change = TaskUpdate(fields, due_at=due, payload=spec.payload, redirect=redirect)
         try:
             task = self.task_updater().update(holder.owner, holder.id, change, holder.version, _BY_CREATION)

@@ -1,4 +1,4 @@
-"""Rules for accepting a task's target, type and (for a topology) nodes; also applies and sets the defaults of types."""
+"""Checks a new task's target, type and (for a topology) nodes; also applies and sets the defaults of types."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DefinitionReader(Protocol):
     """Creates runs of topology definitions."""
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """Turn a task that names a definition into a run of it, with a version's graph; leave other tasks unchanged.
+        """Give a task that names a definition the graph of a version; other tasks are returned unchanged.
 
         Raises:
             FieldInvalid: the definition or version does not exist, or the parameters do not fit.
@@ -68,7 +68,7 @@ def payload_name(target: Target | None) -> str:
     """Name of a new task's payload if it is stored outside the record.
 
     For a run of a definition, the name contains the version: if two processes create the same run while the definition
-    changes, neither may overwrite the other's graph, because the record will name one of them.
+    changes, neither process may overwrite the other's graph, because the record will name one of the two graphs.
     """
     ref = definition_of(target)
     return PAYLOAD if ref is None else f"{PAYLOAD}.{ref.version}"
@@ -76,7 +76,7 @@ def payload_name(target: Target | None) -> str:
 
 @frozen
 class CreationRules:
-    """Accepts new tasks; for a topology, also the tasks of its nodes.
+    """Accepts or rejects new tasks, including the node tasks of a topology.
 
     Attributes:
         targets: targets that the settings allow.
@@ -96,7 +96,7 @@ class CreationRules:
         Args:
             owner: owner of the task and of the definitions.
             spec: the task.
-            place: where the request has the task's graph.
+            place: name of the place in the request where the task's graph is, for errors.
 
         Raises:
             FieldInvalid: a definition or version does not exist, or the parameters do not fit it.
@@ -115,10 +115,10 @@ class CreationRules:
             raise FieldInvalid(f"{place}{refusal.field}", refusal.reason, refusal.code) from None
 
     def resolved_update(self, task: Task, wanted: TaskUpdate) -> TaskUpdate:
-        """Add the graph to a change that names a different run of a definition.
+        """Add the graph to a task change that names another definition, version or parameters.
 
         Raises:
-            FieldInvalid: the run does not exist, or the graph is replaced and the definition is not.
+            FieldInvalid: the definition does not exist, or the change replaces the graph but not the definition.
         """
         target = wanted.fields.get("target", task.target)
         if definition_of(target) is None:
@@ -152,7 +152,7 @@ class CreationRules:
         """
         target = self.targets.accept(owner, spec)
         if graph is not None:
-            # If nodes name definitions, the request did not contain the complete graph.
+            # If nodes name definitions, the graph in the request is not complete, so the completed payload is read.
             self.accept_nodes(owner, self.read_graph(spec.payload, ()) if names_definitions(spec.payload) else graph)
         elif isinstance(target, TopologyTarget):
             self.graph_of(owner, spec.payload, target)
@@ -199,7 +199,7 @@ class _Known:
     """An owner's defaults as read.
 
     Attributes:
-        asked_at: when they were last requested from the store, even if it did not answer.
+        asked_at: when the defaults were last requested from the store, even if the store did not answer.
     """
 
     types: OwnerTypes
@@ -215,7 +215,7 @@ class TypeDefaults:
 
     Attributes:
         handlers: the handlers of the deployment, by type.
-        shards: knows whether any defaults exist; otherwise the store is not read.
+        shards: tells whether any defaults exist; if not, the store is not read.
     """
 
     store: TypeDefaultsStore
@@ -225,7 +225,7 @@ class TypeDefaults:
     _known: dict[str, _Known] = field(default_factory=dict, init=False)
 
     def completed(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task with the defaults of its type: the owner's defaults take precedence over the handler's.
+        """A task with the defaults of its type; the owner's defaults take precedence over the handler's defaults.
 
         Raises:
             Unavailable: the store did not answer.
@@ -246,7 +246,7 @@ class TypeDefaults:
         if known is not None and now - known.asked_at < TYPE_DEFAULTS_LIFE:
             return known.types
         if known is not None:
-            # Set before the read, so that other threads continue with the known defaults.
+            # The time is set before the read, so that other threads continue with the known defaults.
             self._known[owner] = replace(known, asked_at=now)
         try:
             found = self.store.read(owner, consistent=False)
@@ -271,7 +271,7 @@ class TypeAdmin:
     """Lists types, and sets the defaults that an owner gives them.
 
     Attributes:
-        built_in: types that every deployment handles; they are not listed.
+        built_in: types that every deployment handles, which are not listed.
     """
 
     types: TypeDefaults
@@ -319,8 +319,8 @@ class TypeAdmin:
                 raise TypesFull(MAX_TYPES_WITH_DEFAULTS)
             return replace(types, by_type={**types.by_type, name: wanted})
 
-        # The announcement comes first: without defaults it is harmless, but defaults without an announcement are not
-        # seen.
+        # The announcement comes first, because an announcement without defaults is harmless, but defaults without an
+        # announcement are not seen.
         self.types.shards.announce_type_defaults()
         return self._status(name, self._change(owner, change)[1])
 

@@ -1,8 +1,8 @@
 """Erases tasks before their retention ends.
 
-The record of an erased task stays, without user data and reports of attempts; readers still see a task that has ended.
-So the task cannot be created again by a repeat of its request or event, by its schedule, or by a late attempt. The
-record expires when the task would have expired.
+The record of an erased task is kept without user data and attempt reports, so readers still see a task that has ended.
+Therefore, a repeat of the request or event, or the schedule, cannot create the task again, and a late attempt cannot
+change it. The record expires when the unerased task would have expired.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 5
-"""Number of attempts to make a change if concurrent writes come between its read and its write."""
+"""How often a change is tried if concurrent writes come between its read and its write."""
 
 
 @frozen
@@ -47,7 +47,8 @@ class TaskEraser:
             owner: owner who requests the erasure.
             task_id: id of the task.
             version: required version; `None` for any version.
-            prepare: called with the ended task before each attempt to erase it; its errors are passed on.
+            prepare: called with the ended task before each attempt to erase the task; errors of `prepare` are passed
+                on.
 
         Returns:
             The task before it was erased.
@@ -69,14 +70,14 @@ class TaskEraser:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def erase_record(self, task: Task, more: TaskChanges) -> bool:
-        """Erase an ended task just read, and write more changes with it; returns whether its version was current."""
+        """Erase an ended task, with more changes in the same write; returns whether the task's version was current."""
         sets: TaskChanges = {**NOTHING_LEFT, **more}
         write = Write(task.id, Move.ERASE, self.runtime.nonce(), Guard(version=task.version), sets)
         if not isinstance(self.stores.tasks.apply(write), Applied):
             return False
         self.stores.contents.erase(task.id, task.contents_outside)
         if task.order is not None:
-            # A failed task may have stopped the line of its ordered key.
+            # A failed task may have stopped the line of its ordered key, so the line is released.
             self.task_updater.order_lines().release_if_possible(replace(task, erased=True))
         return True
 
@@ -93,7 +94,7 @@ class TaskEraser:
         return task
 
     def _finish(self, task: Task) -> TaskChanges:
-        """Changes that finish the task together with its erasure, unless it is finished already."""
+        """Changes that finish the task in the write that erases it; empty if the task is already finished."""
         if task.finished_at is not None:
             return {}
         now = self.runtime.now()

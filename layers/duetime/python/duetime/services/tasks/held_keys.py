@@ -35,7 +35,7 @@ class UniqueKeyReader:
     task_reader: TaskReader
 
     def list(self, owner: str, after: TaskId | None, limit: int) -> tuple[Sequence[Task], TaskId | None]:
-        """A page of tasks that hold keys, by due time, and the id after which the next page begins, if any."""
+        """A page of tasks that hold keys, ordered by due time, and the id after which the next page begins, if any."""
         query = ListQuery(owner, after, descending=False, limit=limit)
         found: list[Task] = []
         for _ in range(_MOST_PAGES):

@@ -39,8 +39,8 @@ class Page:
     Attributes:
         after: id after which the next page begins; `None` on the last page.
         examined: number of tasks read for the page.
-        changed_at: when the lists used for the page last followed a change; `None` if the page was read from records.
-        by_end: whether the page is in the order of the tasks' ends.
+        changed_at: when the lists used for the page were last updated; `None` if the page was read from records.
+        by_end: whether the page is ordered by the times of the tasks' ends.
     """
 
     tasks: Sequence[Task]
@@ -52,12 +52,12 @@ class Page:
 
 @frozen
 class ArchiveAge:
-    """The age from which a task may be in the archive.
+    """Decides by a task's age whether the archive may have the task.
 
     Attributes:
         clock: the clock.
         retention: how long a task stays in the table after its end.
-        archived: how long the archive then keeps the task, by its type.
+        archived: how long the archive then keeps the task, by the task's type.
     """
 
     clock: Clock
@@ -65,16 +65,16 @@ class ArchiveAge:
     archived: RetentionPolicy
 
     def may_hold(self, task_id: TaskId) -> bool:
-        """Whether the archive may have a task; a task with a later due time cannot have ended that long ago."""
+        """Whether the archive may have a task; a task with a later due time cannot have ended long enough ago."""
         return task_id.home + self.retention.shortest < self.clock.now()
 
 
 @frozen
 class TaskReader:
-    """Reads an owner's tasks; tasks of other owners count as missing.
+    """Reads an owner's tasks; other owners' tasks count as missing.
 
     Attributes:
-        archive: age from which a missing task may be archived; `None` if there is no archive.
+        archive: decides whether a missing task may be archived; `None` if there is no archive.
         executor: reads the parts of a list in parallel.
     """
 
@@ -87,15 +87,17 @@ class TaskReader:
         """Read one task with its payload and result.
 
         Raises:
-            TaskNotFound: the task does not exist, or belongs to another owner; `TaskArchived` if it may be archived.
+            TaskNotFound: the task does not exist, or belongs to another owner; `TaskArchived` if the task may be
+                archived.
         """
         return self.with_contents(self.record(owner, task_id))
 
     def record(self, owner: str, task_id: TaskId) -> Task:
-        """Read the record of a task, without a payload or result stored outside it.
+        """Read the record of a task, without payloads and results that are stored outside the record.
 
         Raises:
-            TaskNotFound: the task does not exist, or belongs to another owner; `TaskArchived` if it may be archived.
+            TaskNotFound: the task does not exist, or belongs to another owner; `TaskArchived` if the task may be
+                archived.
         """
         task = self.stores.tasks.read(task_id)
         if task is not None and task.exists_for(owner):
@@ -107,7 +109,7 @@ class TaskReader:
         raise TaskNotFound(task_id)
 
     def with_contents(self, task: Task, fields: Collection[str] = ("payload", "result")) -> Task:
-        """A task with its payload and result, wherever they are stored; expired contents are left out."""
+        """A task with its payload and result, regardless of where these are stored; expired contents are left out."""
         found = {name: getattr(task, name) for name in fields}
         fetched: Any = {name: each and self._fetched(task.id, each) for name, each in found.items()}
         return replace(task, **fetched)
@@ -124,7 +126,7 @@ class TaskReader:
         return [task for task_id in task_ids if (task := found.get(task_id)) and task.exists_for(owner)]
 
     def list(self, query: ListQuery, wanted: TaskFilter) -> Page:
-        """Read a page of an owner's list; if the owner has many tasks, from the lists kept for it.
+        """Read a page of an owner's tasks, from the lists kept for the owner if there are many tasks.
 
         A page ends when it is full or when it has examined `MAX_EXAMINED` tasks, so it can be shorter than its limit,
         or empty, and still have a next page.
@@ -153,12 +155,12 @@ class TaskReader:
                 return page(list(matching.values()), after, examined)
 
     def count(self, query: ListQuery, wanted: TaskFilter) -> MatchCount:
-        """How many tasks match on all pages; at most `MAX_EXAMINED` are examined."""
+        """How many tasks match on all pages; at most `MAX_EXAMINED` tasks are examined."""
         page = self.list(replace(query, after=None, limit=MAX_EXAMINED), wanted)
         return MatchCount(len(page.tasks), page.after is None, total_of(map(cost_of, page.tasks)))
 
     def expanded(self, page: Page, fields: Collection[str]) -> Page:
-        """A page with its tasks' payloads or results; it ends before they become too large for a response.
+        """A page with its tasks' payloads or results; the page ends before it becomes too large for a response.
 
         Args:
             page: page of a list.
@@ -184,7 +186,7 @@ class TaskReader:
 
 
 def _growing(places: Sequence[tuple[TaskId, TaskId]], size: int) -> Iterator[Sequence[tuple[TaskId, TaskId]]]:
-    """Split places for reading: first as many as are wanted, then more at a time, because few may match."""
+    """Split places for reading: first as many as are wanted, then larger parts, because few tasks may match."""
     start = 0
     while start < len(places):
         yield places[start : start + size]
@@ -192,7 +194,7 @@ def _growing(places: Sequence[tuple[TaskId, TaskId]], size: int) -> Iterator[Seq
 
 
 def _is_listed(task: Task, place: TaskId, query: ListQuery) -> bool:
-    """Whether a list shows a task at a place; the list may also contain an earlier end of the task, or nodes."""
+    """Whether a list shows a task at a place; a stored list may also contain nodes, or the task's earlier ends."""
     return place == _place(task, by_end=query.by_end) and (query.with_nodes or task.node_ref is None)
 
 
@@ -205,7 +207,7 @@ def _place(task: Task, *, by_end: bool) -> TaskId | None:
 
 FIRST_PAUSE: Millis = 100
 LONGEST_PAUSE: Millis = SECOND
-"""Each read of the record costs money, so pauses double from the first to the longest."""
+"""Longest pause between reads of a record; pauses double up to this length, because each read costs money."""
 
 
 @frozen

@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
 """Fields whose values depend on the task's target, and on the targets that the settings allow."""
 _TRIES = 5
-"""Number of attempts to make a change if concurrent writes come between its read and its write."""
+"""How often a change is tried if concurrent writes come between its read and its write."""
 
 
 @frozen
 class TaskUpdater:
-    """Changes and cancels tasks; a change or cancellation takes effect until a worker claims the task.
+    """Changes and cancels tasks; a change or cancellation is possible only until a worker claims the task.
 
     Attributes:
         retention: how long a finished task is kept.
@@ -91,7 +91,7 @@ class TaskUpdater:
             VersionMismatch: the task is not at the required version.
             FieldInvalid: the task would be due more than ten years ahead, its target is not allowed, it would be a
                 topology whose payload is not a valid graph, or a field merged with the change would not be valid.
-            Unavailable: every try met a concurrent write.
+            Unavailable: a concurrent write came first on every try.
         """
         task = self.stores.tasks.read(task_id)
         for _ in range(_TRIES):
@@ -126,7 +126,7 @@ class TaskUpdater:
         return self._cancelled(owner, task_id, result.task, version, by)
 
     def _cancelled(self, owner: str, task_id: TaskId, task: Task | None, version: int | None, by: Attribution) -> Task:
-        """Cancel a task that must be read first; a task that is already cancelled does not change."""
+        """Cancel a task whose record was read; a task that is already cancelled does not change."""
         for _ in range(_TRIES):
             if task is not None and task.exists_for(owner) and task.state is State.CANCELLED:
                 return task
@@ -156,7 +156,7 @@ class TaskUpdater:
         return result
 
     def _follow(self, cancelled: Task, expires: Millis) -> None:
-        """Run the steps after a cancellation; if they are lost, tasks that wait for this task are checked later."""
+        """Run the steps that follow a cancellation; if they are lost, tasks waiting for this task are checked later."""
         let_expire(self.stores.contents, cancelled, expires)
         note_end(self.stores, self.enqueuer, self.runtime, cancelled)
         self.lock_manager.release_reservation(cancelled)
@@ -167,13 +167,14 @@ class TaskUpdater:
         try:
             self.occurrence_listener().follow(cancelled)
         except (RequestError, Unavailable) as error:
-            # The user's request is done. The schedule finds the end of its run at its next timer.
+            # No error is raised, because the user's request is done. The schedule finds the end of its run at its next
+            # timer.
             self.runtime.telemetry.note(
                 "a schedule was not notified of an end", task=cancelled.id.text, error=str(error)
             )
 
     def _apply(self, task: Task, wanted: TaskUpdate, by: Attribution) -> WriteResult:
-        """Make a change once; of the old and the new payload, the unused one expires."""
+        """Try a change once; of the old and the new payload, the payload that is not used expires."""
         by_type = self.rules.targets.default_target(task.type)
         wanted = self.rules.resolved_update(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
@@ -188,7 +189,7 @@ class TaskUpdater:
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets, by))
 
     def _of_its_graph(self, task: Task, wanted: TaskUpdate) -> TaskChanges:
-        """The other changes to a topology's task that gets a new graph; the graph is checked as at creation."""
+        """The other changes that a new graph requires in a topology's task; the graph is checked as at creation."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):
@@ -232,7 +233,7 @@ class TaskUpdater:
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
         if task.rate is not None and task.rate.key in task.rate_places and sets.get("rate", task.rate) != task.rate:
-            # The start was granted under the old rate.
+            # A place in line was granted under the old rate.
             sets["rate_places"] = {key: at for key, at in task.rate_places.items() if key != task.rate.key}
         changed = [name for name, value in sets.items() if getattr(task, name) != value]
         sets |= recorded(task, Action.UPDATED, by, now, changed)
@@ -244,11 +245,11 @@ class TaskUpdater:
             at = task.next_at if task.waiting_for is None else task.due_at
             result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
         else:
-            # The task waits as before, and uses its reservations.
+            # The task waits as before, and keeps its reservations.
             self.enqueuer.watch_change(task, Move.CHANGE, sets)
             return self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied) and (claims_of(result.task) != claims_of(task) or result.task.next_at > now):
-            # The task will not use a reservation that it may have.
+            # The changed task will not use reservations that it may have for its earlier locks or due time.
             self.lock_manager.release_reservation(replace(result.task, lock=task.lock, locks=task.locks))
         return result
 

@@ -1,6 +1,6 @@
-"""Steps of bulk operations on a topology, which bring its nodes to the state requested for the run.
+"""Runs steps of bulk operations on a topology, which bring the nodes to the state requested for the run.
 
-Only the amount of work done is stored between two steps. Each step reads the nodes' states, so another executor can
+Between two steps, only counts of the work done are stored. Each step reads the nodes' states, so another executor can
 take over, and nodes that became ready in the meantime are found too.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 STOP_REQUESTS = {kind: requested_action for requested_action, kind in KINDS.items()}
-"""For each kind of operation, the request on the topology's task for which it still applies."""
+"""For each kind of operation, the request on the topology's task that the operation carries out."""
 
 
 @frozen
@@ -61,7 +61,7 @@ class TopologySteps:
         )
 
     def _hold(self, topology_run: TopologyRun, until: Millis) -> bool:
-        """Hold nodes that a concurrent process may be about to release; returns whether time sufficed for all."""
+        """Hold nodes that a concurrent process may be about to release; returns whether there was enough time."""
         holds = self.reconciler.holds(topology_run)
         return self.reconciler.do(holds, until) == len(holds) and self.reconciler.runtime.now() < until
 
@@ -73,7 +73,7 @@ class TopologySteps:
 
     @staticmethod
     def _is_over(operation: BulkOperation, topology_run: TopologyRun) -> bool:
-        """Whether nothing is left to do: the topology has ended, or waits for another attempt or its plan."""
+        """Whether nothing is left to do, because the topology has ended, or waits for another attempt or its plan."""
         if not topology_run.is_present:
             return True
         if operation.kind is BulkKind.END:

@@ -1,4 +1,4 @@
-"""Cancels the tasks that a task started, and the tasks that these started in turn."""
+"""Cancels the child tasks of a task, and all further descendants."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CancelledChildren:
     Attributes:
         cancelled: number of tasks that the request has cancelled.
         stopping: number of running tasks that were asked to stop.
-        running: number of running tasks that were left alone.
+        running: number of running tasks that were not asked to stop.
         has_more: whether the request must be repeated, because it could not examine all children.
     """
 
@@ -49,8 +49,7 @@ class CancelledChildren:
 class ChildCanceller:
     """Cancels the descendants of a task, several hundred per request.
 
-    No progress is stored: a repeated request, even after a crash, skips cancelled tasks and continues with the other
-    tasks.
+    No progress is stored. A repeated request, even after a crash, skips ended tasks and continues with the others.
     """
 
     tasks: TaskStore
@@ -83,7 +82,7 @@ class ChildCanceller:
             after = ids[-1]
 
     def _cancelled(self, by: Attribution, force: bool, task: Task) -> str:  # noqa: FBT001 - given by `partial`
-        """Cancel one task; returns the result."""
+        """Cancel one task; returns what happened to it."""
         if task.is_terminal:
             return _ENDED
         try:

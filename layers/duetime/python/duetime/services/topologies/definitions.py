@@ -1,4 +1,4 @@
-"""Topology definitions: stores their versions, and creates their runs."""
+"""Stores the versions of topology definitions, and creates runs of definitions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Precondition:
     absent: bool = False
 
     def check(self, name: str, found: Definition | None) -> None:
-        """Reject a write whose condition does not hold.
+        """Reject a write whose condition is not met.
 
         Raises:
             DefinitionExists: the definition exists, but must not exist.
@@ -82,7 +82,7 @@ class TopologyDefinitions:
         return self.stores.definitions
 
     def put(self, owner: str, name: str, content: bytes, by: str, condition: Precondition) -> StoredDefinition:
-        """Store a version; content equal to the latest version creates no new version.
+        """Store a new version, unless the content equals the latest version.
 
         Args:
             owner: owner of the definition.
@@ -123,7 +123,7 @@ class TopologyDefinitions:
             raise DefinitionNotFound(name)
         if version in (None, latest.version):
             return latest
-        # Older versions belonged to a deleted definition with the same name.
+        # Versions before `created` belonged to a deleted definition with the same name.
         is_own = version is not None and incarnation.created <= version < latest.version
         found = self._store.read_earlier(owner, name, version) if is_own and version is not None else None
         if found is None:
@@ -143,11 +143,11 @@ class TopologyDefinitions:
         return [latest.info, *(each for each in earlier if incarnation.created <= each.version < latest.version)]
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Definition]:
-        """The latest version of each definition by name, eventually consistent; the list continues after `after`."""
+        """The latest versions of the definitions whose names follow `after`, by name, eventually consistent."""
         return self._store.list_after(owner, after, limit)
 
     def delete(self, owner: str, name: str, version: int | None = None) -> Definition:
-        """Delete a definition with all its versions, and return its last state; its runs have their own graphs.
+        """Delete a definition with all its versions, and return the latest version; runs have their own graphs.
 
         A repeat removes versions that an interrupted deletion has left.
 
@@ -176,7 +176,7 @@ class TopologyDefinitions:
         raise _busy(name)
 
     def _forget_up_to(self, owner: str, name: str, last: int) -> None:
-        """Remove the versions of a deleted definition; a later definition with its name has higher versions."""
+        """Remove the versions of a deleted definition; a later definition with the same name has higher versions."""
         for info in self._store.list_earlier(owner, name):
             if info.version <= last:
                 self._store.forget_earlier(owner, name, info.version)
@@ -191,7 +191,7 @@ class TopologyDefinitions:
             after = page[-1].name
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """Turn a task that names a definition into a run of it, with a version's graph; leave other tasks unchanged.
+        """Give a task that names a definition the graph of a version; other tasks are returned unchanged.
 
         Raises:
             FieldInvalid: the definition or version does not exist, or the parameters do not fit.

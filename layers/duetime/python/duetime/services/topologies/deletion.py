@@ -1,9 +1,9 @@
-"""Retention of topologies and their nodes, and their deletion before the retention ends.
+"""Lets topologies and their nodes expire, and deletes them before their retention ends.
 
 An ended node has no expiry while its topology may still need the node: as the parent of a node that reads its result,
-for the state of the run, or for a rollback. The end of the run sets the expiry of all its nodes; if a topology is a
-node of another topology, the end of the outermost topology does so. A retry removes the expiry of the nodes that it
-keeps.
+for the state of the run, or for a rollback. The end of the run sets the expiry of all its nodes. If a topology is a
+node of another topology, the end of the outermost topology sets this expiry. A retry removes the expiry of the nodes
+that are not run again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _PAGE = 100
-"""Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
+"""Number of nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
 
 
 @frozen
@@ -87,7 +87,7 @@ class NodeEraser:
     def erase(self, topology: TaskId, until: Millis) -> bool:
         """Erase as many nodes as time allows; returns whether no node is left.
 
-        A node that is retried concurrently runs to its end, and expires like every other task.
+        A node that is retried at the same time runs to its end, and expires as every task does.
         """
         run_state = self.stores.topologies.read(topology)
         if run_state is None or not run_state.ran:
@@ -107,7 +107,7 @@ class NodeEraser:
         return True
 
     def _erase_inner(self, node: Task, until: Millis) -> bool:
-        """Erase the inner nodes of a topology node, while its record still shows that it is a topology."""
+        """Erase the nodes of an inner topology, while its record still shows that it is a topology."""
         if not node.is_topology or node.erased or not node.is_terminal:
             return True
         if (topology_run := self.topology_repository.read(node.id)) is not None:
@@ -130,14 +130,16 @@ class TopologyEraser:
     bulk_operations: BulkOperations
 
     def erase(self, owner: str, task_id: TaskId, version: int | None = None, *, contents_first: bool = False) -> None:
-        """Erase a task; a task that has not started is cancelled first. A bulk operation does long work.
+        """Erase a task; a task that has not started is cancelled first.
+
+        If there are many nodes, a bulk operation erases them.
 
         Args:
             owner: owner who requests the erasure.
             task_id: id of the task.
             version: required version; `None` for any version.
-            contents_first: erase the task's contents before its record, so that a crash in between leaves no contents;
-                a     task that is retried at that moment fails, because its payload is gone.
+            contents_first: whether to erase the task's contents before its record, so that a crash in between leaves no
+                contents; a task that is retried at that moment fails, because its payload is missing.
 
         Raises:
             TaskNotFound: the task does not exist, belongs to another owner, or was erased before.
@@ -173,7 +175,7 @@ class TopologyEraser:
         if task.node_ref is not None:
             topology = self.stores.tasks.read(task.node_ref.topology)
             if topology is not None and not topology.erased:
-                # The topology may be retried or shown, and then needs this node.
+                # This node is needed if the topology is retried or shown.
                 raise StateConflict(task, "deleted on its own: delete its topology, which deletes all of its nodes")
         if isinstance(task.target, TopologyTarget):
             self.node_eraser.remember(task)
@@ -201,7 +203,7 @@ _TRIES = 5
 
 @frozen
 class Retention:
-    """Keeps nodes, or lets them expire. Each call may be repeated.
+    """Keeps nodes from expiring, or lets them expire. Each call may be repeated.
 
     Attributes:
         policy: how long a finished task is kept.
@@ -213,13 +215,13 @@ class Retention:
     policy: RetentionPolicy
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
-        """Remove the expiry from the nodes of a running run; nodes that a retry keeps may have an expiry."""
+        """Remove the expiry from the nodes of an active run; nodes that a retry keeps may have an expiry."""
         ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             for key, status in statuses.items():
                 if status.is_topology and status.expires_at is not None:
-                    # The order matters: as long as the node itself has an expiry, a crash is followed by a repeat of
-                    # these steps.
+                    # Inner nodes come first, because these steps are repeated after a crash only while the node itself
+                    # has an expiry.
                     self._keep_inner(topology_run.run_state.task_id(key))
             self._set(ids, None)
             # If the topology has ended in the meantime, this call may just have removed the expiry that the topology's
@@ -233,24 +235,24 @@ class Retention:
     def let_expire(self, topology: TaskId) -> None:
         """Let the nodes of an ended topology expire, after the topology itself.
 
-        A node that ends later finds that the topology has ended, and its own worker sets its expiry.
+        If a node ends later, its worker finds that the topology has ended, and sets the node's expiry.
         """
         topology_run = self.topology_repository.read(topology)
         if topology_run is not None and not self.is_needed(topology_run):
             self._let_expire(topology_run, self.expiry_of(topology_run))
 
     def is_needed(self, topology_run: TopologyRun) -> bool:
-        """Whether a topology may still need its nodes: it is running, or is a node of a running topology."""
+        """Whether a topology may still need its nodes, because it or a topology that contains it is running."""
         if not topology_run.task.is_terminal:
             return True
         outer = self._outer(topology_run)
         return outer is not None and outer.is_present and self.is_needed(outer)
 
     def expiry_of(self, topology_run: TopologyRun) -> Millis:
-        """When an ended topology that finishes now expires, which is after the topology that it is a node of.
+        """The expiry of an ended topology if it finishes now; an inner topology expires after its outer topology.
 
-        An unfinished topology may have an expiry from its outer topology. If finishing takes days, the topology gets a
-        later expiry, so the earlier expiry does not count.
+        The outer topology may already have set an expiry for an unfinished topology. If finishing takes days, the
+        topology needs a later expiry, so the earlier expiry is not used.
         """
         task = topology_run.task
         if task.finished_at is not None and task.expires_at is not None:
@@ -264,7 +266,7 @@ class Retention:
         return self.expiry_of(topology_run) + NODE_MARGIN
 
     def _outer(self, topology_run: TopologyRun) -> TopologyRun | None:
-        """The topology that this topology is a node of, if any."""
+        """The topology in which this topology is a node, if any."""
         node_ref = topology_run.task.node_ref
         outer = None if node_ref is None else self.topology_repository.read(node_ref.topology)
         if node_ref is None or outer is None:
@@ -303,7 +305,7 @@ class Retention:
 
 
 def _is_kept(present: Millis | None, wanted: Millis | None) -> bool:
-    """Whether a node's expiry can stay, because a difference of less than half the margin is not worth a write."""
+    """Whether a node's expiry need not change; a difference of less than half the margin is not worth a write."""
     if present is None or wanted is None:
         return present is wanted
     return present >= wanted - NODE_MARGIN // 2

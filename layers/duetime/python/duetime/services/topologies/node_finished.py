@@ -1,4 +1,4 @@
-"""Handles the end of a node: counts it for the node's children, advances the run, and completes the wait.
+"""Handles the end of a node: counts the end for the node's children, advances the run, and reports the end.
 
 Also handles the end of a topology's task, so that no node is left waiting.
 """
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 100
-"""Number of children processed together; if there are many, the first children start before the last are processed."""
+"""Number of children processed together, so that the first of many children start early."""
 _FEW = 10
-"""Highest number of last nodes that are read when one of them ends, because each read costs a fifth of a write."""
+"""If so many other last nodes exist, they are not read, because each read costs a fifth of a write."""
 
 
 @frozen
 class NodeFinished:
-    """Runs the steps after the end of a node or a topology.
+    """Runs the steps that follow the end of a node or a topology.
 
     The steps may be repeated, and all of them are repeated after a crash.
     """
@@ -73,7 +73,8 @@ class NodeFinished:
         if task.node_ref is None or (topology_run := self._whole_of(task.id, task.node_ref)) is None:
             return 0
         self._tell_all(task, task.node_ref, topology_run)
-        # The run is read after the node has ended. If the topology ends later, its own follow-up finds the node.
+        # The run is read after the node has ended. If the topology ends later, the steps that follow the topology's end
+        # find the node.
         retention = self.reconciler.retention
         return None if retention.is_needed(topology_run) else retention.expiry_of_nodes(topology_run)
 
@@ -88,13 +89,13 @@ class NodeFinished:
             else:
                 found, _ = self.reconciler.reconcile(topology_run, {key: status})
                 if found.is_over and topology_run.task.state is State.RUNNING:
-                    # Nothing is left to do, which the execution would notice only at its next check.
+                    # The run is over, which its execution would notice only at its next check.
                     self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
             topology_run = self._whole_of(task.id, node_ref)
             if topology_run is None:
                 return
         if topology_run.task.state is State.ROLLING_BACK and not self.reconciler.is_large(topology_run):
-            # Otherwise, the rollback's own checks would take the next step later.
+            # The next step of the rollback is taken now, instead of at the rollback's next check.
             self.reconciler.roll_back(topology_run)
         edges = topology_run.graph.edges_out[key]
         for first in range(0, len(edges), _AT_ONCE):
@@ -105,11 +106,11 @@ class NodeFinished:
                 self.machine.answer(token)
 
     def _end_with_last(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> None:
-        """End the run if its last node has ended, without waiting for the functions of the run's execution.
+        """End the run at once if its last node has ended, without waiting for the run's execution.
 
-        Of several last nodes, only the node that ended last ends the run, because concurrent attempts would pay for
-        rejected writes. A large run, or a run with many last nodes, is left to its execution, which also ends a run
-        that no node ends.
+        If several last nodes end together, only the node that ended last ends the run, because several attempts would
+        pay for rejected writes. A large run, or a run with many last nodes, is left to its execution, which also ends
+        any run that is missed here.
         """
         graph, ran = topology_run.graph, topology_run.run_state.ran
         if topology_run.task.state is not State.RUNNING or self.reconciler.is_large(topology_run):
@@ -135,8 +136,8 @@ class NodeFinished:
 
 
 def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
-    """Whether the run needs more than updates of the node's children."""
-    # This also holds while the topology waits for another execution, because its nodes continue.
+    """Whether the node's end affects nodes other than its children."""
+    # The nodes are also affected while the topology waits for another execution, because its nodes continue.
     if topology_run.task.state not in {State.RUNNING, State.WAITING}:
         return False
     is_failure = status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE
@@ -145,7 +146,7 @@ def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
 
 @frozen
 class Joins:
-    """Starts the children of an ended node that wait for no other parent. Each call may be repeated."""
+    """Starts those children of an ended node that wait for no other parent. Each call may be repeated."""
 
     topology_repository: TopologyRepository
     nodes: NodeActions
@@ -168,8 +169,8 @@ class Joins:
         nodes = {edge: topology_run.graph.by_key[edge.child] for edge in edges}
         near = {parent for edge, node in nodes.items() for parent in group_around(node, edge.position, size).values()}
         children = dict.fromkeys(edge.child for edge in edges)
-        # Read after the node's own end was written: of the parents in a group, the last one to end sees that all
-        # others have ended.
+        # The tasks are read after the node's own end was written, so the last parent in a group that ends sees that all
+        # other parents in the group have ended.
         tasks = self.topology_repository.read_nodes(topology_run, children | dict.fromkeys(sorted(near - {key})))
         ran = topology_run.run_state.ran
         seen = {**tasks, key: ended}
@@ -201,7 +202,7 @@ class Joins:
         return verdict(rule, self._counts(topology_run, statuses, edge))
 
     def _counts(self, topology_run: TopologyRun, statuses: Statuses, edge: Edge) -> Counts:
-        """Counts of a child's parents: from the parents' records, or from stored counts if there are many parents."""
+        """Counts of a child's parents, from the parents' records, or from stored counts if there are many parents."""
         node, size = topology_run.graph.by_key[edge.child], topology_run.run_state.join_group
         if not is_counted(node, size):
             return counts_for(node, statuses)

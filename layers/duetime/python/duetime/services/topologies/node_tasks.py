@@ -1,4 +1,4 @@
-"""Creates the tasks of a topology's nodes; they wait until they are released."""
+"""Creates the tasks of a topology's nodes, which wait until they are released."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NodeTasks:
     types: TypeDefaults
 
     def make(self, topology_run: TopologyRun) -> None:
-        """Create the tasks of this run's nodes that wait for other nodes; `start` creates all other tasks.
+        """Create the tasks of this run's nodes that wait for other nodes; `start` creates all other nodes' tasks.
 
         Raises:
             FieldInvalid: the settings no longer allow a node's target.
@@ -65,13 +65,13 @@ class NodeTasks:
         """Create the tasks of nodes that wait for no other node, due at once, and send their messages together.
 
         Args:
-            topology_run: the run, read after all other nodes had their tasks. If it lets no node start, these nodes
-                wait.
+            topology_run: the run, read after all other nodes had their tasks. If the run lets no node start, the
+                created tasks wait.
 
         Returns:
             The started nodes, and the current run. If the current run no longer lets nodes start, the started nodes
-            must be reconciled, because no message was sent. Nodes with tasks from an interrupted plan may still have to
-            be released.
+            must be reconciled, because no message was sent. Nodes whose tasks an interrupted plan created may still
+            have to be released.
 
         Raises:
             FieldInvalid: the settings no longer allow a node's target.
@@ -92,9 +92,9 @@ class NodeTasks:
         return started.keys(), present
 
     def complete(self, topology: TaskId) -> None:
-        """Create the tasks that an interrupted plan of an ended topology left out, so that all can be cancelled.
+        """Create the tasks that an interrupted plan of an ended topology left out, so that all nodes can be cancelled.
 
-        If the plan is still running unnoticed, it creates nothing more, because every task exists.
+        If the plan is in fact still running, it creates no further tasks, because every task exists.
         """
         task, run_state = self.stores.tasks.read(topology), self.stores.topologies.read(topology)
         if task is None or run_state is None or not task.is_terminal or task.erased:
@@ -105,17 +105,17 @@ class NodeTasks:
             self._make_all(topology_run, keys, lambda spec: spec.target or HandlerTarget())
 
     def _keys(self, topology_run: TopologyRun, *, waits: bool) -> Sequence[str]:
-        """The nodes of this run that wait for other nodes, or all its other nodes; children before parents."""
+        """The nodes of this run that wait for other nodes, or all of its other nodes, with children before parents."""
         graph = topology_run.graph
         again = graph.by_key.keys() - topology_run.run_state.ran.keys()
         return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]
 
     def _target_rule(self, topology_run: TopologyRun) -> Callable[[TaskSpec], Target]:
-        """A function that returns the target of a task of the run, if the settings still allow it."""
+        """A function that returns the target of a task in the run, if the settings still allow that target."""
         return partial(self.rules.target_of, topology_run.task.owner)
 
     def _make_all(self, topology_run: TopologyRun, keys: Sequence[str], target: Callable[[TaskSpec], Target]) -> None:
-        # Read once, before parallel calls need the defaults.
+        # The defaults are read once, before parallel calls need them.
         self.types.look(topology_run.task.owner)
         tasks = self.runtime.executor.map(partial(self._blocked, topology_run, target), keys)
         inserted = self.stores.tasks.insert(tasks)
@@ -128,7 +128,7 @@ class NodeTasks:
         return replace(self._blocked(topology_run, target, key), state=State.SCHEDULED, due_at=due, next_at=due)
 
     def _blocked(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
-        """The task of a node that waits for other nodes; a large payload is already stored outside the record."""
+        """The task of a node that waits for other nodes; stores a large payload outside the record."""
         node, begun = topology_run.graph.by_key[key], topology_run.run_state.begun_at
         spec = _map_spec(node.spec, node.map) if node.map is not None else self._spec(topology_run, node, target)
         task_id = topology_run.run_state.task_id(key)
@@ -154,7 +154,7 @@ class NodeTasks:
 
 
 def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
-    """The task of a map whose items are not known yet; its other options belong to the tasks of the items."""
+    """The task of a map whose items are not known yet; options not copied here apply to the items' tasks."""
     spec = TaskSpec(
         item.type,
         name=item.name,
@@ -174,15 +174,15 @@ class NodeInputs:
     stores: Stores
 
     def inputs_of(self, task: Task) -> bytes | None:
-        """The parents' results that a task needs, as one JSON object in UTF-8; `None` if it needs no results.
+        """The parents' results that a task needs, as one JSON object in UTF-8; `None` if the task needs no results.
 
         For a task that runs after the members of a group, the object describes the group.
 
         Raises:
-            InputsTooLarge: the total size of the results is too large; a retry does not help.
+            InputsTooLarge: the results are too large in total, so a retry does not help.
         """
         if task.completes is not None:
-            # Few tasks run after a group, so the module is imported only for them.
+            # Few tasks run after a group, so the module is imported only for such tasks.
             from duetime.services.groups import summary_of  # noqa: PLC0415 - see the line above
 
             return summary_of(self.stores, task)

@@ -1,4 +1,4 @@
-"""Makes the transitions of a node: counts an edge, starts the node, or cancels it. Each transition may be repeated."""
+"""Makes the transitions of a node: counts its edges, and starts, ends or rolls back the node. Each may be repeated."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class NodeActions:
     """Acts on nodes.
 
     Attributes:
-        retention: how long counts are kept beyond the longest deadline: as long as any topology is kept.
+        retention: how long topologies are kept, which determines how long counts are kept beyond the longest deadline.
     """
 
     topology_repository: TopologyRepository
@@ -68,7 +68,7 @@ class NodeActions:
     retention: RetentionPolicy
 
     def count(self, topology_run: TopologyRun, key: str, arrived: Mapping[int, Outcome]) -> Counts:
-        """Count edges of one chunk at a node, and return the current counts of the node's parents.
+        """Count edges that belong to one chunk of a node's edges, and return the current counts of its parents.
 
         If the stored counts have expired, the topology's watchdog decides by the nodes' states instead.
         """
@@ -96,7 +96,7 @@ class NodeActions:
         """Apply a node's rule, as `act` does, but send no message.
 
         Args:
-            topology_run: the run, read after the node's task; a pause written later holds the node.
+            topology_run: the run, read after the node's task, so that a pause written later can still hold the node.
             key: key of the node.
             verdict: verdict of the node's rule.
             task: the node's task as read.
@@ -113,7 +113,7 @@ class NodeActions:
     def dismiss(
         self, topology_run: TopologyRun, key: str, reason: Reason, among: Collection[State] = NOT_STARTED
     ) -> None:
-        """Cancel a node that has not started; a worker runs the steps after its end."""
+        """Cancel a node that has not started; a worker runs the steps that follow the node's end."""
 
         def sets(task: Task) -> TaskChanges:
             node_ref = task.node_ref and replace(task.node_ref, note=reason.value)
@@ -122,7 +122,7 @@ class NodeActions:
         self._end(topology_run, key, Move.DISMISS, among, sets)
 
     def hold(self, topology_run: TopologyRun, key: str) -> bool:
-        """Make any release fail that was decided before the topology was paused, even if it is written much later.
+        """Ensure that a release that was decided before the topology was paused fails, however late it is written.
 
         Returns:
             Whether the node still waits; `False` if it was released.
@@ -139,11 +139,11 @@ class NodeActions:
         raise Unavailable(f"the node {key} has too many concurrent writes")
 
     def undo(self, topology_run: TopologyRun, key: str) -> None:
-        """Roll back a node, once all steps after its end are done."""
+        """Roll back a node if all steps that follow its end are done."""
         task = self._read(topology_run.run_state.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
-        # The attempt history keeps the last attempt's error; the rollback has its own error.
+        # The last attempt's error is kept in the attempt history, because the rollback has its own error.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
         sets |= fence_raised(task, self.runtime.epoch)
@@ -158,7 +158,7 @@ class NodeActions:
             retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
 
     def _start(self, topology_run: TopologyRun, key: str, task: Task) -> Task | None:
-        """Start a node whose rule is met, if its condition is met too; returns the task if it was released."""
+        """Start a node whose rule is met, if its condition is also met; returns the task if it was released."""
         if task.state is not State.BLOCKED or not topology_run.starts_nodes:
             return None
         try:
@@ -182,7 +182,7 @@ class NodeActions:
         among: Collection[State],
         sets: Callable[[Task], TaskChanges],
     ) -> None:
-        """End a node that has not started; a worker runs the steps after its end."""
+        """End a node that has not started; a worker runs the steps that follow the node's end."""
         for _ in range(_TRIES):
             task = self._read(topology_run.run_state.task_id(key))
             if task.state not in among or task.state not in LEGAL[move].sources:
@@ -260,7 +260,7 @@ class Conditions:
         """The payload of a map's task, once the map's items are known; `None` for any other node.
 
         Raises:
-            ConditionFailed: the results that the map refers to have expired, or their total size is too large.
+            ConditionFailed: the results that the map refers to have expired, or are too large in total.
             MapFailed: the items are not a list, or too large.
             Unavailable: a store did not answer; the call must be repeated.
         """

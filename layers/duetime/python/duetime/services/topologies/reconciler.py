@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, RequestedAction.CANCEL: BulkKind.CANCEL}
-"""For each request on the topology's task, the kind of operation on its nodes."""
+"""For each request on the topology's task, the kind of bulk operation that applies the request to the nodes."""
 
 
 @frozen
@@ -57,11 +57,11 @@ class NodeRequests:
         self._ask(self._resumed, topology_run, key)
 
     def resume_version(self, topology_run: TopologyRun, key: str, version: int) -> None:
-        """Resume a node, unless its task has been written since this version."""
+        """Resume a node, unless its task has another version by now."""
         self._ask(self._resumed, topology_run, key, version)
 
     def is_held(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> bool:
-        """Whether a node is paused, or is a topology whose nodes were paused and not resumed with it."""
+        """Whether a node is paused, or is a topology with nodes that were paused with it and not resumed with it."""
         if status.state is State.PAUSED or not status.is_topology:
             return status.state is State.PAUSED
         if status.is_pausing or status.state not in LEASED:
@@ -97,7 +97,7 @@ class NodeRequests:
             self._pass_on(task)
 
     def _pass_on(self, task: Task) -> None:
-        """Start a bulk operation that passes a request on to a topology's nodes, however many there are."""
+        """Start a bulk operation that passes a request on to the topology's nodes, regardless of their number."""
         kind = KINDS[task.requested_action]
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is None or not earlier.is_running:
@@ -105,14 +105,14 @@ class NodeRequests:
 
 
 _AT_ONCE = 48
-"""Number of actions done between two checks of the remaining time."""
+"""Number of actions between two checks of the remaining time."""
 Work: TypeAlias = "Sequence[Callable[[], object]]"
-"""Actions on nodes, in order; each may be repeated."""
+"""Actions on nodes, in order; each action may be repeated."""
 
 
 @frozen
 class TopologyReconciler:
-    """Acts on nodes as the state of the run requires. No state is kept: after a crash, the method is called again.
+    """Acts on nodes as the state of the run requires. No state is kept, so the calls are simply repeated after a crash.
 
     Attributes:
         bulk_operations: ends the nodes that are left of a large topology.
@@ -128,11 +128,11 @@ class TopologyReconciler:
     def reconcile(
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
-        """Determine the state of the run, and do the necessary actions; many actions are done in the background.
+        """Determine the state of the run, and do the necessary actions, in the background if there are many.
 
         Args:
             topology_run: the run, just read.
-            known: statuses of some nodes that are newer than a read.
+            known: statuses of nodes that need not be read.
         """
         found, statuses = self._next_action(topology_run, known)
         if statuses:
@@ -140,21 +140,21 @@ class TopologyReconciler:
         return found, statuses
 
     def work(self, topology_run: TopologyRun) -> Work:
-        """The actions that a topology's nodes need now; they are returned, not done."""
+        """Return the actions that a topology's nodes need now, without doing them."""
         found, statuses = self._next_action(topology_run)
         return self._work(topology_run, found, statuses) if statuses else ()
 
     def suspension(self, topology_run: TopologyRun) -> Work:
-        """The actions for a pause: `work` and `holds`."""
+        """The actions for a pause, which are those of `work` and `holds`."""
         found, statuses = self._next_action(topology_run)
         return [*self._work(topology_run, found, statuses), *self._holds(topology_run, found, statuses)]
 
     def holds(self, topology_run: TopologyRun) -> Work:
-        """Actions after a pause that make earlier releases fail. They are returned even if already done."""
+        """Actions after which releases decided before a pause fail. Actions already done are also returned."""
         return self._holds(topology_run, *self._next_action(topology_run))
 
     def resumption(self, topology_run: TopologyRun) -> Work:
-        """The actions that let the nodes continue that were paused with the run."""
+        """The actions that resume the nodes that were paused with the run."""
         found, statuses = self._next_action(topology_run)
         if not statuses:
             return ()
@@ -166,7 +166,7 @@ class TopologyReconciler:
         ]
 
     def do(self, work: Work, until: Millis | None = None) -> int:
-        """Do the actions, several in parallel, while time is left; returns how many were begun."""
+        """Do the actions, several in parallel, while time is left; returns how many actions were begun."""
         done = 0
         while done < len(work) and (until is None or self.runtime.now() < until):
             self.runtime.executor.map(partial(self._do, until), work[done : done + _AT_ONCE])
@@ -188,7 +188,8 @@ class TopologyReconciler:
         if not topology_run.task.is_terminal:
             return False
         if not topology_run.run_state.ended:
-            # Stored before any node is cancelled, because a node that ends in the meantime must not start other nodes.
+            # The stop is stored before any node is cancelled, because a node that ends in between must not start other
+            # nodes.
             self.topology_repository.save(
                 topology_run.run_state, lambda run_state: replace(run_state, stopped=True, dissolved=True)
             )
@@ -204,23 +205,23 @@ class TopologyReconciler:
         if task.claims:
             begun = Begun(self.runtime.now(), 1)
             over = RunState(task.id, (begun,), task.fence, stopped=True, dissolved=True)
-            # If the plan was faster, its run is found here, and cancelled.
+            # If the plan has already created its run, the run is read and cancelled.
             if not self.topology_repository.save(over, lambda known: known).dissolved:
                 return self.dissolve(task)
         return False
 
     def is_large(self, topology_run: TopologyRun) -> bool:
-        """Whether a topology's nodes may need so many actions that a bulk operation does them."""
+        """Whether a topology has so many nodes that a bulk operation must do the actions on them."""
         return len(topology_run.graph.nodes) > BULK_INLINE_NODES
 
     def hand_over(self, topology_run: TopologyRun, status: NodeStatus) -> None:
-        """Let a bulk operation handle the consequences of a node's end in a large topology."""
+        """Let a bulk operation handle the effects of a node's end on a large topology."""
         stops_at_once = topology_run.graph.on_failure is not OnFailure.CONTINUE
         if status.is_failure and stops_at_once and not topology_run.graph.tolerated_failures:
             # The stop is stored first, because it must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
-        # A node that was only stopped with the other nodes changes nothing; neither does an end during a pause, which
-        # has its own operation.
+        # A node that was stopped with the other nodes has no effect. An end during a pause has no effect either,
+        # because the pause has its own operation.
         is_news = (
             status.reason is not Reason.STOPPED and topology_run.task.requested_action is not RequestedAction.PAUSE
         )
@@ -230,11 +231,11 @@ class TopologyReconciler:
     def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
         """Reconcile, and complete actions that crashes may have interrupted.
 
-        Nodes that no longer wait for a parent are decided; nodes that a past pause still holds are resumed.
+        Starts or ends nodes that no longer wait for a parent, and resumes nodes that a past pause still holds.
         """
         found, statuses = self.reconcile(topology_run)
         if not topology_run.task.is_terminal:
-            # A retry whose plan was interrupted keeps these nodes.
+            # An interrupted plan of a retry may not have removed the expiry from the nodes that the retry keeps.
             self.retention.keep(topology_run, statuses)
         self.do([*self._repairs(topology_run, found, statuses), *self._releases(topology_run, found, statuses)])
         return found, statuses
@@ -243,7 +244,8 @@ class TopologyReconciler:
         """Roll back the nodes that are ready, in a topology that is rolled back as a node of another topology."""
         statuses = self.topology_repository.statuses(topology_run)
         if topology_run.run_state.dissolved:
-            # The topology's worker may have been lost before it created these nodes.
+            # Missing nodes count as never begun, because the topology's worker may have been lost before it created
+            # them.
             statuses = never_begun(statuses)
         found = rollback_action(topology_run.graph, statuses)
         self.do(self._undone(topology_run, found, statuses), until)
@@ -257,7 +259,7 @@ class TopologyReconciler:
             return NextAction(State.RUNNING), {}
         statuses = self.topology_repository.statuses(topology_run, known)
         overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
-        # If the topology's task has ended, the nodes left are cancelled, regardless of earlier requests.
+        # If the topology's task has ended, its remaining nodes are cancelled, regardless of earlier requests.
         requested_action = (
             RequestedAction.CANCEL if topology_run.task.is_terminal else topology_run.task.requested_action
         )
@@ -271,7 +273,8 @@ class TopologyReconciler:
 
     def _work(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.cancel or found.stop or is_stopped(topology_run.graph, statuses):
-            # Stored before any node is cancelled, because a node that ends in the meantime must not start other nodes.
+            # The stop is stored before any node is cancelled, because a node that ends in between must not start other
+            # nodes.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         return [
             *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),
@@ -281,7 +284,7 @@ class TopologyReconciler:
         ]
 
     def _undone(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
-        # The other nodes still have steps to run after their ends.
+        # Nodes that are not finished still have steps to run, and are rolled back later.
         ready = (key for key in found.undo if statuses[key].finished_at is not None)
         return [partial(self.nodes.undo, topology_run, key) for key in ready]
 
@@ -299,14 +302,14 @@ class TopologyReconciler:
     def _releases(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         """Actions for nodes that the topology still holds although it is running.
 
-        A node may be paused after the resume that followed the pause, and a resume may find no running attempt.
+        A late pause may reach a node after the resume that followed, and a resume may come when no attempt runs.
         """
         held = [key for key, status in statuses.items() if status.is_held_by_topology]
         if found.state is not State.RUNNING or not held:
             return ()
-        # If there are many nodes, the next check continues, unless a bulk operation has done the rest by then.
+        # If there are many nodes, the next check handles the rest, unless a bulk operation has done so by then.
         tasks = self.topology_repository.read_nodes(topology_run, held[:BULK_INLINE_NODES])
-        # Read after the nodes, so that a pause that has held one of these nodes is seen here.
+        # The run is read after the nodes, so that a pause that has just held one of these nodes is seen.
         if not self.topology_repository.refreshed(topology_run).starts_nodes:
             return ()
         return [
@@ -319,7 +322,7 @@ class TopologyReconciler:
         if found.state is not State.PAUSED or not statuses:
             return ()
         verdicts = decided(topology_run.graph, statuses).items()
-        # A missing node belongs to a plan that reads the run once more before it starts any node.
+        # Missing nodes need no hold, because the plan that creates them reads the run again before it starts any node.
         ready = (key for key, verdict in verdicts if verdict is Verdict.READY and not statuses[key].is_missing)
         return [partial(self._hold, topology_run, key) for key in ready]
 
@@ -328,7 +331,7 @@ class TopologyReconciler:
             self.node_requests.pause(topology_run, key)
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
-        # This is checked for each action, because a process that was suspended must not act on outdated decisions.
+        # The time is checked before each action, because a suspended process must not act on outdated decisions.
         if until is None or self.runtime.now() < until:
             part()
 
@@ -338,7 +341,7 @@ _GOES_ON = "its nodes are being rolled back"
 
 @frozen
 class TopologyRollback:
-    """`duetime.ports.topologies.TopologyRollback`. No state is kept: each step reads the nodes' states."""
+    """`duetime.ports.topologies.TopologyRollback`. No state is kept, because each step reads the nodes' states."""
 
     reconciler: TopologyReconciler
 

@@ -33,7 +33,7 @@ _KNOWN = 8
 """Number of graphs that a process caches, because reading a large graph takes a second."""
 _TRIES = 20
 _PAGE = 100
-"""Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
+"""Number of nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
 
 
 @frozen
@@ -46,12 +46,12 @@ class TopologyRun:
 
     @property
     def is_present(self) -> bool:
-        """Whether this is the current run of the topology's task, not a run before a retry."""
+        """Whether this is the current run of the topology's task, and not a run before a retry."""
         return is_of_present_run(self.run_state, self.task)
 
     @property
     def starts_nodes(self) -> bool:
-        """Whether the run's nodes may start: it is running, and neither paused nor stopped."""
+        """Whether the run's nodes may start, because the run is active and neither paused nor stopped."""
         is_running = self.task.state is State.RUNNING and self.task.requested_action is None
         return is_running and not self.run_state.stopped
 
@@ -77,14 +77,14 @@ class TopologyRepository:
     _mutex: Lock = field(default_factory=Lock)
 
     def read(self, topology: TaskId) -> TopologyRun | None:
-        """Read a topology that has begun, in its current state; `None` if there is no such topology."""
+        """Read the current state of a topology; `None` if the topology does not exist or has never begun."""
         task, run_state = self.stores.topologies.read_with_task(topology)
         if task is None or run_state is None or not isinstance(task.target, TopologyTarget):
             return None
         return TopologyRun(task, self.graph_of(task), run_state)
 
     def refreshed(self, topology_run: TopologyRun) -> TopologyRun:
-        """The same run, with its user's current requests."""
+        """The same run, with the topology's current task, which has its user's latest requests."""
         return replace(topology_run, task=self.stores.tasks.read(topology_run.task.id) or topology_run.task)
 
     def graph_of(self, task: Task) -> Graph:
@@ -137,7 +137,7 @@ class TopologyRepository:
         If another run has begun since, that run is not changed, because the change belongs to the earlier run.
 
         Raises:
-            Unavailable: every attempt met a concurrent change.
+            Unavailable: a concurrent change came first on every try.
         """
         number = run_state.number
         for _ in range(_TRIES):

@@ -45,7 +45,7 @@ class ControlResult:
 
     Attributes:
         task: the topology's task.
-        operation: bulk operation that continues with the nodes after the response; `None` if all nodes are done.
+        operation: bulk operation that continues after the response; `None` if the request was applied to all nodes.
     """
 
     task: Task
@@ -56,7 +56,8 @@ class ControlResult:
 class TopologyService:
     """Reads and controls topologies; each method raises `TaskNotFound` unless the owner has such a topology.
 
-    With a version, an action is rejected if the topology's task has a different version. `by` names who acts, and why.
+    If a version is given, an action is rejected if the topology's task has a different version. `by` says who acts, and
+    why.
     """
 
     topology_repository: TopologyRepository
@@ -84,7 +85,7 @@ class TopologyService:
         )
 
     def nodes(self, owner: str, topology: TaskId, first: int, limit: int) -> View:
-        """Read the given number of nodes, from a position in the graph's order on; no other nodes are read."""
+        """Read the given number of nodes, beginning at a position in the graph's order, and no other nodes."""
         task = self._task(owner, topology)
         topology_run = self.topology_repository.read(topology)
         graph = self.topology_repository.graph_of(task) if topology_run is None else topology_run.graph
@@ -103,7 +104,7 @@ class TopologyService:
         by: Attribution = BY_SYSTEM,
         nodes: Collection[str] = (),
     ) -> Task:
-        """Retry a topology that has failed since the last retry, if any, and keep its succeeded nodes.
+        """Retry a failed topology, and keep its succeeded nodes; a topology that is already retried does not change.
 
         Args:
             owner: owner of the topology.
@@ -143,7 +144,7 @@ class TopologyService:
     def resume(
         self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
     ) -> ControlResult:
-        """Resume a paused topology with all its nodes; even a running topology may have paused nodes."""
+        """Resume a paused topology with all its nodes; also resumes paused nodes of a running topology."""
         self._task(owner, topology)
         try:
             task = self.task_control.resume(owner, topology, version, by)
@@ -172,7 +173,7 @@ class TopologyService:
         return ControlResult(task, self.bulk_operations.start_on(task.owner, task.id, kind, earlier))
 
     def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
-        """Apply the request to the nodes here, unless that takes too long; returns whether all nodes are done."""
+        """Apply the request to the nodes at once, unless that takes too long; returns whether this was completed."""
         reconciler = self.reconciler
         topology_run = reconciler.topology_repository.read(task.id)
         if topology_run is None:

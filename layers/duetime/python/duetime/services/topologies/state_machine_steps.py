@@ -1,4 +1,4 @@
-"""The states of the state machine: plan a run, wait for each node, finish the run."""
+"""Implements the states of the state machine: plan a run, wait for each node, and finish the run."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class Plan:
     """The nodes that a run waits for.
 
     Attributes:
-        chunks: nodes to wait for, by their positions in the graph's order, in parts of the maximum size.
+        chunks: positions, in the graph's order, of the nodes to wait for, in parts of limited size.
     """
 
     chunks: list[list[int]]
 
     @property
     def is_large(self) -> bool:
-        """Whether waiting for all nodes takes more than one execution."""
+        """Whether there are too many nodes for a single execution to wait for."""
         return len(self.chunks) > 1
 
 
@@ -93,7 +93,7 @@ class TopologyCheck:
 
 @frozen
 class StateMachineSteps:
-    """Runs topologies, state by state. Each state may be entered again; all methods may raise `Unavailable`.
+    """Runs topologies, state by state. Each state may be entered again. Every method may raise `Unavailable`.
 
     Attributes:
         topology_repository: reads outlines of graphs, which are enough for waiting and finishing.
@@ -153,7 +153,7 @@ class StateMachineSteps:
             self.machine.answer(token)
 
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
-        """End the attempt at the topology's task if the run has ended; otherwise advance the run.
+        """End the attempt of the topology's task if the run has ended; otherwise advance the run.
 
         A run that is not planned yet has not ended, regardless of the previous run's state.
 
@@ -179,26 +179,26 @@ class StateMachineSteps:
         return TopologyCheck(found.state, over=True, again_after=0)
 
     def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
-        """Fail an attempt at the topology's task because its execution failed; the next attempt continues the run."""
+        """Fail an attempt of the topology's task because its execution failed; the next attempt continues the run."""
         if (task := self._current(topology, fence)) is not None:
             self._notify(task, failure("StateMachineFailed", reason))
 
     def cancel_unplanned(self, topology: TaskId, fence: int) -> None:
-        """End the attempt at a topology whose nodes may no longer start, before its run was planned."""
+        """End the attempt of a topology whose nodes may no longer start and whose run has not been planned yet."""
         if (task := self._current(topology, fence)) is not None:
             self._notify(task, Stopped())
 
     def _current(self, topology: TaskId, fence: int) -> Task | None:
-        """The topology's task, if the fence is its running attempt's."""
+        """The topology's task, if the fence belongs to the task's running attempt; otherwise `None`."""
         task = self.stores.tasks.read(topology)
         return task if task is not None and task.fence == fence and task.state is State.RUNNING else None
 
     def _begun(self, task: Task) -> TopologyRun | None:
-        """The topology's current run, with all its nodes created; `None` if the run may not begin, or not yet."""
+        """The topology's current run, with all its nodes created; `None` if the run may not begin, or must wait."""
         graph = self.definitions.graph_of(task)
         run_state = self._head(task, graph)
         if run_state is None:
-            # No attempt is counted, and every check reports the reason for the wait.
+            # The postponed attempt is not counted, and the task shows the reason for the wait.
             self.attempt_reports.outcome_writer.postpone(
                 task, Postponed(self.runtime.now() + TOPOLOGY_RETRY_PAUSE, _LAST_RUN)
             )
@@ -235,7 +235,7 @@ class StateMachineSteps:
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
     def _open(self, topology_run: TopologyRun) -> None:
-        """Start the nodes of this run that nothing delays; all nodes have their tasks."""
+        """Start the nodes of this run that need not wait; the tasks of all other nodes exist already."""
         again = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
         kept = self._kept(topology_run)
         self.reconciler.retention.keep(topology_run, kept)
@@ -263,11 +263,11 @@ class StateMachineSteps:
 
 
 def ending_of(stores: Stores, topology_run: TopologyRun, state: State, statuses: Statuses, now: Millis) -> Ending:
-    """The end of an attempt at a topology's task.
+    """The end of an attempt of a topology's task.
 
     Args:
         stores: stores of the nodes' results.
-        topology_run: the run; all its nodes have ended.
+        topology_run: the run, whose nodes have all ended.
         state: terminal state of the run.
         statuses: statuses of all nodes.
         now: the current time.
@@ -289,7 +289,7 @@ def ending_of(stores: Stores, topology_run: TopologyRun, state: State, statuses:
 
 
 def _results_in_order(stores: Stores, items: Sequence[Reference]) -> Ending:
-    """The result of a map: its items' results in order, null for an item without a result."""
+    """The result of a map, which is a list of its items' results in order, with null for an item without a result."""
     found, size = [], len(b"[]")
     for _, result in results_of(stores, items):
         found.append(result or b"null")
@@ -330,7 +330,7 @@ class TopologyWatchdog:
         for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
         topology_run = self.topology_repository.read(task.id)
-        # Only an execution creates missing tasks, and missing tasks cannot be reconciled.
+        # An unplanned run is left to an execution, because only an execution creates the missing tasks of nodes.
         is_planned = topology_run is not None and topology_run.is_present and topology_run.run_state.opened
         if is_planned and self.state_machine_steps.finish(task.id, task.fence).over:
             return
@@ -346,10 +346,10 @@ class TopologyWatchdog:
             self.runtime.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
     def _cancel(self, task: Task, *, is_planned: bool) -> None:
-        """Cancel a topology whose execution a person has aborted, because the abort is meant to stop it."""
+        """Cancel a topology whose execution a person has aborted, because the abort is meant to stop the topology."""
         if task.requested_action is not RequestedAction.CANCEL:
             self.runtime.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
-            # Ended nodes need a moment for their steps; regular checks handle nodes that still run.
+            # Nodes that end now need a moment for their steps; regular checks handle nodes that continue to run.
             self.enqueuer.remind(task, self.runtime.now() + MINUTE)
             with suppress(RequestError):
                 self.task_control.cancel_by_force(task.owner, task.id, None)
@@ -360,7 +360,7 @@ class TopologyWatchdog:
 
 
 def _state_of_ended(topology_run: TopologyRun | None, fence: int) -> State:
-    """The final state of a run whose last node ended it; cancelled if the attempt is no longer the task's."""
+    """The final state of a run whose task has ended; cancelled if the task has another attempt by now."""
     if topology_run is None or topology_run.task.fence != fence or not topology_run.task.is_terminal:
         return State.CANCELLED
     return topology_run.task.state

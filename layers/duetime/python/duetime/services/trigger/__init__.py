@@ -1,1 +1,1 @@
-"""The trigger: sends due tasks to queues, and recovers lost tasks."""
+"""Contains the trigger, which sends due tasks to queues, and recovers lost tasks."""

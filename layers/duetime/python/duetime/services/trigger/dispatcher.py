@@ -1,6 +1,7 @@
-"""The trigger: reads minutes, puts due tasks on queues, and scans past minutes for lost tasks.
+"""Contains the trigger, which reads minutes, puts due tasks on queues, and scans past minutes for lost tasks.
 
-Each queue is served separately; due schedules and bulk operations are handled too. Operators can see the progress.
+Each queue is served separately. The trigger also handles due schedules and bulk operations, and shows operators its
+progress.
 """
 
 from __future__ import annotations
@@ -78,12 +79,12 @@ if TYPE_CHECKING:
     from duetime.services.schedules.expander import ScheduleExpander
 
 _SAVES = 5
-"""Number of attempts to store progress while other invocations store their own."""
+"""How often storing the progress is tried while other invocations store their progress."""
 
 
 @frozen
 class DueMessages:
-    """Handles the due messages and timers found by the first reading and the recovery scans.
+    """Handles the due messages and timers that the first reading and the recovery scans find.
 
     Attributes:
         expander: creates the occurrences of schedules whose timers are read.
@@ -104,7 +105,7 @@ class DueMessages:
     pace: MessagePace | None
 
     def send(self, messages: Sequence[Message]) -> Served:
-        """Send messages; returns the counts by queue, and the queues that did not acknowledge all their messages."""
+        """Send messages; returns the counts by queue, and the queues that did not acknowledge all messages."""
         if not messages:
             return Served({}, frozenset())
         with self.runtime.tracer.span(dispatch_span(messages)):
@@ -116,7 +117,7 @@ class DueMessages:
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 
     def _send_in_time(self, group: SendGroup) -> Sequence[Outgoing]:
-        """Send messages together at their time; returns the messages that were not acknowledged."""
+        """Send messages together at the group's time; returns the messages that were not acknowledged."""
         self.runtime.clock.sleep_until(group.at)
         now = self.runtime.now()
         since = group.at if now <= group.at + LATEST_SEND else now
@@ -124,7 +125,7 @@ class DueMessages:
 
     def _delay(self, message: Message, since: Millis) -> int:
         seconds = delay_seconds(message.due, since, self.precision)
-        # Pull workers take no more tasks than they can run.
+        # Messages for pull workers are not delayed, because pull workers take no more tasks than they can run.
         if self.pace is None or message.pull_queue:
             return seconds
         return self.pace.delay_seconds(message.owner, seconds)
@@ -132,7 +133,7 @@ class DueMessages:
     def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
         """Handle the schedule, bulk operation and lateness timers among the items; returns the kinds that failed.
 
-        If the queue rejects a schedule's task, the first recovery scan finds it, like every new task.
+        If the queue rejects a schedule's task, the first recovery scan finds the task, as it does any new task.
         """
         schedule_timers = [item for item in items if isinstance(item, ScheduleTimer)]
         timers = [item for item in items if isinstance(item, BulkTimer)]
@@ -147,7 +148,7 @@ class DueMessages:
         return frozenset(refused)
 
     def _check_lateness(self, timers: Sequence[LateTimer]) -> bool:
-        """Let a worker send notices for late tasks and long runs; most timers need no message."""
+        """Send messages that let a worker send notices of late tasks and long runs; most timers need no message."""
         now = self.runtime.now()
         tasks = self.tasks.read_many(sorted({timer.task_id for timer in timers}))
         late = [
@@ -168,13 +169,13 @@ class DueMessages:
 
 @frozen
 class FirstReading:
-    """Sends due tasks of a minute that is read for the first time."""
+    """Sends messages for the due tasks of a minute that is read for the first time."""
 
     due_messages: DueMessages
     telemetry: Telemetry
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
-        """Send due tasks of the wanted queues."""
+        """Send messages for due tasks on the wanted queues."""
         tasks = [item for item in items if isinstance(item, Entry | Timer)]
         messages = [message for item in tasks if (message := at_first_reading(item, minute))]
         wanted = {queue: wants(queue) for queue in sorted({queue_of(message) for message in messages})}
@@ -189,15 +190,15 @@ class FirstReading:
 class Dispatcher:
     """Reads the minutes of shard groups.
 
-    A group's cursors move past a task only after its queue has acknowledged the message, so the next tick makes up for
-    a missed or interrupted tick. Overlapping ticks are harmless: one invocation at a time holds a group, and even two
-    invocations would only send duplicates, which claims reject. The progress of both invocations counts.
+    A group's cursors move past a task only after the task's queue has acknowledged the message, so the next tick makes
+    up for a missed or interrupted tick. Overlapping ticks are harmless, because only one invocation at a time holds a
+    group. Even two invocations would only send duplicates, which claims reject, and the progress of both would count.
 
     Attributes:
         shards: announced numbers of shards over which a minute is spread.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         due_messages: sends messages of due tasks.
-        early_scan: sends messages again that were lost within the last minute.
+        early_scan: resends messages that were lost within the last minute.
         heartbeat: notifies an external monitor after each tick that reads the first group without failures.
     """
 
@@ -212,7 +213,7 @@ class Dispatcher:
     heartbeat: Heartbeat
 
     def tick(self, holder: str) -> None:
-        """Read every group; a single group is read here, and several groups are each read in a separate invocation.
+        """Read every group. A single group is read in this invocation; several groups are read in separate invocations.
 
         Raises:
             MinutesUnread: only for a single group; see `read_group`.
@@ -232,15 +233,15 @@ class Dispatcher:
             holder: unique id of the invocation.
 
         Raises:
-            MinutesUnread: some minutes could not be read or served. The progress of the other minutes was stored; the
-                error makes Lambda count a failure, as late tasks would otherwise go unnoticed.
+            MinutesUnread: some minutes could not be read or served. The progress of the other minutes was stored. The
+                error makes Lambda count a failure, because late tasks would otherwise go unnoticed.
         """
         self._read_group(group, holder, self.shards.announced())
 
     def _read_group(self, group: int, holder: str, history: ShardHistory) -> None:
         shards = shards_in(group, history.number)
         if not shards:
-            # Minutes in which tasks may still be placed must not count as read.
+            # The group has no shards yet. Minutes in which tasks may still be placed must not count as read.
             return
         now = self.runtime.now()
         first = first_cursors(min(history.since(group), now) - MAX_CLOCK_DIFFERENCE)
@@ -302,7 +303,7 @@ class Dispatcher:
         return self._save(reader, 0)
 
     def _keep(self, reader: GroupReader, now: Millis) -> bool:
-        """Store the progress and renew the hold; if the table does not answer, the next call stores it."""
+        """Store the progress and renew the hold; if the table does not answer, the next call stores the progress."""
         try:
             return self._save(reader, now + GROUP_HOLD)
         except Unavailable as error:
@@ -310,7 +311,7 @@ class Dispatcher:
             return True
 
     def _save(self, reader: GroupReader, until: Millis) -> bool:
-        """Store the progress, for any holder of the group; returns whether this invocation still holds it."""
+        """Store the progress, whoever holds the group; returns whether this invocation still holds the group."""
         for _ in range(_SAVES):
             if self.stores.cursors.advance(reader.group, reader.cursors, until):
                 return True
@@ -324,15 +325,16 @@ class Dispatcher:
 
 @frozen
 class RecoveryScan:
-    """Sends messages again for overdue unclaimed tasks, expired leases and unfinished outcomes.
+    """Resends messages for overdue unclaimed tasks, expired leases and unfinished outcomes.
 
-    A queue with a long backlog is skipped, so that a backlog does not feed itself; other queues are served. A task that
-    the first scan finds open, or that any scan sends again, gets a timer by which the first scan finds it once more. So
-    a task is found soon after a lease ends, whichever attempt was lost, and whenever it was lost.
+    A queue with a long backlog is skipped, so that the backlog does not grow because of the scan; other queues are
+    served. A task that the first scan finds open, or that any scan resends, gets a timer by which the first scan finds
+    the task once more. So a lost task is found soon after its lease ends, regardless of which attempt was lost and
+    when.
 
     Attributes:
         is_first: whether this is the first scan of a minute.
-        is_last: whether no scan follows; if so, open tasks get a timer for the next day.
+        is_last: whether this is the last scan of a minute, which sets timers for open tasks on the next day.
     """
 
     tasks: TaskStore
@@ -343,7 +345,7 @@ class RecoveryScan:
     is_last: bool
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
-        """Send messages again for tasks that were left behind, on the wanted queues.
+        """Resend messages for tasks on the wanted queues that were left behind.
 
         Raises:
             Unavailable: the table did not answer; no task counts as served.
@@ -354,7 +356,7 @@ class RecoveryScan:
         entries = _entries(self.tasks, items)
         watched = _current(items, entries)
         overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]
-        # Tasks that wait for other tasks are checked again, but are neither late nor lost.
+        # Tasks that wait for other tasks are checked again, but do not count as late or lost.
         due = [each.next_at for each in overdue if not each.waits_for_tasks]
         if due and (age := now - min(due)) > 0:
             self.runtime.telemetry.measure("oldest_due", age)
@@ -373,7 +375,7 @@ class RecoveryScan:
         return Served(sent.sent, sent.refused | refused)
 
     def _long_queues(self, left: Sequence[Entry]) -> set[str]:
-        """The queues whose backlog is so long that it probably contains the tasks left behind."""
+        """The queues whose backlog is so long that it probably contains the messages of the tasks left behind."""
         refused = _longer_queues(self.queues, left, lambda _: RECOVERY_SCAN_BACKLOG, self.runtime.telemetry)
         if refused:
             self.runtime.telemetry.count("recovery_scans_waiting", len(refused))
@@ -390,12 +392,12 @@ class RecoveryScan:
 
 @frozen
 class EarlyScan:
-    """Sends messages again for tasks that should have started seconds ago, or whose lease has ended since.
+    """Resends messages for tasks that should have started seconds ago, or whose lease ended seconds ago.
 
     A queue with a backlog is skipped.
 
-    No progress is stored: tasks missed because the table or a queue does not respond, or because too many are due,
-    are found by the recovery scans.
+    No progress is stored. Tasks that are missed because the table or a queue does not respond, or because too many
+    tasks are due, are found by the recovery scans.
     """
 
     tasks: TaskStore
@@ -404,7 +406,7 @@ class EarlyScan:
     runtime: Runtime
 
     def run(self, shards: Sequence[int], before: Cursors) -> None:
-        """Send messages again for lost tasks of the last minute.
+        """Resend messages for lost tasks of the last minute.
 
         Args:
             shards: shards of the group.
@@ -432,7 +434,7 @@ class EarlyScan:
         self.due_messages.send([each.message(each.next_at) for each in left])
 
     def _items(self, shards: Sequence[int], now: Millis) -> list[MinuteItem]:
-        """The records and timers that may be due in the window; other timers would only cost reading their tasks."""
+        """The records and timers that may be due in the window; other timers are left out to save reads of tasks."""
         soonest, latest = EARLY_SCAN_AGES
         minutes = range(minute_of(now - latest), minute_of(now - soonest) + 1)
         places = [(minute, shard) for minute in minutes for shard in shards]
@@ -452,13 +454,13 @@ class EarlyScan:
         return found
 
     def _is_delayed(self, entry: Entry) -> bool:
-        """Whether a task's message may be under way, delayed beyond its due time by its owner's quota."""
+        """Whether a task's message may be under way, because the owner's quota delays it beyond the due time."""
         pace = self.due_messages.pace
         return pace is not None and not entry.pull_queue and pace.is_limited(entry.owner)
 
 
 def _entries(tasks: TaskStore, items: Sequence[MinuteItem]) -> list[Entry]:
-    """The entries among the items, and entries for the tasks of the timers."""
+    """The entries among the items, and entries for the tasks of timers among the items."""
     entries = {item.task_id: item for item in items if isinstance(item, Entry)}
     timed = {item.task_id for item in items if isinstance(item, Timer)} - entries.keys()
     if not timed:
@@ -475,7 +477,7 @@ def _usual_length(entry: Entry) -> int:
 def _longer_queues(
     queues: WorkQueues, entries: Sequence[Entry], most: Callable[[Entry], int], telemetry: Telemetry
 ) -> set[str]:
-    """The queues of these entries with more waiting messages than `most` allows, or whose length cannot be read."""
+    """The queues of entries that have more waiting messages than `most` allows, or whose length cannot be read."""
     examples = {queue_of(each): each for each in entries}
     found = set[str]()
     for queue, each in sorted(examples.items()):
@@ -489,7 +491,7 @@ def _longer_queues(
 
 
 def _current(items: Sequence[MinuteItem], entries: Sequence[Entry]) -> frozenset[TaskId]:
-    """Tasks read by their records, or by timers of their current generations; earlier timers are stale."""
+    """Tasks found by their records, or by timers of their current generations; other timers are stale."""
     timers = {(item.task_id, item.generation) for item in items if isinstance(item, Timer)}
     records = {item.task_id for item in items if isinstance(item, Entry)}
     return frozenset(
@@ -514,14 +516,14 @@ class DispatchStatusReader:
     pulled_types: Sequence[str]
 
     def read(self) -> DispatchStatus:
-        """The progress of dispatching all owners' tasks.
+        """The trigger's progress, which covers all owners' tasks.
 
         Raises:
             Unavailable: the table or a queue did not answer.
         """
         shards = self.shards.announced().number
         groups = groups_of(shards)
-        # Pull queues have no priorities; any value works.
+        # Pull queues have no priorities, so any priority works.
         names = [*((each, "") for each in Priority), *((Priority.NORMAL, name) for name in self.pulled_types)]
         cursors = self.runtime.executor.map(self.cursors.read, groups)
         queues = self.runtime.executor.map(lambda each: self._queue(*each), names)

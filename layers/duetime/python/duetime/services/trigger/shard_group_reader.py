@@ -1,7 +1,7 @@
 """Reads the minutes of a group of shards, slice by slice, several minutes in turn.
 
 Progress within a minute counts at once, so a minute may take any number of ticks. If a queue cannot be served, only
-that queue falls behind: it continues from the same place later, while all other queues continue now.
+that queue falls behind. The queue continues later from the same place, while all other queues continue now.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Served:
 
 
 class MinuteScan(Protocol):
-    """How one kind of reading handles the items that it reads."""
+    """One kind of reading, which handles the items that are read."""
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
         """Serve the items of the wanted queues.
@@ -53,12 +53,12 @@ class MinuteScan(Protocol):
 
 @dataclass(slots=True)
 class GroupReader:
-    """One invocation's reading of one group.
+    """Reads the minutes of one group in one invocation.
 
     Attributes:
-        cursors: progress; only completed work counts.
-        horizons: last minute that each reading may read.
-        readings: the readings by kind.
+        cursors: the progress, which includes only completed work.
+        horizons: last minute that each kind of reading may read.
+        readings: the kinds of reading, in order.
         before: cursors at the start of the invocation.
         failures: why minutes could not be read or served, in order.
     """
@@ -77,7 +77,7 @@ class GroupReader:
     _sent: Counter[tuple[int, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Keep the cursors at the start."""
+        """Keep the cursors as they are at the start."""
         self.before = self.cursors
 
     def steps(self, until: Millis) -> Iterator[None]:
@@ -97,8 +97,8 @@ class GroupReader:
     def _round(self) -> Iterator[tuple[int, str, int]]:
         """The next reads: a few minutes of the first reading, and one minute of each scan.
 
-        Every other invocation begins with the latest minute, and the others begin with the earliest minute, so that no
-        minute can use up all the time, however slow it is.
+        Invocations alternately begin with the latest and the earliest minute, so that even a slow minute cannot use up
+        all the time.
         """
         latest_first = bool(self.before.epoch % 2)
         for reading in range(len(self.readings)):
@@ -119,7 +119,7 @@ class GroupReader:
                 yield minute
 
     def _step(self, reading: int, queue: str, minute: int) -> None:
-        """Continue a minute until something was sent; items for other readings are passed over quickly."""
+        """Continue a minute until something was sent; slices without anything to send are passed over quickly."""
         began = self.runtime.now()
         while not self._serve_slice(reading, queue, minute):
             is_over = self.cursors.progress(reading, queue).is_done(minute)
@@ -154,7 +154,7 @@ class GroupReader:
         return bool(served.sent)
 
     def _pages_of(self, key: tuple[int, str, int], progress: Progress) -> MinutePages:
-        """The pages of a minute, continuing from the stored positions."""
+        """The pages of a minute, beginning at the stored positions."""
         reading, _queue, minute = key
         if key not in self._pages:
             read = partial(self._read_page, minute, is_first=reading == DISPATCH)
@@ -162,7 +162,7 @@ class GroupReader:
         return self._pages[key]
 
     def _wants(self, key: tuple[int, str, int], early: set[str], of: str) -> bool:
-        """Whether items of the queue `of` belong to the progress of the given queue, or of all queues together.
+        """Whether items of the queue `of` count towards the progress of the key's queue, or of all queues together.
 
         A scan is too early for a queue whose minute the first reading has not finished.
         """
@@ -183,7 +183,7 @@ class GroupReader:
         self._pages = {key: pages for key, pages in self._pages.items() if key[:2] != (reading, queue)}
 
     def _weigh(self, reading: int, queue: str, minute: int, served: Served) -> None:
-        """Separate a queue with so many items in one minute that other queues would have to wait."""
+        """Give a queue its own progress if it has so many items in one minute that other queues would have to wait."""
         if reading != DISPATCH or queue != ALL or not served.sent or self.cursors.progress(DISPATCH).is_done(minute):
             return
         most = max(sorted(served.sent), key=served.sent.__getitem__)
@@ -193,7 +193,7 @@ class GroupReader:
             self.cursors = self.cursors.split(DISPATCH, most)
 
     def _is_blocked(self, reading: int, queue: str, minute: int) -> bool:
-        # A queue that has caught up is read together with all other queues again.
+        # A queue that has caught up is again read together with all other queues.
         has_caught_up = queue != ALL and not self.cursors.lags(reading, queue)
         return has_caught_up or (reading, queue) in self._blocked or (reading, queue, minute) in self._blocked
 
@@ -239,11 +239,11 @@ class _Shard:
 
 
 class MinutePages:
-    """Returns a minute's items in slices, evenly from all its shards, and buffers at most a page per shard.
+    """Returns a minute's items in slices, evenly from all shards, and buffers at most one page per shard.
 
     Args:
         read: reads a shard's page after a sort key.
-        positions: start position in each unfinished shard.
+        positions: start position in each shard that is not finished.
         executor: reads shards in parallel.
     """
 
@@ -257,7 +257,7 @@ class MinutePages:
 
     @property
     def failed(self) -> bool:
-        """Whether some shards could not be read, and the other shards' items are used up."""
+        """Whether some shards could not be read, and the items of all other shards have been returned."""
         return all(shard.failed for shard in self._shards.values())
 
     def next(self, most: int) -> Slice:

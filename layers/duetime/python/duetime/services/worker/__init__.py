@@ -1,1 +1,1 @@
-"""The worker: claims deliveries, runs attempts, and handles dead letters."""
+"""Contains the worker, which claims deliveries, runs attempts, and handles dead letters."""

@@ -1,4 +1,4 @@
-"""Processes one delivery of a message: waits, claims, runs and finishes the task, then decides about the message."""
+"""Processes one delivery of a message: waits, claims, runs and finishes the task, and decides about the message."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AttemptRunner:
     Attributes:
         handler_availability: decides whether a task's handler can be called now.
         late_notices: sends notices of late tasks and long runs.
-        stores_nonces: whether the records keep the nonces of claims, for tokens of attempts.
+        stores_nonces: whether records store the nonces of claims, which the tokens of attempts need.
     """
 
     stores: Stores
@@ -90,13 +90,13 @@ class AttemptRunner:
     stores_nonces: bool = False
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
-        """Process one delivery until the disposition of its message is decided. Never raises."""
+        """Process one delivery until the disposition of its message is decided. This method never raises."""
         try:
             delivery_state.disposition = self._disposition(delivery_state, watch)
         except Unavailable as error:
             delivery_state.disposition = self._later(str(error))
         except RecordUnreadable as error:
-            # Another version of the code may be able to read the record. With few checks, its message survives a
+            # Another version of the code may be able to read the record. Long delays let the message survive a
             # deployment or two.
             self.runtime.telemetry.count("unreadable")
             self.runtime.telemetry.note(
@@ -124,13 +124,13 @@ class AttemptRunner:
 
         Args:
             delivery_state: state of the delivery.
-            process_ends_at: latest end of the target's process; no other step of the task begins before.
+            process_ends_at: latest end of the target's process; no other step of the task begins before that time.
         """
         task, started = delivery_state.task, delivery_state.started_at
         if task is None or started is None:
             return
         if task.is_terminal:
-            # The cleanup hangs, so it is abandoned; the outcome stays.
+            # The cleanup hangs, so it is abandoned; the outcome does not change.
             self.completion.finish(task)
             delivery_state.disposition = DeleteMessage("overdue")
             return
@@ -146,7 +146,8 @@ class AttemptRunner:
     ) -> WriteResult:
         now, arrival, version = self.runtime.now(), delivery_state.arrival, delivery_state.function_version
         if is_job(task.target):
-            # The process may start the job until the process ends, so the search for the job begins only then.
+            # The process may start the job at any time before the process ends, so the search for the job begins only
+            # then.
             until = deferred_until(task, process_ends_at)
             sought = self.phases.keep_locks(delivery_state, task, until, Deferred())
             begun = Run(task, process_ends_at, now, arrival=arrival, function_version=version)
@@ -177,7 +178,7 @@ class AttemptRunner:
     def _take_over(
         self, delivery_state: DeliveryState, task: Task | None, watch: Watch
     ) -> Applied | DeleteMessage | RedeliverMessage:
-        """After a rejected claim: continue an attempt that another worker left, or decide about the message."""
+        """Handle a rejected claim: continue an attempt that another worker left, or decide about the message."""
         self.runtime.telemetry.count("claims_rejected")
         retain_paused(self.stores.tasks, self.stores.contents, task)
         disposition = after_refusal(task, delivery_state.delivery.message, self.runtime.now())
@@ -202,7 +203,7 @@ class AttemptRunner:
         return result if isinstance(result, Applied) else self._later("another worker took it over")
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
-        """Take a claimed task through its next phases; meanwhile, log lines belong to its attempt."""
+        """Take a claimed task through its next phases; log lines written meanwhile belong to the attempt."""
         with self.runtime.telemetry.attempt(task), self.runtime.tracer.span(attempt_span(task)) as span:
             return self._to_its_end(delivery_state, task, watch, span)
 
@@ -228,7 +229,7 @@ class AttemptRunner:
         return self._decided(delivery_state, end)
 
     def _close(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
-        """Run the steps after an outcome, unless the task's lock is taken, or another worker has the lease."""
+        """Run the steps that follow an outcome, unless the task's lock is taken, or another worker has the lease."""
         self.phases.lease.begin(delivery_state, task)
         # If another worker ran the attempt, or the attempt never took the lock, the lock is taken now.
         cleans = Phase.CLEAN in self.phases.caller.targets.phases(task) and task.started_at is not None
@@ -243,13 +244,13 @@ class AttemptRunner:
         return None
 
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
-        """Whether time is left for the steps after an outcome before the function ends; a new function has enough."""
+        """Whether there is time for the steps that follow an outcome before the function ends."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.phases.caller.targets.phases(task) else 0
         telling = max(NOTICE_MARGIN, time_to_tell(task))
         return self.runtime.now() + seconds * SECOND + telling + FUNCTION_END_MARGIN <= watch.ends_at
 
     def _close_later(self, delivery_state: DeliveryState, task: Task, held: Postponed) -> RedeliverMessage:
-        """Postpone the steps after an outcome until the task's lock is free; no lease is kept until then."""
+        """Postpone the steps that follow an outcome until they can run; the lease ends now."""
         delivery_state.ended = True
         end = self.phases.lease.give_up(task)
         self.phases.locks.release(delivery_state, task, end, LockScope.TASK)
@@ -276,7 +277,7 @@ class AttemptRunner:
 
 
 _STORE_PAUSE: Millis = 200
-"""First pause before retrying a write that the store did not answer; it doubles with each retry."""
+"""First pause before retrying a write that the store did not answer; the pause doubles with each retry."""
 
 
 @frozen
@@ -285,7 +286,7 @@ class AttemptPhases:
 
     Attributes:
         start_gate: decides whether an operator, the task's handler or its schedule keeps the task from starting.
-        counts_versions: whether attempts with handlers are counted by the version that ran them.
+        counts_versions: whether attempts with handlers are counted by the function version that ran them.
     """
 
     outcome_writer: OutcomeWriter
@@ -299,7 +300,7 @@ class AttemptPhases:
     counts_versions: bool = False
 
     def work(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
-        """Make one attempt at a task: prepare and run, and record how it ended."""
+        """Make one attempt of a task: prepare and run the target, and record how the attempt ended."""
         phases = self.caller.targets.phases(task)
         if _is_spent(task):
             return outcome.fail_claimed(self.outcome_writer, task, phases)
@@ -312,12 +313,12 @@ class AttemptPhases:
         if isinstance(ending, ConditionFailed):
             return ending
         if delivery_state.had_turn:
-            # The attempt starts now; its claim was earlier.
+            # The attempt starts only when its rate grants the start, which may be long after the claim.
             started = delivery_state.started_at or started
         if is_job(task.target):
             ending = unless_open(task, ending)
             if ending == Deferred():
-                # The search for the task's job begins now.
+                # The job's start got no response, so the search for the job begins now.
                 started = self.runtime.now()
         if isinstance(ending, Deferred):
             ending = self.keep_locks(delivery_state, task, deferred_until(task, started), ending)
@@ -339,13 +340,13 @@ class AttemptPhases:
         return self.write(task, run, ending)
 
     def roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
-        """Make one attempt at a task's rollback, and record how it ended."""
+        """Make one attempt of a task's rollback, and record how the attempt ended."""
         if _is_spent(task):
             return self.rollback_writer.give_up(task)
         self.lease.begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.caller.targets.phases(task)
         if not offers and task.rollback_on_failure and has_unreported_error(task):
-            # No user requested the rollback, and the writer of the failure did not know the target's phases.
+            # No user has requested the rollback; the writer of the failure did not know that the target offers none.
             delivery_state.ended = True
             return self.rollback_writer.leave(task)
         started = self.runtime.now()
@@ -367,7 +368,7 @@ class AttemptPhases:
         return self.write(task, run, ending)
 
     def write(self, task: Task, run: Run, ending: Ending) -> WriteResult:
-        """Write an end, retrying while the lease lasts, so that completed work is not lost.
+        """Write the end of an attempt; retry for the duration of a lease, so that completed work is not lost.
 
         Raises:
             Unavailable: the store has not answered for the duration of a lease.
@@ -421,7 +422,7 @@ class AttemptPhases:
         return None if held is None else lock_wait(task, held, self.runtime.now())
 
     def keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
-        """Hold the locks until the target's deadline, before extending the lease, so that they never end first.
+        """Hold the locks until the target's deadline; this precedes the lease's extension, so that no lock ends first.
 
         A job that may have begun is waited for even if its lock was released by force, because otherwise the next
         attempt would run at the same time.
@@ -432,7 +433,7 @@ class AttemptPhases:
 
 
 def _is_spent(task: Task) -> bool:
-    """Whether the last allowed attempt lost its worker."""
+    """Whether the worker of the last allowed attempt was lost."""
     return task.attempt > task.retry.max_attempts and not outlives_workers(task.target)
 
 

@@ -1,4 +1,4 @@
-"""The lease and the locks of a running attempt, and the state that its threads share."""
+"""Manages the lease and locks of a running attempt, and defines the state that the attempt's threads share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @frozen
 class AttemptLease:
-    """Restricts an attempt's writes to the duration of its lease, and to its fence.
+    """Restricts an attempt's writes to the duration of the attempt's lease, and to its fence.
 
     Attributes:
         duration: duration of a lease, in milliseconds.
@@ -45,7 +45,8 @@ class AttemptLease:
     def begin(self, delivery_state: DeliveryState, task: Task) -> None:
         """Record the lease that was claimed with the task."""
         if delivery_state.task is None:
-            # The steps after the outcome use the same lease, with its current renewal time.
+            # This is not done again for the steps that follow the outcome, which use the same lease with its current
+            # renewal time.
             delivery_state.renew_at = self.runtime.now() + self.duration // HEARTBEATS_PER_LEASE
             delivery_state.leased_until = task.lease_expires_at or 0
         delivery_state.started_at = self.runtime.now() if task.is_terminal else None
@@ -53,9 +54,10 @@ class AttemptLease:
         delivery_state.task = task
 
     def confirm(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
-        """Why the target must not be called: the lease ended while the process was suspended, or was not renewed.
+        """Why the target must not be called, because the lease has ended and could not be renewed; otherwise `None`.
 
-        An ended lease is requested once more, from now on: if no other worker has the task, the attempt continues.
+        A lease that has ended, for example while the process was suspended, is requested once more. If no other worker
+        has the task, the attempt continues.
         """
         now = self.runtime.now()
         if now < delivery_state.leased_until:
@@ -72,17 +74,17 @@ class AttemptLease:
         return None
 
     def step(self, task: Task, move: Move) -> WriteResult:
-        """Move to the next phase, if the lease is still this attempt's."""
+        """Move to the next phase, if the task still has this attempt's fence."""
         result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard(fence=task.fence)))
         stored = result.task
         if stored is not None and stored.fence == task.fence and stored.state is LEGAL[move].to:
-            # No other process moves the task under this fence: the write was sent twice, or a later write set the
-            # nonce.
+            # No other process moves the task under this fence, so the write was applied: it was sent twice, or a later
+            # write set the nonce.
             return Applied(stored)
         return result
 
     def give_up(self, task: Task) -> WriteResult:
-        """End the lease while the task continues: another worker runs the next steps."""
+        """End the lease before the task is finished, so that another worker runs the next steps."""
         write = Write(
             task.id, Move.HEARTBEAT, self.runtime.nonce(), Guard(fence=task.fence), {"lease_expires_at": None}
         )
@@ -101,7 +103,7 @@ class AttemptLocks:
     quota: AttemptQuota | None
 
     def take(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
-        """Take the locks of a scope; if other tasks hold a lock, the locks taken are released after the attempt."""
+        """Take the locks of a scope; if a lock is not free, the locks already taken are released after the attempt."""
         is_first = scope is LockScope.TASK and not task.is_terminal
         if self.quota is not None and is_first and (held := self.quota.held(task, delivery_state.leased_until)):
             return held
@@ -118,7 +120,7 @@ class AttemptLocks:
         """Extend the attempt's locks until the given time; returns whether the attempt still holds all of them."""
         if self.quota is not None:
             self.quota.renew(task, until)
-        # Renewing a lock that was released in the meantime is rejected, which does no harm.
+        # The renewal of a lock that was released in the meantime is rejected, which does no harm.
         return all(
             self.lock_manager.renew(task, claim, until) or claim not in delivery_state.locks
             for claim in delivery_state.locks
@@ -130,11 +132,11 @@ class AttemptLocks:
             self.quota.leave(task)
 
     def release(self, delivery_state: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
-        """Release the attempt's locks, and hand on a lock that it did not get, unless the target still works.
+        """Release the attempt's locks, and hand on a lock that it did not get, unless the target is still working.
 
         The attempt keeps locks that its task can use once the missing lock is free.
         """
-        # The place is given up after an accepted call too, because the target then works elsewhere.
+        # The place is also given up if the target continues outside the worker after accepting the call.
         self.leave(task)
         if isinstance(end, Applied) and end.task.state is State.RUNNING:
             return
@@ -154,23 +156,23 @@ class AttemptLocks:
 class DeliveryState:
     """The state of one delivery, shared between its worker thread and the watching thread.
 
-    Each field has one writer at a time, and a reader that sees a change slightly late does no harm, because every write
+    Each field has one writer at a time. If a reader sees a change slightly late, this does no harm, because every write
     to the record is fenced.
 
     Attributes:
         received_at: when the batch of the delivery was received.
         task: the claimed record; `None` before the claim and after the end.
-        started_at: first call of the target in this attempt; the timeout covers all phases. The steps after the
-            outcome have their own timeout.
+        started_at: time of the target's first call in this attempt; the timeout covers all phases. The steps that
+            follow the outcome have their own timeout.
         had_turn: whether a rate granted a start time, and the attempt has started.
         ended: whether the target has returned, so that its end is being recorded.
         reported_long: whether the notice of a long run was sent for this attempt.
         requested_action: the user's request to the attempt, as of the last heartbeat.
         progress: progress last reported by the target, written with the next heartbeat.
         renew_at: when the lease must be renewed.
-        leased_until: end of the lease, according to the writes that were answered.
+        leased_until: end of the lease, according to the writes that succeeded.
         locks: locks that the attempt holds.
-        lock_wait: the lock that the attempt did not get; `None` if it got all locks.
+        lock_wait: the wait for the lock that the attempt did not get; `None` if it got all locks.
         checkpoint: checkpoint that the attempt has saved, if any.
         executed: name and version of the Lambda function that runs the attempt, as `name:version`; empty outside
             Lambda.
@@ -205,7 +207,7 @@ class DeliveryState:
         return Arrival(self.delivery.sent_at, self.received_at)
 
     def long_at(self) -> Millis | None:
-        """When the attempt is to be reported as a long run, if it is running and was not reported yet."""
+        """When to report the attempt as a long run; `None` if it is not running or was already reported."""
         task, started = self.task, self.started_at
         if task is None or task.notify_on is None or task.notify_on.running_seconds is None:
             return None
@@ -213,7 +215,7 @@ class DeliveryState:
         return started + task.notify_on.running_seconds * SECOND if started is not None and is_running else None
 
     def overdue_at(self) -> Millis | None:
-        """When the target must have ended, if it is running."""
+        """When the target must have ended; `None` if the target is not running."""
         task, started = self.task, self.started_at
         if task is None or started is None or self.ended:
             return None
@@ -230,7 +232,7 @@ class Watch:
         ends_at: when Lambda ends the function.
         is_closing_time: whether no new task may be claimed.
         heartbeat: renews the lease at once, at the target's request.
-        batch_groups: brings attempts of the batch together for a common call.
+        batch_groups: groups attempts of the batch for a common call.
     """
 
     holder: str

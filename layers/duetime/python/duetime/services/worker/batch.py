@@ -68,7 +68,7 @@ class BatchWorker:
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
         """Process a batch until every message's disposition is decided.
 
-        If a target does not end, or a lease is lost during the work, the process is ended instead.
+        If a target does not end in time, or a lease is lost during the work, the process is ended instead.
 
         Args:
             deliveries: at most ten deliveries.
@@ -90,7 +90,7 @@ class BatchWorker:
 
 
 class _Batch:
-    """A batch in progress, with a job for each delivery, and this thread, which watches the jobs."""
+    """A batch in progress; a background job processes each delivery, and the current thread watches the jobs."""
 
     def __init__(self, worker: BatchWorker, delivery_states: Sequence[DeliveryState], holder: str) -> None:
         self.worker = worker
@@ -126,7 +126,7 @@ class _Batch:
         self.visibility.give_back()
 
     def _run_in_background(self, key: object, job: Callable[[], None]) -> None:
-        """Run a call in the background, so that it cannot block the watch, unless the same call is still running."""
+        """Run a call in the background, where it cannot block the watch, unless the same call is still running."""
         if key not in self.background_jobs or self.background_jobs[key].done:
             self.background_jobs[key] = self.worker.runtime.executor.start(job)
 
@@ -163,7 +163,7 @@ class _Batch:
             self._run_in_background(id(delivery_state), partial(self._heartbeat, delivery_state))
 
     def _report_long_runs(self) -> None:
-        """Send the notices of attempts that have not ended within the time that their creators expect."""
+        """Send notices of attempts that have not ended within the time that the tasks' creators expect."""
         for delivery_state in self.delivery_states:
             task, long_at = delivery_state.task, delivery_state.long_at()
             if task is not None and long_at is not None and self.worker.runtime.now() >= long_at:
@@ -186,14 +186,15 @@ class _Batch:
     def _check_overdue(self) -> None:
         for delivery_state in self.delivery_states:
             if self._is_overdue(delivery_state) and self.ends_process_at is None:
-                # The overdue attempt's lease is no longer renewed; the other attempts may end before that lease does.
+                # The overdue attempt's lease is no longer renewed. The process ends before that lease does, which
+                # leaves the other attempts some time.
                 rest = self.worker.lease - self.worker.lease // HEARTBEATS_PER_LEASE
                 self._end_process_by(
                     self.worker.runtime.now() + rest // 2, "a target did not end in time", delivery_state
                 )
 
     def _check_unrenewed_leases(self) -> None:
-        """Find deliveries whose leases were not renewed, and which must have ended when their leases end."""
+        """Find deliveries whose leases end soon without having been renewed, because their work must end first."""
         now = self.worker.runtime.now()
         for delivery_state in self.delivery_states:
             if (
@@ -217,7 +218,7 @@ class _Batch:
         self.ends_process_at = until if self.ends_process_at is None else min(until, self.ends_process_at)
 
     def _must_end(self, jobs: Sequence[Job]) -> bool:
-        """Whether to stop waiting: the time is up, or only overdue targets are still running."""
+        """Whether to stop waiting, because the time is up or only overdue targets are still running."""
         open_deliveries = [
             delivery_state for delivery_state, job in zip(self.delivery_states, jobs, strict=True) if not job.done
         ]
@@ -227,7 +228,7 @@ class _Batch:
         return is_time or all(self._is_overdue(delivery_state) for delivery_state in open_deliveries)
 
     def _end(self) -> None:
-        """End the process at its time, even if the last writes have not been answered."""
+        """Record timeouts and give back messages; then end the process, even if these writes get no response."""
         worker = self.worker
         now = worker.runtime.now()
         if any(
@@ -259,7 +260,7 @@ class _Batch:
         try:
             self.worker.attempt_runner.finish_overdue(delivery_state, process_ends_at)
         except Unavailable as error:
-            # The lease expires, and the message is redelivered after that.
+            # The message is redelivered after the lease expires.
             self.worker.runtime.telemetry.note("a timeout was not recorded", error=str(error))
             return
         if isinstance(disposition := delivery_state.disposition, RedeliverMessage):
@@ -285,7 +286,7 @@ class LeaseRenewal:
 
         Returns:
             Whether the attempt must end, because it has lost its lease or a lock. If the store does not answer, the
-            attempt continues, and the store is soon asked again.
+            attempt continues, and the renewal is soon retried.
         """
         progress, delivery_state.progress = delivery_state.progress, None
         delivery_state.renew_at = self.runtime.now() + self.lease // HEARTBEATS_PER_LEASE
@@ -314,7 +315,7 @@ class LeaseRenewal:
 
 
 class MessageVisibility:
-    """Changes the visibility of a batch's messages; each message is given back once."""
+    """Changes the visibility of a batch's messages, and gives each message back at most once."""
 
     def __init__(
         self, queues: WorkQueues, runtime: Runtime, lease: Millis, delivery_states: Sequence[DeliveryState]
@@ -340,7 +341,7 @@ class MessageVisibility:
         self.change(undecided, [seconds] * len(undecided))
 
     def give_back(self) -> None:
-        """Set when messages that are to be redelivered return."""
+        """Set the return times of the messages that are to be redelivered."""
         now = self.runtime.now()
         dispositions = {
             index: delivery_state.disposition
@@ -357,13 +358,13 @@ class MessageVisibility:
         self.given_back |= back.keys()
 
     def change(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set when messages return, each after its own number of seconds."""
+        """Let each message return after its own number of seconds."""
         if not deliveries:
             return
         try:
             self.queues.come_back(deliveries, seconds)
         except Unavailable as error:
-            # The messages return at their current visibility timeouts, later than wanted, but are not lost.
+            # The messages return when their current visibility timeouts end, which may be late, but they are not lost.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
 
@@ -387,7 +388,7 @@ class DeliveryGroups:
     """`duetime.ports.targets.BatchGroups` for one batch of deliveries.
 
     Args:
-        more_may_come: whether the delivery has a task that has not called its target yet.
+        more_may_come: returns whether another delivery in the batch may still call its target.
     """
 
     def __init__(self, runtime: Runtime, more_may_come: Callable[[], bool]) -> None:
@@ -428,10 +429,10 @@ class DeliveryGroups:
         group.results = group.call(group.members, self._runtime.now())
 
     def _wait(self, group: _Group) -> None:
-        """Wait until a group is full, its time is over, or no other attempt can join."""
+        """Wait until a group is full, its time is up, or no other attempt can join."""
         while len(group.members) < group.max_size and (now := self._runtime.now()) < group.closes_at:
             size, is_last = len(group.members), not self._more_may_come()
             self._runtime.clock.sleep_until(min(now + _LOOK, group.closes_at))
-            # One more check, because an attempt calls its target a moment before it joins.
+            # The group is checked once more, because an attempt's call of its target begins slightly before it joins.
             if is_last and len(group.members) == size:
                 return

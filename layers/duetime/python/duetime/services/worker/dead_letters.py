@@ -40,17 +40,17 @@ class DeadLetterService:
     def bury(self, message: Message) -> bool:
         """Process one dead letter.
 
-        The task is failed only if it has no live lease, is in the message's generation and has used up its attempts;
-        otherwise it is scheduled again.
+        The task is failed only if its lease has ended, it is in the message's generation and it has used up its
+        attempts. Otherwise, if it is not finished, it is scheduled again.
 
         Returns:
-            Whether the letter is processed; `False` if it must be redelivered.
+            Whether the letter was processed; `False` if the letter must be redelivered.
 
         Raises:
             Unavailable: the store did not answer; the letter must be redelivered.
         """
         if message.late_at is not None:
-            # The message's timer still exists, and the next recovery scan checks it again.
+            # The timer behind the message still exists, and the next recovery scan checks that timer again.
             return True
         task = self.tasks.read(message.task_id)
         if task is None or task.generation != message.generation:
@@ -74,7 +74,7 @@ class DeadLetterService:
         if over_at <= now and spent and not task.rollback_on_failure and task.state is not State.ROLLING_BACK:
             return self._give_up(task)
         # A new message, with a receive count of zero, takes the task over after the lease. A worker also decides about
-        # a rollback, because it knows the phases that the target offers.
+        # a rollback, because a worker knows the phases that the target offers.
         return self._sent_after(task, over_at + LEASE_RETURN_MARGIN)
 
     def _lease_over_at(self, task: Task) -> Millis:

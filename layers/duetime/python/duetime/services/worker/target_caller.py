@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Known:
-    """A process's knowledge about a host, from one owner's calls.
+    """The state of a host as known to one process from one owner's calls.
 
     Attributes:
         failures: consecutive failed calls in this process.
@@ -74,11 +74,11 @@ class CircuitBreakers:
     _known: dict[tuple[str, str], _Known] = field(default_factory=dict, init=False)
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the task's target offers; always includes `run`."""
+        """The phases that the task's target offers, which always include `run`."""
         return self.targets.phases(task)
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the target, unless calls to its host are suspended; a cleanup is always called."""
+        """Run one phase of the target, unless calls to its host are suspended; a cleanup always runs."""
         host = host_of(work.task.target)
         if host is None or work.phase is Phase.CLEAN:
             return self.targets.run(work)
@@ -93,12 +93,12 @@ class CircuitBreakers:
         try:
             self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
         except Unavailable as error:
-            # A lost probe expires, and the next probe is made.
+            # A probe without a recorded result expires, and another probe follows.
             self.runtime.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
         return ending
 
     def _admit(self, owner: str, host: str, until: Millis) -> Circuit | Postponed:
-        """The circuit, if its host may be called now, with this call as its probe unless the circuit is closed."""
+        """The circuit, if its host may be called now; unless the circuit is closed, this call becomes its probe."""
         now = self.runtime.now()
         circuit = self._look(owner, host)
         if circuit.state(now) is CircuitState.HALF_OPEN and not circuit.is_probed(now):
@@ -152,7 +152,7 @@ class CircuitBreakers:
         known = self._known.get((owner, host))
         if known is not None and now - known.read_at < CIRCUIT_LIFE:
             return known.circuit
-        # Set before the read, so that other threads continue with the known circuit.
+        # The time is set before the read, so that other threads continue with the known circuit.
         self._remember(Circuit(owner, host) if known is None else known.circuit)
         circuit = self.circuits.read(owner, host, consistent=False)
         # An eventually consistent read may be older than this process's own write.
@@ -170,7 +170,7 @@ class CircuitBreakers:
         return circuit
 
     def _save(self, circuit: Circuit) -> Circuit | None:
-        """Store a circuit; returns `None` if another process has changed it."""
+        """Store a circuit; returns `None` if another process has changed the circuit."""
         expires = max(circuit.open_until, self.runtime.now()) + CIRCUIT_FORGOTTEN
         if not self.circuits.save(circuit, self.runtime.nonce(), expires):
             return None
@@ -182,13 +182,13 @@ class CircuitBreakers:
 
 
 def _reason(ending: TargetEnding) -> str:
-    """The type of the error; its message may be confidential."""
+    """The type of the error, without the message, which may be confidential."""
     return ending.error.type if isinstance(ending, Failed) else ""
 
 
 @frozen
 class _Given:
-    """The inputs of a target besides the task's record."""
+    """The inputs of a target in addition to the task's record."""
 
     payload: bytes
     checkpoint: bytes | None
@@ -233,7 +233,7 @@ class TargetCaller:
             return held
         now = self.runtime.now()
         if delivery_state.started_at is None:
-            # Waits since the claim, for example for a lock, may have used up the time.
+            # Waits since the claim, for example for a lock, may have used up the time in which the task may start.
             if late := expired(task, now):
                 return late
             delivery_state.started_at = now
@@ -252,9 +252,9 @@ class TargetCaller:
                 requested_action=lambda: delivery_state.requested_action,
                 inputs=given.inputs,
                 step_keeper=partial(self.attempt_steps, partial(self._has_lease, delivery_state, task), task, phase),
-                # The record of an ended task takes no new checkpoint.
+                # No checkpoint can be stored in the record of an ended task.
                 save_checkpoint=None if task.is_terminal else partial(self._save_checkpoint, delivery_state, task),
-                # A task whose rate has granted its start does not wait for other attempts.
+                # A task whose start was granted by a rate must not wait for other attempts.
                 batch_groups=None if delivery_state.had_turn else watch.batch_groups,
                 is_leased=lambda: self.runtime.now() < delivery_state.leased_until,
                 reload_checkpoint=partial(self._reload_checkpoint, delivery_state, task),
@@ -279,7 +279,7 @@ class TargetCaller:
         except Unavailable as error:
             if delivery_state.started_at is not None:
                 raise
-            # Only S3 may fail here, and waiting for S3 must not use up an attempt.
+            # Possibly only S3 fails, and waiting for S3 must not use up an attempt.
             return Postponed(self.runtime.now() + CONTENT_RETRY, f"its payload could not be read: {error}")
 
     def _has_lease(self, delivery_state: DeliveryState, task: Task) -> bool:
@@ -313,7 +313,7 @@ class TargetCaller:
         if held := self.rate_limits().held(task, of_switches):
             return held
         delivery_state.had_turn = True
-        # Renewing the lease now could take longer than the granted time.
+        # The lease is not renewed here, because the renewal could take longer than the granted time.
         is_over = self.runtime.now() >= delivery_state.leased_until
         return Postponed(self.runtime.now(), "a lease with time left") if is_over else None
 
