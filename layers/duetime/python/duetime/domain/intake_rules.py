@@ -26,11 +26,11 @@ class IntakeAction(StrEnum):
 
 @frozen
 class IntakeEvent:
-    """An event for intake rules.
+    """An event that is matched with intake rules.
 
     Attributes:
         value: the event in EventBridge's format.
-        origin: its source, id and time.
+        origin: the event's source, id and time.
     """
 
     value: Mapping[str, Any]
@@ -39,7 +39,7 @@ class IntakeEvent:
 
 @frozen
 class IntakeRule:
-    """A declaration of the action for events that match a pattern.
+    """A rule that declares the action for events that match a pattern.
 
     Attributes:
         name: unique in a deployment.
@@ -77,7 +77,7 @@ class IntakeRules:
     version: int = 0
 
     def put(self, rule: IntakeRule) -> IntakeRules:
-        """A copy with a rule set."""
+        """A copy with a rule added or replaced."""
         return replace(self, by_name={**self.by_name, rule.name: rule})
 
     def without(self, name: str) -> IntakeRules:
