@@ -191,8 +191,7 @@ class WindowCounts:
         return math.ceil(in_window(limit) - counts.used(quota, now) + counts.present.get(quota, 0))
 
     def retry_after(self, quota: Quota, limit: int, now: Millis) -> Millis:
-        """Time until usage falls below a per-second limit if there is no more use; 0 if it is already below the
-        limit."""
+        """Time until usage falls below a per-second limit if there is no more use; 0 if it is already below."""
         most = in_window(limit)
         if self.used(quota, now) < most:
             return 0

@@ -312,8 +312,7 @@ class Generation:
         return self.recounted is not None and now - self.recounted.started_at < SUMMARY_RECOUNT_KEPT
 
     def advanced(self, now: Millis) -> Generation | None:
-        """The value to store before a part is counted, or when changes are read; `None` if there is nothing to
-        store."""
+        """The value to store before a part is counted, or when changes are read; `None` if nothing must be stored."""
         recount = self._next_part(now)
         if recount is not None:
             return replace(self, seen_at=now, recounting=replace(recount, busy_since=now))
