@@ -22,7 +22,7 @@ class Delivery:
     Attributes:
         message: the message.
         receipt: handle of this delivery, needed to change its visibility.
-        id: the queue's id for the message, by which a batch reports the message.
+        id: the queue's id for the message, which identifies it in the report about a batch.
         sent_at: when the message was sent; 0 if unknown.
     """
 
@@ -41,14 +41,14 @@ class Outgoing:
 
 
 class MessagePace(Protocol):
-    """Spreads the messages of owners that may not run all of their due tasks at once."""
+    """Spreads the messages of owners that are not allowed to run all of their due tasks at once."""
 
     def is_limited(self, owner: str) -> bool:
         """Whether messages of an owner may be delayed."""
         ...
 
     def delay_seconds(self, owner: str, delay_seconds: int) -> int:
-        """The delay for a message that would otherwise have the given delay; both are 0 to 900 seconds."""
+        """The delay to use instead of a message's given delay; both delays are from 0 to 900 seconds."""
         ...
 
 
@@ -67,10 +67,7 @@ class WorkQueues(Protocol):
         ...
 
     def come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set the visibility timeouts of undeleted messages of one queue.
-
-        Already deleted messages are skipped.
-        """
+        """Set the visibility timeouts of messages in one queue; messages that are already deleted are skipped."""
         ...
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
@@ -88,15 +85,14 @@ class PullQueues(WorkQueues, Protocol):
             pull_queue: a pulled type that has a queue.
             limit: maximum number of messages, 1 to 10.
             wait_seconds: how long to wait for the first message.
-            away_seconds: seconds until undeleted messages are delivered again.
+            away_seconds: seconds until messages that are not deleted are delivered again.
 
-        Returns:
-            The received messages; messages that are not duetime's are deleted and left out.
+        Returns: The received messages; messages that do not come from duetime are deleted and left out.
         """
         ...
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages of one queue; messages already deleted are skipped."""
+        """Delete up to ten messages of one queue; messages that are already deleted are skipped."""
         ...
 
 
@@ -106,7 +102,7 @@ class Reject:
 
     Attributes:
         body: body of the event as it was received.
-        reason: the reason in words.
+        reason: human-readable reason.
     """
 
     body: str
@@ -114,7 +110,7 @@ class Reject:
 
 
 class Rejects(Protocol):
-    """Stores rejected events for people to check."""
+    """Stores rejected events so that people can check them."""
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
         """Store rejected events.
