@@ -1,4 +1,4 @@
-"""The REST API for explanations: why a task waits or was late, and why a schedule did not run at a given time."""
+"""The REST API for explanations of why a task waits or was late, and why a schedule did not run at a given time."""
 
 from __future__ import annotations
 
@@ -450,7 +450,7 @@ def _waits_for(blocker: Blocker) -> WaitsForResponse:
 
 
 def _set_shared_limit(found: WaitsForResponse, limit: HeldLock | EarlierTasks | SpentRate) -> None:
-    """Set the field for a limit that tasks share by key."""
+    """Sets the field for a limit that tasks with the same key share."""
     match limit:
         case HeldLock():
             found["lock"] = _lock(limit)

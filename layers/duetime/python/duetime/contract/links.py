@@ -190,7 +190,7 @@ def link_use(document: Document) -> LinkUse:
 
 
 def form_document(text: str) -> Document:
-    """The JSON for a form that a link's page has sent, without empty fields.
+    """Converts a form that a link's page has sent into JSON, without empty fields.
 
     Raises:
         BodyUnreadable: the text is not a form.

@@ -41,7 +41,7 @@ class RatePin(Body):
 
 
 class RateLimitResponse(TypedDict):
-    """How often attempts can start."""
+    """The limit on how often attempts can start."""
 
     limit: int
     per_seconds: int

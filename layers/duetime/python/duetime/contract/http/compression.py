@@ -1,4 +1,4 @@
-"""Gzip compression of bodies. Imported only when a body is compressed."""
+"""Gzip compression of bodies. This module is imported only when a body is compressed."""
 
 from __future__ import annotations
 

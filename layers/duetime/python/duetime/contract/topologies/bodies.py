@@ -191,7 +191,7 @@ class NodeListQuery(Parameters):
     next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
     def scope(self, owner: str, topology: TaskId) -> str:
-        """Scope of the list's page tokens."""
+        """The scope for which the list's page tokens are valid."""
         return repr((owner, "nodes", topology.text))
 
 
