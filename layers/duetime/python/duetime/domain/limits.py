@@ -198,7 +198,7 @@ MAX_FAIR_KEY_LENGTH = 128
 """Maximum number of characters in a fair key, which is stored in a task's record and timers."""
 MAX_FAIR_WEIGHT = 5
 """Largest weight of a fair key. Each unit is a message group, and SQS prefers other groups only to groups that have
-more than a tenth of the messages in flight. The groups of a key with a larger weight would never have that many."""
+more than a tenth of the messages in flight. The groups of a key with weight ten would never have that many."""
 MAX_EXPLAINED_LINE = 100
 """Maximum number of tasks in a lock's line that an explanation reads to find a task's place."""
 MAX_EXPLAINED_TASKS = 100
@@ -240,8 +240,8 @@ MAX_WAITING_RUNS = 100
 """Maximum number of occurrences of one schedule that can wait for the running occurrence, with `overlap:
 buffer_all`."""
 MAX_CHANGED_OCCURRENCES = 100
-"""Maximum number of occurrences of one schedule that can be skipped or moved individually, not counting occurrences
-that were due more than a day ago."""
+"""Maximum number of occurrences of one schedule that can be skipped or moved individually, not counting occurrences due
+more than a day ago."""
 MAX_CALENDARS = 8
 """Maximum number of calendars that one schedule can use."""
 MAX_CALENDAR_DATES = 5_000

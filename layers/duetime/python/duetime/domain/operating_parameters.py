@@ -60,8 +60,7 @@ EXPECTATION_READS = 1_000
 """Maximum number of occurrences whose runs are read when a deadline of a schedule's expectation is checked. For a
 frequent schedule, runs are also read earlier, each time half this number of occurrences has passed."""
 MISSED_AFTER = 10 * SECOND
-"""An occurrence that is detected later than this after its due time counts as missed; `catch_up_seconds` decides
-whether it runs."""
+"""An occurrence that is detected later than this counts as missed; `catch_up_seconds` decides whether it runs."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE
 """How often a permanent schedule is checked, in case its chain of runs has broken."""
 RULE_CHANGE_PATIENCE = DAY
@@ -219,8 +218,8 @@ trigger does nothing. The database reports its time in whole seconds."""
 MAX_DELAY = 900 * SECOND
 """Longest delay of an SQS message (Source: SQS quotas)."""
 MAX_HOLD = 5 * SECOND
-"""Longest time for which a worker holds a message until its due time; messages that arrive even earlier are returned to
-the queue. Messages arrive up to two seconds early, plus the clock difference."""
+"""Longest time for which a worker holds a message until its due time. Messages that arrive earlier are returned to the
+queue. Messages arrive up to two seconds early, plus the clock difference."""
 EARLY_MESSAGE_RETURN = MINUTE
 """A message that arrives earlier than `MAX_HOLD` is redelivered after at most this time."""
 MOST_SENT_IN_TIME = 100
@@ -278,7 +277,7 @@ NOTICE_MARGIN = 20 * SECOND
 CONTENT_RETRY = 30 * SECOND
 """How long a task whose payload could not be read waits before it is started again."""
 HANDLERS_RETRY = MINUTE
-"""How long tasks wait whose handlers package could not be imported before the import is retried."""
+"""How long tasks wait before the failed import of their handlers package is retried."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may end by itself before its process is terminated."""
 FUNCTION_END_MARGIN = 10 * SECOND
