@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 PREFIX = "dtk"
-"""Prefix of every key, so that secret scanners can find keys."""
+"""Prefix of every key, by which secret scanners can find keys."""
 SECRET_BITS = 256
 ID_RANDOM_BITS = 32
 _ID = re.compile(r"[0-9a-f]{20}")

@@ -65,7 +65,10 @@ class BulkKind(StrEnum):
 
     @property
     def is_of_schedules(self) -> bool:
-        """Whether an operation of this kind with a filter acts on schedules; task filters do not support such kinds."""
+        """Whether an operation of this kind with a filter acts on schedules.
+
+        Filters for tasks do not support these kinds.
+        """
         return self in {BulkKind.PAUSE, BulkKind.RESUME}
 
 
@@ -211,7 +214,7 @@ class FilterAction:
     Attributes:
         after: id of the last examined task; the bulk operation continues after this task.
         after_name: name of the last examined schedule, if the operation is on schedules.
-        limit: maximum number of tasks that are cancelled or changed, including tasks that cannot be changed.
+        limit: maximum number of matched tasks that are processed, including tasks that turn out not to be changeable.
         per_second: maximum number of these tasks per second; `None` for no limit.
         is_dry: whether to only count tasks and change nothing.
         until: exclude tasks that were created or ended after this time; `None` for no limit.
@@ -359,8 +362,8 @@ class LeftData(StrEnum):
     """A kind of data that a purge cannot remove at once.
 
     Attributes:
-        RECORDS: records of purged tasks without user data: id, owner, type, state and times. These records keep a late
-            request, event or attempt from creating the task again.
+        RECORDS: records of purged tasks, which contain no user data, only id, owner, type, state and times. These
+            records keep a late request, event or attempt from creating the task again.
         KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
             days.
         SIGNALS: signals with their payloads, and the keys of events that tasks have waited for.

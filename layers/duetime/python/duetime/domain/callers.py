@@ -1,4 +1,4 @@
-"""Callers of the API: the owner that a caller acts for, the roles that determine permissions, and owner patterns."""
+"""Callers of the API, the owners that they act for, the roles that determine their permissions, and owner patterns."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class EventKind(StrEnum):
-    """The kinds of events: the detail types on the event bus."""
+    """The kinds of events, which are the detail types on the event bus."""
 
     TASK_ENDED = "duetime.task.ended.v1"
     TASK_FAILED = "duetime.task.failed.v1"
@@ -200,7 +200,7 @@ def _task(source: str, what: str, task: TaskSnapshot) -> TaskDetail:
 
 def _of_schedule(change: ScheduleChange) -> Iterator[Event]:
     before, schedule = change.before, change.after
-    # A new schedule with the same name has not skipped or missed anything.
+    # A new schedule with the same name has not skipped or missed any occurrence.
     if before is None or schedule is None or before.uid != schedule.uid:
         return
     yield from _of_skips(change, before, schedule)

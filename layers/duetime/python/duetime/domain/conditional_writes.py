@@ -1,4 +1,4 @@
-"""Conditional writes as values: changes to a record and their conditions.
+"""Conditional writes as values, which consist of changes to a record and their conditions.
 
 A store turns a `Write` into one request.
 """
@@ -59,7 +59,7 @@ class Write:
 
     Attributes:
         task_id: the record.
-        move: the transition; determines the states before and the state after the write.
+        move: the transition, which determines the allowed states before the write and the state after the write.
         nonce: unique to this write; if the write is rejected but the record has this nonce, the write was applied
             earlier.
         guard: additional conditions.
@@ -96,7 +96,7 @@ WriteResult = Applied | ConditionFailed
 
 @frozen
 class Incarnation:
-    """The version of the resource under a name, as read.
+    """The version of the resource that is stored under a name, as read.
 
     Each write names the version that it expects, and is rejected if the version has changed.
 

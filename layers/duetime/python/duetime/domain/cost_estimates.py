@@ -59,14 +59,15 @@ _WAITING, _DEPENDENCY = 2, 3
 """Additional write units of a task with an `after`, and additional write units for each task in `after` that has not
 ended."""
 _ORDER = 5
-"""Additional write units for an ordered key: number, place, turn, removal of the place, end of the follow-ups."""
+"""Additional write units for an ordered key, for the number, place, turn, removal of the place, and end of
+follow-ups."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a separate task."""
 _LIKE_RANDOM = 0x9E37, 0x79B97F4A7C15F39C
 _TOPOLOGY = 12 - TASK_WRITES
 """Additional write units of a topology's own task, which has an execution and a watchdog."""
 _NODE, _WAITING_NODE, _LAST_NODE, _INNER_TOPOLOGY = 2, 1, 1, 1
-"""Additional write units of any node, a node with parents, a node without children, and a sub-topology."""
+"""Additional write units of every node, of a node with parents, of a node without children, and of a sub-topology."""
 _TRANSITIONS = 6
 """State transitions of a topology; each node without children adds one more transition."""
 _EXPANSION = 2
@@ -88,8 +89,8 @@ class Circumstances:
         soon: the API sends messages for tasks that are due within this many milliseconds; for later tasks, the trigger
             sends messages.
         pulled_types: types that pull workers run.
-        stored_size: returns the compressed size of a payload, in bytes.
-        outcome_event: returns the event of an ended task's callback.
+        stored_size: function that returns the compressed size of a payload, in bytes.
+        outcome_event: function that returns the event of an ended task's callback.
         workload: workload of a task without extra features, with the deployment's precision, summary, traces and
             region.
     """

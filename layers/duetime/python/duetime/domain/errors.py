@@ -57,7 +57,7 @@ class FieldInvalid(RequestError):
         self.code = code
 
     def inside(self, place: str) -> FieldInvalid:
-        """The same error for a field that is nested in another field."""
+        """Returns the same error for a field that is nested in another field."""
         return FieldInvalid(f"{place}.{self.field}", self.reason, self.code)
 
 

@@ -14,7 +14,7 @@ from duetime.domain.errors import RequestError
 from duetime.domain.limits import MAX_EVENT_PATTERN_LENGTH
 
 Pattern: TypeAlias = "Mapping[str, Any]"
-"""Field names, each with a list of accepted values and comparisons, or with a pattern for nested fields."""
+"""A pattern: field names, each with a list of accepted values and comparisons, or with a pattern for nested fields."""
 
 
 Test: TypeAlias = Callable[[Any], bool]
@@ -102,7 +102,7 @@ def _matches_object(pattern: Pattern, value: object, budget: _Budget) -> bool:
 
 
 def _matches_value(wanted: Sequence[Any], value: object, budget: _Budget) -> bool:
-    # Objects are compared by their fields only; an empty list has no value.
+    # Objects are compared only by their fields, and an empty list has no value to compare.
     values = [value] if not isinstance(value, list) else value
     present = [each for each in values if each is not _MISSING and not isinstance(each, dict)]
     budget.spend(len(wanted) * max(1, len(present)))

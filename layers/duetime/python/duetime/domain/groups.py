@@ -1,4 +1,4 @@
-"""Groups consist of an owner's related tasks, and of a task or call that runs after the last of these tasks has ended.
+"""Groups consist of an owner's related tasks, and can have a task or call that runs after the last of these tasks ends.
 
 Tasks may join a group until its owner closes it. Each member has a separate item that records whether and how the task
 has ended. So an end is counted only once even if it is recorded repeatedly, and members need no shared counter. A
@@ -162,5 +162,4 @@ class GroupStatus:
 
 
 OPEN_COUNT = "open"
-"""Key in counts by state for all members that have not ended, used if these members are too many to read their
-states."""
+"""Key in counts by state under which open members are counted if there are too many of them to read their states."""

@@ -43,7 +43,7 @@ class InvalidTaskId(ValueError):
 
 @dataclass(frozen=True, order=True)
 class TaskId:
-    """A task's id, which is compared and hashed by its text."""
+    """A task's id. Ids are compared and hashed by their texts."""
 
     text: str
 
@@ -140,8 +140,8 @@ TRACEPARENT = "traceparent"
 """Name of the header, message attribute and field that identify the trace in which a task was created (W3C Trace
 Context).
 
-The task's creation context is passed on unchanged. Work that starts hours later links to the context, rather than being
-a child of a span that ended long ago.
+The task's creation context is passed on unchanged. Spans of work that starts hours later link to this context instead
+of being children of a span that ended long ago.
 """
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _TRACE_VERSION = "00"

@@ -42,12 +42,12 @@ class IntakeRule:
     """A rule that declares the action for events that match a pattern.
 
     Attributes:
-        name: unique in a deployment.
+        name: name of the rule, which is unique in a deployment.
         pattern: an EventBridge event pattern.
         action: what a matching event does.
         request: the task to create, the filter of the tasks to cancel, or the signal to send, in the form of the REST
             contract.
-        fields: fields of `request` that are set from the event: JMESPath expressions by dotted name.
+        fields: JMESPath expressions that set fields of `request` from the event, by the fields' dotted names.
         owner: owner of the tasks.
         description: human-readable description.
         updated_at: when the rule was last set.

@@ -71,7 +71,7 @@ def decoded(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """Parses JSON that can be stored, which has no lone surrogates and is not nested too deeply.
+    """Parses JSON that can be stored. Lone surrogates and values that are nested too deeply are rejected.
 
     Raises:
         ValueRefused: a value cannot be stored.

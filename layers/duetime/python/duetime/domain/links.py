@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 PREFIX = "dtl"
-"""Prefix of every token, so that secret scanners can find tokens."""
+"""Prefix of every token, by which secret scanners can find tokens."""
 SECRET_BITS, ID_RANDOM_BITS = 256, 32
 ID_PATTERN = "[0-9a-f]{20}"
 TOKEN_PATTERN = rf"{PREFIX}_({TASK_ID_PATTERN})_({ID_PATTERN})_[0-9a-f]{{64}}"
@@ -39,8 +39,8 @@ class LinkAction(StrEnum):
     Attributes:
         APPROVE: approve a task that waits for an approval.
         REJECT: reject a task that waits for an approval.
-        COMPLETE: report the success of an attempt whose outcome is reported from outside.
-        FAIL: report the failure of an attempt whose outcome is reported from outside.
+        COMPLETE: report the success of an attempt that waits for a report from outside.
+        FAIL: report the failure of an attempt that waits for a report from outside.
         WATCH: see the task's state and progress, which every link permits.
     """
 
@@ -64,7 +64,7 @@ class NewLink:
     """The permissions of a new link.
 
     Attributes:
-        actions: in the order of `LinkAction`, without duplicates.
+        actions: the permitted actions, in the order of `LinkAction`, without duplicates.
         life: how long the link is valid, in milliseconds.
         takes_payload: whether the link's holder may send a payload, which becomes the task's result.
         message: message that is shown to the link's holder.
@@ -131,7 +131,7 @@ class Link:
         return compare_digest(self.digest, digest_of(token))
 
     def end(self, task: Task, now: Millis) -> str | None:
-        """Why the link has ended for another reason than its use; `None` if it has not ended."""
+        """Why the link has ended, apart from being used; `None` if there is no such reason."""
         if self.expires_at <= now:
             return "it has expired"
         if (task.reopened_at or 0) != self.reopened_at:
@@ -157,7 +157,8 @@ class Link:
             with_payload: whether the request has a payload.
 
         Raises:
-            FieldInvalid: the link does not permit the action, or permits several.
+            FieldInvalid: the link does not permit the action, or no action is requested and the link permits several
+                actions.
             LinkEnded: the link has been used.
         """
         if self.actions == (LinkAction.WATCH,):

@@ -47,8 +47,8 @@ class Notice:
     """A change that is sent to a connection.
 
     Attributes:
-        refs: subscriptions that match the record after the change.
-        left: subscriptions that matched the record only before the change.
+        refs: names of the subscriptions that match the record after the change.
+        left: names of the subscriptions that matched the record only before the change.
     """
 
     change: WatchedChange

@@ -38,7 +38,7 @@ class LockClaim:
     Attributes:
         limit: maximum number of holders; if tasks name different limits, each task uses its own limit.
         scope: the part of an attempt during which the lock is held.
-        is_shared: whether others may share the lock; exclusive and shared holders exclude each other.
+        is_shared: whether other tasks may share the lock; exclusive and shared holders exclude each other.
     """
 
     name: LockName
@@ -83,7 +83,7 @@ class Lock:
     """The holders and waiters of a lock.
 
     Attributes:
-        version: incremented by every change except a renewal alone; 0 if nothing is stored.
+        version: incremented by every change that is not just a renewal; 0 if nothing is stored.
     """
 
     name: LockName
@@ -144,8 +144,8 @@ class Lock:
     def renewal_expires_at(now: Millis, until: Millis) -> Millis:
         """When a lock can be removed, computed from the renewed hold alone, without reading the other holds.
 
-        The lock must not be removed before every hold has ended, and other tasks may hold it too, so the result is
-        late. The next acquisition or release reads all holders and sets an earlier time.
+        The lock must not be removed before every hold has ended, and other tasks may hold it too, so the result is the
+        latest possible time. The next acquisition or release reads all holders and sets an earlier time.
         """
         return max(until, now + LONGEST_LOCK_HOLD) + LOCK_LIFE
 
@@ -187,7 +187,7 @@ def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
 
 
 def is_dead(holder: Holder, task: Task | None) -> bool:
-    """Whether a hold is left over from an attempt that has ended, such as an attempt that a notification ended."""
+    """Whether a hold is left over from an attempt that has ended, for example because of a notification."""
     if holder.fence == RESERVED:
         return False
     if task is None or task.fence > holder.fence:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 BULK_INLINE = 1_200
-"""Milliseconds for which a request for many tasks processes tasks before it responds; a bulk operation processes the
+"""How many milliseconds a request for many tasks processes tasks before it responds; a bulk operation processes the
 rest."""
 BULK_INLINE_NODES = 500
 """A topology with more nodes than this number is paused, resumed or cancelled by a bulk operation."""
@@ -31,8 +31,9 @@ CONTENT_OUTLIVES_RECORD = 7 * DAY
 """How much later than its record a payload, a result or an old attempt record expires, because DynamoDB removes expired
 items within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
 UNREFERENCED_CONTENT_LIFE = 90 * DAY
-"""Time after the due time when content expires that is written before its record refers to it. Writing the reference
-removes the expiry, so content is also removed if its writer fails before writing the reference."""
+"""How long after the due time content expires if no record refers to it. Content is written before its record refers to
+it, and writing the reference removes the expiry. So if a writer fails before writing the reference, its content is
+still removed."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
 """`UNREFERENCED_CONTENT_LIFE` for S3 objects, in days since the write, because lifecycle rules cannot use the due
 time."""
@@ -71,7 +72,7 @@ CHANGED_OCCURRENCE_LIFE = DAY
 LONGEST_SLEEP = 7 * DAY
 """How often a schedule with a distant next occurrence is checked, because time zone rules can change."""
 CALENDAR_NOTICE = 30 * DAY
-"""How long before a calendar's `known_until` schedules that use the calendar report this time; each calendar is checked
+"""How long in advance the schedules that use a calendar report the calendar's `known_until`; each calendar is checked
 once per `LONGEST_SLEEP`."""
 OVERLAP_CHECK_INTERVAL = MINUTE
 """How often an occurrence that waits for the previous run checks that run. The occurrence is also notified when that
@@ -101,7 +102,8 @@ JOB_MARGIN = 15 * MINUTE
 JOB_STOP_CHECK = MINUTE
 """How long after a stop request a job is checked again."""
 JOB_SEARCH = 2 * MINUTE
-"""How long to search for a job whose start request got no response, before starting it again or failing the attempt."""
+"""If a request to start a job got no response, how long to search for the job before starting it again or failing the
+attempt."""
 TOPOLOGY_RETRY_PAUSE = MINUTE
 """How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
 ROLLBACK_CHECK_PAUSE = 5 * SECOND
@@ -160,8 +162,8 @@ QUOTA_COUNT_WAIT = 5 * SECOND
 QUOTA_COUNTS_KEPT = HOUR
 """How long a window's usage is stored, which is longer than the largest clock difference."""
 QUOTA_DISPATCHES_PER_ATTEMPT = 5
-"""Messages per second that the trigger sends for each attempt that an owner may run at once, which is enough for
-attempts that take a fifth of a second."""
+"""Messages per second that the trigger lets arrive for each attempt that an owner may run at once. This number is
+enough for attempts that take a fifth of a second."""
 SHORTEST_QUOTA_WAIT = 4 * SECOND
 """How long a due task first waits if its owner already runs as many attempts as allowed; the wait doubles each time."""
 LONGEST_QUOTA_WAIT = 2 * MINUTE
@@ -206,7 +208,7 @@ MAX_CLOCK_DIFFERENCE = 5 * SECOND
 """Largest assumed difference between the clocks of two processes; a lease is taken over only this long after its
 end."""
 LATEST_ARRIVAL = MINUTE
-"""How long after it was sent a write that timed out may still take effect."""
+"""A write that timed out may still take effect until this long after it was sent."""
 DELETION_MARKER_LIFE = 7 * DAY
 """How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it. This time is
 much longer than any process runs or a write takes (`LATEST_ARRIVAL`)."""
@@ -221,7 +223,7 @@ MAX_HOLD = 5 * SECOND
 """Longest time for which a worker holds a message until its due time. Messages that arrive earlier are returned to the
 queue. Messages arrive up to two seconds early, plus the clock difference."""
 EARLY_MESSAGE_RETURN = MINUTE
-"""A message that arrives earlier than `MAX_HOLD` is redelivered after at most this time."""
+"""A message that arrives more than `MAX_HOLD` before its due time is redelivered after at most this time."""
 MOST_SENT_IN_TIME = 100
 """Maximum number of messages in a slice that the trigger sends at individual times. If there are more messages, batches
 are full, and the messages in a batch share one wait."""
@@ -230,8 +232,8 @@ SEND_STEP = 100
 SHORTEST_WAIT_SENT_IN_TIME = 3 * SECOND
 """Messages that must arrive within this time are sent at once."""
 FEWEST_WAITED_FOR = 2
-"""The trigger does not wait to send fewer messages than this on time, because its waiting costs twice as much as that
-of the workers that would hold the messages (`sizes`)."""
+"""The trigger does not wait to send fewer messages than this on time, because the trigger's waiting costs twice as much
+as holding the messages in workers (`sizes`)."""
 LATEST_SEND = 50
 """If a message is sent later than planned by more than this many milliseconds, its queue delay is recomputed, because a
 shorter delay is needed."""
@@ -338,18 +340,18 @@ LARGE_MINUTE = 5_000
 """Maximum number of messages of one queue in one minute. A queue that has more messages than this, or more than a tick
 can send, is processed separately, so that other queues do not wait for it."""
 SHARDS_SETTLE = HOUR
-"""How long after its announcement a new number of shards is first used for reproducible ids; by then, every process has
-read the number."""
+"""A new number of shards is first used for reproducible ids this long after its announcement; by then, every process
+has read the number."""
 SHARDS_KNOWN = 10 * MINUTE
 """How long a process caches the number of shards for reproducible ids."""
 ON_TIME = SECOND
 """An attempt that starts at most this long after its planned start counts as on time. If an attempt starts later than
 this, the record also contains when its message was sent and received."""
 LATE_EVENT_AFTER = MINUTE
-"""An event reports a first attempt that starts at least this late."""
+"""A first attempt that starts at least this late is reported by an event."""
 SUMMARY_STEPS_KEPT = 3 * DAY
-"""How long after a write the step that counts it in the summary is stored, because a stream may redeliver the write for
-a day."""
+"""How long the step that counts a write in the summary is stored after the write, because a stream may redeliver the
+write for a day."""
 SUMMARY_SPANS = (MINUTE, 10 * SECOND, SECOND)
 """Time spans for which the summary's steps are stored in one item. First, all steps of a minute share an item, so that
 one transaction counts an entire delivery. When that item is full, additional steps are stored in one item per ten
@@ -373,8 +375,7 @@ after the generation's start the first recount starts."""
 SUMMARY_KNOWN = MINUTE
 """How long a process caches the generation of the counts."""
 SUMMARY_ENDED_KEPT = DAY
-"""How long after its end a generation of counts is kept, which is longer than any process can still use the
-generation."""
+"""How long a generation of counts is kept after its end, which is longer than any process can still use it."""
 SUMMARY_OWNERS_AT_ONCE = 100
 """Maximum number of owners whose ended counts are given a TTL in one run of the recount."""
 SUMMARY_RECOUNT_EVERY = 5 * MINUTE
@@ -397,8 +398,8 @@ LIST_FROM = 256
 """Lists by state, type, name, tag and more are maintained once one partition of an owner's list has this many tasks.
 The owner then has about a thousand tasks in total, as many as one page reads."""
 LIST_EXAMINED = 4_000
-"""Maximum number of tasks that are read for a list ordered by end if an owner has no lists, which is more than such an
-owner can have."""
+"""Maximum number of tasks that are read for a list ordered by end if an owner has no lists. An owner without lists has
+fewer tasks than this."""
 LIST_BLOCK = 45
 """Maximum number of postings in one item of a list. Each posting has 18 bytes, so that the item and its key cost one
 write unit."""
@@ -419,8 +420,8 @@ LIST_SWEEP_TASKS = 1_000
 LIST_KNOWN = 30 * SECOND
 """How long a process caches the fact that an owner has no lists."""
 LIST_BUILD_DELAY = MINUTE
-"""How long after the start of an owner's lists existing tasks are added to the lists. By then, every process has
-checked again whether the lists exist, and adds changed tasks to them."""
+"""Tasks that existed before an owner's lists were started are added to the lists this long after the start. By then,
+every process has checked again whether the lists exist, and adds changed tasks to them."""
 LIST_BUILD_TASKS = 2_000
 """Maximum number of existing tasks added to lists with one batch of changes."""
 

@@ -125,7 +125,7 @@ def place_status(place: LinePlace, task: Task | None, now: Millis) -> PlaceStatu
 
 
 def holds_line(task: Task, now: Millis) -> bool:
-    """Whether the next task of the line must wait for a task.
+    """Whether the next task in the line must wait for a given task.
 
     A task with an outcome blocks the line until its worker lets the next task in, or the worker's lease ends.
     """
@@ -142,7 +142,7 @@ def stops_line(task: Task) -> bool:
 
 
 def may_have_lost_turn(task: Task) -> bool:
-    """Whether a task's turn must be confirmed, because it had ended before and another task may be taking the turn."""
+    """Whether a task's turn must be confirmed: the task had ended before, and another task may be taking the turn."""
     return task.reopened_at is not None or task.state is State.ROLLING_BACK
 
 

@@ -162,7 +162,7 @@ class WindowCounts:
     earlier: Mapping[Quota, int] = field(default_factory=dict)
 
     def at(self, now: Millis) -> WindowCounts:
-        """The counts as of the window that contains `now`."""
+        """A copy of the counts for the window that contains `now`."""
         passed = window_at(now) - self.window
         if passed <= 0:
             return self

@@ -135,7 +135,7 @@ class RateState:
     values: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, name: str) -> int:
-        """The value of a field."""
+        """The value of a stored field; 0 if the field is absent."""
         return self.values.get(name, 0)
 
     @property
@@ -244,7 +244,8 @@ class StartRequest:
 
         Args:
             state: the known state of the part.
-            is_fresh: whether the state was read for this request; with a stale state, only tasks with a place may try.
+            is_fresh: whether the state was read for this request; if the state is older, only tasks that have a place
+                may try to start.
         """
         if state.of(INTERVAL) > self.pace.interval:
             return self._convert(state)
@@ -266,7 +267,7 @@ class StartRequest:
         return self.join(state) if is_late else Wait(_millis(slot))
 
     def granted(self, after: RateState) -> tuple[int, int]:
-        """The interval in which the attempt may start, in microseconds, given the state after its `Start`."""
+        """The earliest and latest start of the attempt, in microseconds, given the state after its `Start`."""
         counted = after.of(STARTS) - self.pace.interval
         return counted - self.pace.lead, counted + self.pace.slack
 
@@ -332,7 +333,7 @@ class StartRequest:
         return max(self.at, state.of(STARTS) - self.pace.burst * self._interval(state))
 
     def _start(self, state: RateState, *, is_in_step: bool = False) -> Start:
-        """Counts a start one interval after the previous start if starts are evenly spaced so far, else from now."""
+        """Counts a start from the previous start's counted time, or from now if that time is too far in the past."""
         interval = self.pace.interval
         if self._interval(state) < interval:
             return self._slower_start(state)
@@ -426,7 +427,7 @@ class RateControl:
 
     @property
     def is_set(self) -> bool:
-        """Whether the parts must be kept."""
+        """Whether the parts must be kept, because the rate is paused or pinned."""
         return self.paused_at is not None or self.pin is not None
 
     def paused(self, now: Millis) -> RateControl:
@@ -459,7 +460,8 @@ class RateStatus:
     """The current state of a rate.
 
     Attributes:
-        rate: the rate in force: the pinned rate, or the latest task's; `None` if no task has used the rate yet.
+        rate: the rate in force, which is pinned or was requested by the latest task; `None` if no task has used the
+            rate yet.
         asked: the rate that the latest task requested.
         used: number of starts that still count and reduce how many starts are possible at once.
         available: number of starts that are possible at once.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 REDACTED = "$redacted"
 """Name of the only field of a JSON object that replaces a hidden value."""
 _CONTENTS = frozenset({"payload", "result", "json", "form"})
-"""Response fields with the owner's JSON, other than the fields below."""
+"""Response fields that contain JSON from the owner, except the fields below."""
 _PARAMETERS = frozenset({"parameters", "default"})
 """Fields with topology definition parameters, whose values can be used by nodes of any type."""
 _CHANGED = frozenset({"from", "to"})
@@ -28,7 +28,10 @@ _BY_NAME = "nodes"
 
 
 def marker() -> dict[str, bool]:
-    """The JSON in place of a hidden value, which cannot be mistaken for a value and cannot be written."""
+    """The JSON that replaces a hidden value.
+
+    It cannot be mistaken for a value, and requests that contain it are rejected.
+    """
     return {REDACTED: True}
 
 

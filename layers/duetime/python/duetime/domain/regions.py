@@ -1,7 +1,7 @@
 """Decides which of two Regions with one replicated table is active, and how it takes over the other Region's records.
 
-Replication is asynchronous, and items arrive in any order, so a takeover must work if any of the last writes are
-missing.
+Replication is asynchronous, and items arrive in any order, so a takeover must work even if some of the latest writes
+are missing.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _LEAST_KEPT = 2 * DAY
 PLAN_LOST = TaskError(
     "PlanLost", "its topology, or the plan that created it, is lost: an earlier write was not replicated or restored"
 )
-"""The error of a node that no run of its topology will start."""
+"""The error of a node that will not be started by any run of its topology."""
 
 
 class AfterRestore(StrEnum):
@@ -63,7 +63,7 @@ class Divergence(StrEnum):
         CHANGED: the record was written, but no attempt began.
         BEGUN: an attempt was running at the restore point, or began after it.
         ENDED: the task ended.
-        REMOVED: the replaced table no longer has the task: its user erased it, or its record expired.
+        REMOVED: the replaced table no longer has the task, because its user erased it or its record expired.
         CREATED: the task was created, so the restored table does not have it.
         REOPENED: the task had ended before the restore point and was retried after it.
         UNKNOWN: there is no table to compare with.
@@ -203,7 +203,7 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
     if task.state not in LEASED:
         return replace(raised, lease_expires_at=None)
     if is_job(task.target) and task.awaiting_notification:
-        # The attempt continues, because the job runs in AWS, even if the table does not contain the job.
+        # The attempt continues even if the table does not contain the job, because the job runs in AWS.
         return replace(raised, deferred_fence=fence)
     cut_off = replace(raised, lease_expires_at=now, deferred_fence=None, unacknowledged=None)
     if task.state is State.ROLLING_BACK or task.requested_action is not None:
@@ -259,7 +259,7 @@ def _held(task: Task, now: Millis) -> Task:
 
 
 def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
-    """A held task after the operator's decision for all held tasks; `None` if the task is still paused."""
+    """A held task after the operator has decided about all held tasks; `None` if the task stays paused."""
     has_ended = replaced is not None and replaced.is_terminal
     if after is AfterRestore.SKIP and replaced is not None and has_ended:
         ended = _ended_as(task, replaced, epoch, now)

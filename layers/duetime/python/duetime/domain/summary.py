@@ -1,7 +1,7 @@
 """Counts of tasks, derived from writes to their records.
 
 A write moves a task from one group to another. Counts are sums of such steps, which may be added in any order. Each
-step must be added only once, even if the stream redelivers it.
+step must be added only once, even if the stream redelivers the write.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ class Generation:
         return self.ended_counts.before < self.number and now >= self.since + SUMMARY_ENDED_KEPT
 
     def after_ended_counts(self, owner: str) -> Generation:
-        """The value after setting the TTL of counts up to and including an owner's; empty for all owners."""
+        """The value after the TTL was set for the counts of all owners up to the given owner; empty for all owners."""
         return replace(
             self, ended_counts=EndedCounts(self.ended_counts.before, owner) if owner else EndedCounts(self.number)
         )

@@ -111,7 +111,7 @@ class Cursors:
         readings: the progress of the first reading, followed by the progress of each recovery scan.
         lagging: the progress of each queue that lags, by the index of the reading and the queue's name.
         epoch: incremented each time another process takes the group over, or saves the group without holding it; only
-            the newest epoch advances.
+            the process with the newest epoch can advance the cursors.
         holder: the process that reads the group.
     """
 
@@ -134,7 +134,7 @@ class Cursors:
         )
 
     def progress(self, reading: int, queue: str = ALL) -> Progress:
-        """Progress of a reading for one queue, or for all queues that do not lag."""
+        """Progress of a reading for one queue, or, for `ALL`, for all queues that do not lag."""
         return self.lagging.get((reading, queue), self.readings[reading])
 
     def lags(self, reading: int, queue: str) -> bool:
@@ -246,7 +246,7 @@ class ShardHistory:
         return self.steps[-1].shards if self.steps else 0
 
     def grown(self, shards: int, now: Millis) -> ShardHistory:
-        """A copy with another number of shards; unchanged if the number is not larger than earlier numbers."""
+        """A copy with another number of shards; unchanged if an earlier number is at least as large."""
         return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:

@@ -46,10 +46,11 @@ class Precision(StrEnum):
 
 
 HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 60, Precision.EXACT: 1_000, Precision.RELAXED: -999}
-"""How long before the due time a message arrives at least, ignoring transport time. One measurement of the transport
-through queue and poller found a median of 16 ms and a 99th percentile of 105 ms (Source: bitesizedserverless.com,
-"Serverless Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022). A task whose message takes longer starts
-late by the difference. At low traffic, each additional 0.1 s of this value costs $0.67 per million tasks."""
+"""Minimum time between a message's arrival and its due time, if transport took no time. One measurement of the
+transport through queue and poller found a median of 16 ms and a 99th percentile of 105 ms (Source:
+bitesizedserverless.com, "Serverless Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022). A task whose
+message takes longer starts late by the difference. At low traffic, each additional 0.1 s of this value costs $0.67 per
+million tasks."""
 
 
 def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
@@ -75,7 +76,7 @@ class Message:
         late_at: for a message that reports a late start, the time by which the task should have started; `None` for a
             message that runs the task.
         traceparent: the task's creation context, if the sender knows it; not sent on the queue.
-        ended_job: the job that has ended, in a report by AWS: its name, or its service, region and identifier. In a
+        ended_job: for a report by AWS that a job has ended, the job's name, or its service, region and identifier. In a
             report by AWS, all other fields are unknown; if the report has no job name, the task is also unknown.
         fair_share: the task's share among the owner's fair keys, which determines the message group; unknown in a
             received message.
@@ -156,7 +157,7 @@ def late_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
 
 
 def long_run_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
-    """The timer for checking whether an attempt runs long; `None` without such a notice or if it was already sent."""
+    """The timer for checking whether an attempt runs long; `None` if there is no such notice or it was sent."""
     if task.long_at is None or task.long_at <= now:
         return None
     return LateTimer(task.id, task.owner, task.long_at, first_unread(task.long_at, look_ahead))
@@ -247,7 +248,7 @@ class SendGroup:
     """Messages that are sent together.
 
     Attributes:
-        at: when to send; delays are relative to this time.
+        at: when to send the messages; their delays are relative to this time.
     """
 
     at: Millis

@@ -66,7 +66,7 @@ class CheckJob:
 
 @frozen
 class TakeOver:
-    """The task's lease has ended without an acknowledgement by its client, so the worker must take it over."""
+    """The task's lease has ended and its client never acknowledged it, so the worker must take the task over."""
 
     task: Task
 

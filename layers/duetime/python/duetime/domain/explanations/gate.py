@@ -102,7 +102,7 @@ class GateState(StrEnum):
         PASSED: the task has passed the gate.
         WAITING: the task is at the gate now.
         AHEAD: the task has not reached the gate, and would wait there under current conditions.
-        UNKNOWN: the record does not show the state.
+        UNKNOWN: the record does not show whether the task has passed the gate.
     """
 
     PASSED = "passed"
@@ -137,7 +137,7 @@ class HeldLock:
         mode: the mode in which the task needs the lock.
         max_holders: maximum number of concurrent holders.
         holders: the current holders.
-        position: the task's position in line, from 1; `None` if not among the entries that were read.
+        position: the task's position in line, from 1; `None` if the task is not among the entries that were read.
     """
 
     key: str
@@ -217,7 +217,7 @@ class HoldingSchedule:
 
 @frozen
 class OtherTasks:
-    """Tasks that must end first."""
+    """Other tasks that must end before the task can continue."""
 
     tasks: tuple[OtherTask, ...]
 

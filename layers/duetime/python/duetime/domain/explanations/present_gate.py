@@ -127,7 +127,7 @@ def _condition(target: Target) -> str:
 
 
 def _in_line(task: Task, facts: Facts, closed: Gate | None) -> tuple[Gate | None, str]:
-    """The gate and the text for a task that waits for a rate, either because the rate is paused or in line."""
+    """The gate and the text for a task that waits for a rate, which is paused or in whose line the task waits."""
     waited = next((each for each in facts.rates if task.waiting_for == f"rate {each.rate.key}"), None)
     if waited is not None and waited.paused_at is not None and closed is not None:
         return closed, closed.text
@@ -222,7 +222,7 @@ def _at(name: GateName, text: str, until: Millis | None = None) -> Gate:
 
 
 def closed_gates(task: Task, facts: Facts) -> tuple[Gate, ...]:
-    """The gates that would prevent a task from starting now, in the order in which it reaches them."""
+    """The gates that would prevent a task from starting now, in the order in which the task reaches them."""
     return tuple(_closed(task, facts))
 
 

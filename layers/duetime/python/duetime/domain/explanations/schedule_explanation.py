@@ -129,7 +129,7 @@ def explain_occurrence(
 
 
 def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts) -> ScheduleExplanation:
-    """Explains a time for a permanent schedule, which runs again after its last run has ended.
+    """Explains a time for a permanent schedule, whose next run is scheduled when its last run has ended.
 
     Args:
         stored: the schedule.
@@ -171,7 +171,7 @@ def _chosen(stored: StoredSchedule, tasks: Sequence[Task], at: Millis) -> Task |
 
 
 def _has_a_say(stored: StoredSchedule, task: Task) -> bool:
-    """Whether the schedule has not dropped a task, and will not skip it."""
+    """Whether the schedule lets a task run: it has not dropped the task and will not skip it."""
     return not task.was_dropped and _skip_of(stored, task) is None
 
 

@@ -37,8 +37,8 @@ class TaskExplanation:
         text: the answer in one or two sentences.
         gates: passed gates in order, then the current gate, then other gates that would prevent the task from starting
             now. The durations of the gates sum to `total`.
-        since: its creation or its due time, whichever is earlier.
-        until: its end; `as_of` while it has not ended.
+        since: the task's creation or due time, whichever is earlier.
+        until: the task's end; `as_of` while the task has not ended.
         steps: names of the steps that its handler has completed.
     """
 
@@ -319,7 +319,7 @@ def _of_present(task: Task, previous: AttemptRecord | None) -> Iterator[_Mark]:
 
 
 def summary_of(task: Task, parts: Sequence[Part]) -> str:
-    """Where an ended task's time went, in one sentence, the longest part first."""
+    """One sentence that says where an ended task's time went, with the longest part first."""
     end = parts[-1].until
     spent: dict[GateName, Millis] = {}
     for part in parts:

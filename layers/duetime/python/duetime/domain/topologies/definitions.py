@@ -99,8 +99,8 @@ class Difference:
 
     Attributes:
         path: path of the difference, as names and indexes.
-        before: the value in the first version, in a list; an empty list if the first version has no value.
-        after: like `before`, for the second version.
+        before: a list with the value in the first version; an empty list if the first version has no value.
+        after: the same for the second version.
     """
 
     path: tuple[str | int, ...]
@@ -132,7 +132,7 @@ DEFINITION = "target.definition"
 
 
 class NestedDefinitions:
-    """Replaces the definitions that a graph's nodes name by their graphs.
+    """Replaces the definitions that a graph's nodes name with the definitions' graphs.
 
     All references to a definition get the same version.
     """

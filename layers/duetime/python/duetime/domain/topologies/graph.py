@@ -30,7 +30,7 @@ class OnFailure(StrEnum):
     """What happens after a node's failure in a topology.
 
     Attributes:
-        STOP: no more nodes start; running nodes continue to their end.
+        STOP: no more nodes start; running nodes continue until they end.
         CONTINUE: trigger rules decide for each node whether it starts.
         ROLLBACK: first the same as `stop`; then nodes that ran are rolled back in reverse order of dependencies.
     """

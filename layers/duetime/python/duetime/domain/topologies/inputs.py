@@ -1,7 +1,7 @@
 """Inputs are the parents' results that a node receives; they are fetched when the node starts and never stored twice.
 
-A node lists in `inputs` the parents whose results it needs, and receives one object: `{"parent": result}`. The value is
-`null` for a parent without a result because it failed or was skipped.
+A node lists in `inputs` the parents whose results it needs, and receives one object: `{"parent": result}`. If a parent
+has no result because it failed or was skipped, its value is `null`.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ single write both adds an edge and returns the count. A node with few parents ha
 
 With more parents, each chunk reports its counts to the node's tally, which keeps the report with the most edges from
 each chunk. Reports may be repeated and may arrive in any order, because a report depends only on the arrived edges and
-the fullest report is kept. A chunk reports when it is complete, and once before if its own edges decide the node. Each
-write of an edge, even if repeated, is followed by the report and the decision, so repeating the write completes the
-work that a crash interrupted.
+the fullest report is kept. A chunk reports when all its edges have arrived, and once earlier if its own edges are
+enough to decide about the node. Each write of an edge, even if repeated, is followed by the report and the decision, so
+repeating the write completes the work that a crash interrupted.
 """
 
 from __future__ import annotations

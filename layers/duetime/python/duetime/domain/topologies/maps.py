@@ -127,7 +127,7 @@ def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_sample_items(graph: object) -> object:
-    """A graph, as JSON, in which each map has a sample item instead of its items, for validation."""
+    """A graph for validation, as JSON, in which each map has a sample item instead of its items."""
     nodes = graph.get("nodes") if isinstance(graph, dict) else None
     if not isinstance(graph, dict) or not isinstance(nodes, dict):
         return graph

@@ -40,7 +40,7 @@ class NextAction:
         cancel: nodes to cancel, with the reason `stopped`; children before parents, so that no cancellation starts
             another node.
         stop: running nodes that were not yet asked to stop.
-        pause: waiting nodes to pause, and running sub-topologies.
+        pause: waiting nodes and running sub-topologies that must be paused.
         undo: nodes to roll back now.
     """
 
@@ -61,10 +61,10 @@ def next_action(
 ) -> NextAction:
     """Decides the next actions.
 
-    After a failure, `stop` and `rollback` cancel nodes that have not started, and let the other nodes run to their end,
-    including retries. A cancellation or timeout of the run also cancels nodes that wait for a retry, and asks running
-    nodes to stop. With `rollback`, nodes are then rolled back after a failure or timeout (`to_be_undone`), but not
-    after a cancellation.
+    After a failure, under `stop` and `rollback`, nodes that have not started are cancelled, and all other nodes run to
+    their end, including retries. A cancellation or timeout of the run also cancels nodes that wait for a retry, and
+    asks running nodes to stop. With `rollback`, nodes are then rolled back after a failure or timeout (`to_be_undone`),
+    but not after a cancellation.
 
     Args:
         graph: graph of the topology.
@@ -278,7 +278,7 @@ def counted(statuses: Statuses) -> Mapping[str, int]:
 def percent(graph: Graph, statuses: Statuses) -> int:
     """Progress of the run, from 0 to 100, in which nodes are weighted by their expected duration.
 
-    Nodes count as done after any outcome. 100 means that all nodes have ended.
+    A node counts as done after any outcome, and 100 means that all nodes have ended.
     """
     if all(status.has_ended for status in statuses.values()):
         return WHOLE

@@ -123,7 +123,7 @@ def is_in_progress(task: Task) -> bool:
 
 
 def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
-    """Whether a topology's task was retried and has not failed since, so that another retry has no effect.
+    """Whether a topology's task was retried and has not failed since then, so that another retry has no effect.
 
     Args:
         task: task of the topology.
@@ -185,7 +185,7 @@ def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
 
 
 def _ended_at(task: Task) -> Millis | None:
-    """When the last attempt ended, if the task has an outcome and the time is known."""
+    """When a task's last attempt ended; `None` if the task has no outcome or the time is unknown."""
     if not task.is_terminal or not task.attempt_history or task.attempt_history[-1].outcome is AttemptOutcome.LOST:
         return None
     return task.attempt_history[-1].started_at + task.attempt_history[-1].took
@@ -240,7 +240,7 @@ def starts_at_once(node: Node) -> bool:
 
 
 def is_awaited(graph: Graph, key: str) -> bool:
-    """Whether a run's execution waits for a node, because no child ends after it unless something fails."""
+    """Whether a run's execution waits for a node, because no child is certain to start after the node's end."""
     return not any(graph.by_key[edge.child].trigger_rule in AFTER_ALL for edge in graph.edges_out[key])
 
 
@@ -307,7 +307,7 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
 
     A node is kept if it succeeded or was skipped, and if its rule has the same verdict when only kept parents count.
     Therefore, all failed nodes run again. Succeeded nodes run again only if they cleaned up (`all_done`) or stepped in
-    (`one_failed`) after a node that runs again. Nodes for which one kept parent suffices (`one_success`) are kept,
+    (`one_failed`) after a node that runs again. Nodes for which one kept parent is enough (`one_success`) are kept,
     unless they depend on a chosen node.
 
     Args:

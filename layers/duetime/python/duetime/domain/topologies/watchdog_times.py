@@ -89,7 +89,7 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
     longest = LONGEST_JOB_CHECK_INTERVAL if is_job(task.target) else LONGEST_CHECK_INTERVAL
     # Only a timer that the trigger has not read yet is reliable, because a message that is sent directly can be lost.
     check = min(last, max(_next_check(began_at, now, longest), first_unread(now, look_ahead)))
-    # A job's own reports extend its deadline.
+    # Reports by a job extend the job's deadline.
     deadline = leased_until - JOB_MARGIN if is_job(task.target) else began_at + task.notify_within_seconds * SECOND
     overdue = deadline + _AFTER_THE_DEADLINE
     # A check starts shortly before its time, and must not schedule itself again.
