@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
 
 HAS_A_RUN = "has a run already"
-"""Why a backfill of missing runs skips an occurrence."""
+"""Why a backfill that only runs missing occurrences skips an occurrence."""
 
 
 @frozen
@@ -144,7 +144,7 @@ def steps(
 
 
 def _wanted(schedule: Schedule) -> Schedule:
-    """The schedule without fields that do not apply to a backfill: the limit of runs, and stopped occurrences."""
+    """The schedule without its run limit and its stopped occurrences, which do not apply to a backfill."""
     return replace(schedule, remaining_runs=None, stopped=frozenset())
 
 

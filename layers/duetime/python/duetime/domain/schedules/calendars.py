@@ -85,9 +85,9 @@ class Calendar:
         name: name that schedules use.
         mode: whether work runs inside or outside its times.
         zone: time zone of days and windows.
-        dates: its days, each with a label that may be empty.
+        dates: the dates that it contains, each with a label that may be empty.
         except_dates: days to which weekdays, windows and dates do not apply.
-        weekdays: its days of each week, 0 for Monday.
+        weekdays: the weekdays that it contains, 0 for Monday.
         windows: its daily windows.
         spans: its periods, in order.
         known_until: when its known times end, for example because recurring events were expanded only up to then;
@@ -152,7 +152,7 @@ class Calendar:
         return closed[index] if index >= 0 and at < closed[index].end else None
 
     def free_around(self, at: Millis) -> Span:
-        """A span around a free instant, on the same day, in which work may run, but not necessarily the longest."""
+        """A span around a free instant, on the same day, in which work may run; a longer span may exist."""
         day = day_of(self.zone.wall_at(at))
         closed = self._closed(day)
         index = bisect_right(closed, at, key=lambda span: span.start)
@@ -208,11 +208,12 @@ def _spans_reaching(calendar: Calendar, day: date) -> Iterator[Span]:
 
 
 def _windows_on(calendar: Calendar, day: date) -> Iterator[Span]:
-    """The windows that start on a day; windows over midnight end on the next day."""
+    """The windows that start on a day; windows that extend past midnight end on the next day."""
     if day in calendar.except_dates or not calendar.windows:
         return
     wall, weekday = wall_of(day), day.weekday()
-    # The UTC offset is constant on almost all days, and searching for clock changes is slow.
+    # A constant UTC offset is used where possible, because almost all days have one and searching for clock changes is
+    # slow.
     offset = calendar.zone.even_offset(wall, wall + 2 * DAY)
     for window in calendar.windows:
         if weekday in window.weekdays:
@@ -247,7 +248,7 @@ def _apart(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _last_instant(zone: Zone, wall: int) -> Millis:
-    """The last instant at which the clock shows a wall time, or the end of the gap that contains it."""
+    """The last instant at which the clock shows a wall time; if the clock skips the time, the end of the gap."""
     instants = zone.instants_of(wall)
     return instants[-1] if instants else zone.instant_after_gap(wall)
 
@@ -273,14 +274,14 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
 
 
 def free_around(calendars: Sequence[Calendar], at: Millis) -> Span:
-    """A span around an instant in which no calendar excludes work, but not necessarily the longest such span."""
+    """A span around an instant in which no calendar excludes work; a longer span may exist."""
     spans = [each.free_around(at) for each in calendars]
     return Span(max(span.start for span in spans), min(span.end for span in spans))
 
 
 @dataclass(slots=True)
 class Searched:
-    """A period [start, end) that a search found to be excluded, at whose end the next search continues.
+    """A period [start, end) that a search found to be excluded. The next search continues at the period's end.
 
     Without it, each of many occurrences in a long excluded period would search the entire period.
     """

@@ -37,7 +37,7 @@ class Cron:
         nearest: days of the month; for each of them, the nearest weekday (Monday to Friday) in the same month matches.
         nearest_from_end: like `nearest`, for days counted from the last day of the month.
         nth: pairs of a weekday and its index in the month: 1 to 5, or `LAST_OF_MONTH`.
-        either_day: whether a match by date or by weekday suffices; depends on the dialect (`cron_dialects`).
+        either_day: whether a match by date or by weekday is enough; depends on the dialect (`cron_dialects`).
         years: the matching years; empty for all.
         follows_clock: whether the hour field is a wildcard that matches several hours, so that an hour that the clock
             repeats counts twice.

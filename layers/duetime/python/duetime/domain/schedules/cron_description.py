@@ -147,7 +147,7 @@ def _of_the_month(weekday: int, which: int) -> str:
 
 
 def _step(values: Sequence[int], size: int, start: int = 0) -> int | None:
-    """The step between values, if the values start below the step and continue to the end of the field."""
+    """The constant step between values if they start below the step and continue to the end of the field's range."""
     if len(values) < 2:  # noqa: PLR2004 - one value has no step
         return None
     step = values[1] - values[0]
@@ -183,7 +183,10 @@ def _listed(values: Sequence[int], text: Callable[[int], str]) -> str:
 
 
 def _ranges(values: Sequence[int], least: int = _RANGE) -> Iterator[tuple[int, int]]:
-    """The first and last of each run of consecutive values; runs shorter than `least` are split into single values."""
+    """The first and last value of each run of consecutive values.
+
+    Runs shorter than `least` are split into single values.
+    """
     run: list[int] = []
     for value in [*values, None]:
         if run and value != run[-1] + 1:

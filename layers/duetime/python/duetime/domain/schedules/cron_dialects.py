@@ -1,7 +1,7 @@
 """Defines how each cron dialect interprets an expression, and how the dialects differ.
 
-An expression can have several interpretations. A schedule can name a dialect; otherwise an expression is accepted only
-if all dialects that accept the expression agree.
+An expression can have several interpretations. A schedule can name a dialect. Otherwise, an expression is accepted only
+if all dialects that accept it interpret it in the same way.
 """
 
 from __future__ import annotations

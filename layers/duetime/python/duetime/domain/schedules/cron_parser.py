@@ -43,7 +43,8 @@ class Field:
         low: its smallest value.
         high: its largest value.
         names: names of values, starting with the name of `low`.
-        sunday_first: whether weekdays are 1 for Sunday to 7 for Saturday, not 0 or 7 for Sunday.
+        sunday_first: whether weekdays are numbered from 1 for Sunday to 7 for Saturday, instead of with 0 or 7 for
+            Sunday.
     """
 
     name: str
@@ -95,7 +96,8 @@ def items_of(field: str, column: Field) -> list[str]:
     """Splits a field into values, ranges and steps.
 
     Raises:
-        FieldInvalid: an item is empty, hashed, random, or combined with `*`; the error suggests a replacement.
+        FieldInvalid: an item is empty, contains `H`, is random, or is combined with `*`; the error suggests a
+            replacement.
     """
     items = field.split(",")
     if "" in items:
@@ -287,7 +289,8 @@ def parse_cron(text: str, dialect: Dialect = Dialect.CRON) -> Cron:
     """Parses an expression in the fields of its dialect, or a macro such as `@daily`.
 
     Raises:
-        FieldInvalid: the expression is invalid, never matches, or has several interpretations; the message says which.
+        FieldInvalid: the expression is invalid, never matches, or has several interpretations; the message gives the
+            reason.
     """
     written = _bounded(text)
     lowered = written.lower()
@@ -548,7 +551,7 @@ def _weekday_number(text: str, column: Field) -> int:
 
 
 def _expanded(expression: str) -> tuple[Sequence[Sequence[int | str]], Mapping[int, set[int | str]]]:
-    """Croniter's value lists (minute, hour, day, month, weekday from Sunday, second), and the weekdays of the month."""
+    """Croniter's lists of values (minute, hour, day, month, weekday from Sunday, second), and the nth weekdays."""
     # The import takes 0.1 s, so the module is imported only when a cron expression is parsed.
     from croniter import croniter  # noqa: PLC0415
 

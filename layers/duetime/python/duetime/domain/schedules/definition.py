@@ -35,7 +35,7 @@ class Overlap(StrEnum):
         SKIP: the occurrence does not run.
         BUFFER_ONE: one occurrence waits for the run to end.
         BUFFER_ALL: all occurrences wait, up to `MAX_WAITING_RUNS`, and run one after another.
-        CANCEL_OTHER: the previous run is asked to stop, and the latest occurrence runs after its end.
+        CANCEL_OTHER: the previous run is asked to stop, and the latest occurrence runs when that run has ended.
         REPLACE_OTHER: the previous run is asked to stop, and the latest occurrence runs at once.
         ALLOW_ALL: the runs are concurrent.
     """
@@ -71,10 +71,10 @@ class OnExcluded(StrEnum):
 
 
 class CatchUpMode(StrEnum):
-    """Which missed occurrences run, if they are within the catch-up window.
+    """Which missed occurrences within the catch-up window run.
 
     Attributes:
-        LATEST: the latest missed occurrence.
+        LATEST: only the latest missed occurrence.
         ALL: all missed occurrences, in order.
     """
 

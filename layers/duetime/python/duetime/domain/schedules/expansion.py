@@ -39,10 +39,10 @@ class CatchUp:
     """The decision about missed occurrences.
 
     Attributes:
-        run: the latest missed occurrence, if it may still run.
+        run: the latest missed occurrence, if it may still run; otherwise `None`.
         missed: number of missed occurrences.
         note: description of the decision; empty if no occurrence was missed.
-        until: the decision covers occurrences up to and including this instant.
+        until: the last instant whose occurrence the decision covers.
     """
 
     run: Occurrence | None = None
@@ -131,7 +131,7 @@ def is_caught_up(schedule: Schedule, occurrence: Occurrence, missed_by: Millis) 
 
 
 def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -> Occurrence | None:
-    """The latest missed occurrence within the catch-up window that is not excluded; `None` if there is none."""
+    """The latest missed occurrence that is within the catch-up window and not excluded; `None` if there is none."""
     nominal = previous_nominal(schedule, until + 1)
     while nominal is not None and nominal > done:
         occurrence = judged(schedule, nominal)

@@ -81,7 +81,7 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
 
 
 def ends_of_successes(tasks: Iterable[Task]) -> Sequence[Millis]:
-    """When the runs that succeeded have ended."""
+    """The times at which the successful runs ended."""
     return [
         line.started_at + line.took
         for task in tasks
@@ -96,7 +96,7 @@ def succeeded_in(ends: Iterable[Millis], window: Window) -> Millis | None:
 
 
 def with_runs(state: ExpectationState, tasks: Sequence[Task], now: Millis) -> ExpectationState:
-    """The state after reading all runs since the last read, and the runs that were open then."""
+    """The state after all runs since the last read, and the runs that were open at the last read, have been read."""
     ends = ends_of_successes(tasks)
     latest = max([*ends, *([] if state.succeeded_at is None else [state.succeeded_at])], default=None)
     still_open = sorted(task.id for task in tasks if not task.is_terminal)

@@ -28,7 +28,7 @@ calendars, and the schedule is ignored for collisions, because it would coincide
 
 @frozen
 class PlannedPeriod:
-    """A period, with the number of planned runs per schedule; schedules without planned runs are left out."""
+    """A period and the number of planned runs per schedule; schedules without planned runs are left out."""
 
     start: Millis
     runs: Mapping[str, int]

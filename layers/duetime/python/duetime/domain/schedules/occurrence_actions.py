@@ -63,7 +63,7 @@ class OccurrenceRequest:
     """A request to change one occurrence.
 
     Attributes:
-        nominal: the instant of the timing.
+        nominal: the occurrence's instant in the timing.
         action: the requested action.
         due_at: the new time for `MOVE`; otherwise `None`.
     """
@@ -96,7 +96,7 @@ def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> t
     """The schedule's occurrence changes and a new change, which replaces any earlier change of the same occurrence.
 
     Raises:
-        FieldInvalid: the occurrence does not exist or is past, or its new time is invalid.
+        FieldInvalid: the occurrence does not exist or is in the past, or its new time is invalid.
     """
     others = without_change(schedule, change.nominal, now)
     if not _is_meant(schedule, change.nominal):
@@ -117,7 +117,8 @@ def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[Ch
     """The schedule's occurrence changes without the change at `nominal`, which must be in the future.
 
     Raises:
-        FieldInvalid: the occurrence or its new time is past or due within seconds, or its user stopped it.
+        FieldInvalid: the occurrence or its new time is in the past or due within seconds, or its user stopped the
+            occurrence.
     """
     before = changed_of(schedule.spec.changed_occurrences, nominal)
     if min(nominal, nominal if before is None or before.at is None else before.at) <= now + MAX_CLOCK_DIFFERENCE:
@@ -145,7 +146,7 @@ def _check_new_time(
 
 
 def _is_meant(schedule: Schedule, at: Millis) -> bool:
-    """Whether the timing includes an instant, ignoring changes."""
+    """Whether the timing includes an instant, ignoring users' changes of occurrences."""
     return schedule.unchanged_recurrence.after(at - 1) == at
 
 

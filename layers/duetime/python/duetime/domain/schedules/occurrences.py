@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXCLUDED = "in excluded_dates: skipped"
 STOPPED = "its task was stopped or run early by a user"
-"""Why an occurrence does not run if its task was placed before the schedule was changed."""
+"""Reason for an occurrence whose task does not run because it was placed before the schedule was changed."""
 
 
 @frozen
@@ -137,7 +137,7 @@ def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
 
 
 def is_in_gap(schedule: Schedule, occurrence: Occurrence) -> bool:
-    """Whether an occurrence is a local time that the clock skipped, so that no instant has its key."""
+    """Whether the clock skipped the local time of an occurrence, so that no instant has the occurrence's key."""
     return occurrence.key != schedule.spec.clock.zone.text_at(occurrence.nominal)
 
 

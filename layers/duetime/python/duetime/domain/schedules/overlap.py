@@ -54,7 +54,7 @@ class StartDecision:
         verdict: why the occurrence may not start; `None` if it may start.
         activity: the activity to store before acting on the verdict; if another activity was stored in between, the
             verdict is invalid.
-        stop: the run to ask to stop before storing `activity`.
+        stop: the run that must be asked to stop before `activity` is stored.
     """
 
     verdict: Postponed | Skipped | None
@@ -101,7 +101,7 @@ def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped
 
 
 def waiting_limit(stored: StoredSchedule) -> int:
-    """Maximum number of occurrences that wait for the running occurrence."""
+    """Maximum number of occurrences that can wait for the running occurrence."""
     return 1 if stored.is_permanent else _WAITING_LIMITS.get(stored.spec.overlap, 0)
 
 

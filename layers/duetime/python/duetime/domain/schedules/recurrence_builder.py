@@ -132,7 +132,7 @@ class ZonedRecurrence:
                 yield period
 
     def _unseen(self, period: UtcOffsetPeriod) -> Wall:
-        """The first wall time of a period that counts, because earlier wall times may be repetitions."""
+        """The first wall time in a period that counts; earlier wall times may only be repetitions."""
         again = self.pattern.follows_clock or self.clock.fold is Fold.BOTH
         return period.start + (period.offset if again else max(period.offset, period.before))
 

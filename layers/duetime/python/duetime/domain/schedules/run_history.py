@@ -1,4 +1,4 @@
-"""A schedule's run history: the latest runs, open runs, backfills, remarks and expectations."""
+"""A schedule's run history, which consists of the latest runs, open runs, backfills, remarks and expectations."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class ScheduleRun:
 
 @frozen
 class ScheduleStatus:
-    """Current status of a schedule: its started runs, and the next run.
+    """Current status of a schedule, with its started runs and the next run.
 
     Attributes:
         latest_run: the latest run that was started by the timing or by request; `None` if unknown.

@@ -1,4 +1,4 @@
-"""A schedule in computable form: its timing, its calendars, and rules for occurrences that cannot run on time."""
+"""A schedule in computable form, with its timing, its calendars, and rules for occurrences that cannot run on time."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def is_stopped(task: Task) -> bool:
 
 @frozen
 class Derivation:
-    """Bits derived from a schedule, its revision and an occurrence's key.
+    """Bits that are derived from a schedule, the schedule's revision and an occurrence's key.
 
     Attributes:
         tail: 64 bits for the task's id.

@@ -1,8 +1,10 @@
-"""Changes of a schedule and the resulting revision. Decisions are returned as values; the current time is a parameter.
+"""Computes changes of a schedule and the resulting revision.
 
-Occurrences due during a pause are dropped; later occurrences run. With a calendar or jitter, an occurrence can run long
-after its instant, but never after the next instant. Therefore, only the latest occurrence with a past instant can still
-run.
+Decisions are returned as values; the current time is a parameter.
+
+Occurrences that are due during a pause are dropped; occurrences that are due later run. With a calendar or jitter, an
+occurrence can run long after its instant, but never after the next instant. Therefore, only the latest occurrence with
+a past instant can still run.
 """
 
 from __future__ import annotations
@@ -155,7 +157,7 @@ def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: M
 
 
 def with_stopped(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """A copy whose stopped occurrences, which a user stopped or ran early, are replaced.
+    """A copy with the given occurrences as those that a user stopped or ran early.
 
     If there are too many occurrences, only the latest are kept.
     """

@@ -1,4 +1,4 @@
-"""A schedule as stored: its definition and its progress."""
+"""A schedule as stored, with its definition and its progress."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class StoredSchedule:
 
     @property
     def is_expandable(self) -> bool:
-        """Whether the schedule has anything to place, now or later."""
+        """Whether the schedule has occurrences to place, now or later."""
         return self.state is ScheduleState.ACTIVE or bool(self.open_backfills)
 
     @property
@@ -223,7 +223,7 @@ class StoredSchedule:
         return self.is_permanent or self.spec.pause_on_failure or self.spec.overlap in _WAITED_FOR
 
     def schedule(self, calendars: Sequence[Calendar] = ()) -> Schedule:
-        """The schedule in computable form; `remaining_runs` counts from `done`."""
+        """The schedule in computable form; its `remaining_runs` counts occurrences after `done`."""
         return Schedule(
             id=self.uid.text,
             spec=self.spec,

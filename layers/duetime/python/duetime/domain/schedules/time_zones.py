@@ -168,7 +168,7 @@ class Zone:
                     yield period
 
     def period_at(self, at: Millis) -> UtcOffsetPeriod:
-        """The period of an instant."""
+        """The period that contains an instant."""
         return next(self.periods_from(at))
 
     def wall_at(self, at: Millis) -> Wall:
@@ -193,7 +193,7 @@ class Zone:
         )
 
     def instant_after_gap(self, wall: Wall) -> Millis:
-        """The first instant at which the clock shows this wall time, or has skipped it."""
+        """The first instant at which the clock shows or has skipped this wall time."""
         for period in self._around(wall):
             if wall - period.offset < period.start:
                 return period.start
@@ -283,7 +283,7 @@ def _bound(info: ZoneInfo, year: int) -> Millis:
 
 
 def _jump(info: ZoneInfo, early: Millis, late: Millis) -> Millis:
-    """The first instant with the offset at `late`, to the second."""
+    """The first instant, to the second, with the same offset as at `late`."""
     after = _offset(info, late)
     while late - early > SECOND:
         middle = (early + late) // 2 // SECOND * SECOND

@@ -30,8 +30,8 @@ class Action(StrEnum):
         PAUSE_REQUESTED: a pause of the running attempt was requested.
         RESUMED: the task was resumed, or a pause request was withdrawn.
         RUN_REQUESTED: an immediate run was requested.
-        RETRIED: a retry after the end was requested.
-        ROLLBACK_REQUESTED: a rollback after the end was requested.
+        RETRIED: a retry after the task's end was requested.
+        ROLLBACK_REQUESTED: a rollback after the task's end was requested.
         CANCELLED: the task was cancelled before it started.
         CANCEL_REQUESTED: a stop of the running attempt was requested.
         APPROVED: the task was approved.
@@ -57,7 +57,7 @@ class ActorType(StrEnum):
     Attributes:
         USER: a caller of the API.
         SCHEDULE: the schedule that created the task.
-        TOPOLOGY: the node's topology.
+        TOPOLOGY: the topology of which the task is a node.
         SYSTEM: the scheduler itself.
     """
 
@@ -75,7 +75,7 @@ class Attribution:
         actor: the kind of actor.
         name: the user's name, if it differs from the task's owner, because several people may act for one owner.
         reason: the reason that the user gave; empty if no reason was given.
-        operation: the bulk operation that performs the action.
+        operation: the bulk operation that performs the action, if any.
     """
 
     actor: ActorType = ActorType.USER

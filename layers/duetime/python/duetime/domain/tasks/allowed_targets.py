@@ -1,4 +1,4 @@
-"""A deployment's rules for what tasks may call."""
+"""A deployment's rules about which targets tasks may call."""
 
 from __future__ import annotations
 
@@ -269,9 +269,9 @@ class TargetRules:
         """The target of an owner's task, which is the requested target, or else the default target of the task's type.
 
         Raises:
-            FieldInvalid: its type or resource is reserved for other owners; its type cannot be pulled; pull workers,
-                AWS resources or topologies do not support its rollback; an HTTP call would reach an address that is not
-                public; or an attempt may take longer than a worker function can run.
+            FieldInvalid: its type or resource is reserved for other owners; its type cannot be pulled; its target (pull
+                workers, an AWS resource or a topology) does not support rollback; an HTTP call would reach an address
+                that is not public; or an attempt may take longer than a worker function can run.
         """
         if not self.type_owners.allow(owner, spec.type):
             raise FieldInvalid("type", _RESERVED.format(spec.type), FaultCode.NOT_ALLOWED)

@@ -37,7 +37,7 @@ def is_being_checked(task: Task) -> bool:
 
 
 def waiting_time(task: Task, now: Millis) -> Postponed | None:
-    """How long a due task still waits for an approval; `None` if it needs no approval, or has timed out."""
+    """How long a due task will still wait for an approval; `None` if it needs no approval, or has timed out."""
     if not isinstance(task.target, ApprovalTarget) or task.state is State.ROLLING_BACK:
         return None
     # A task that was due before its creation gets the full time, and a retried task waits again for the full time.

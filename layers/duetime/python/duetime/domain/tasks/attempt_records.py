@@ -47,8 +47,8 @@ class AttemptOutcome(StrEnum):
         RETRIED: the attempt failed, and another attempt follows.
         FAILED: the attempt failed, and no other attempt follows.
         LOST: the attempt's worker did not report in time.
-        PAUSED: the attempt paused by request, and does not count as an attempt.
-        CANCELLED: the attempt stopped by request.
+        PAUSED: the attempt paused at a user's request, and does not count as an attempt.
+        CANCELLED: the attempt stopped at a user's request.
         ROLLED_BACK: the target's `rollback` has run.
     """
 
@@ -77,7 +77,8 @@ class AttemptRecord:
         late: how long after its planned start the attempt started, in milliseconds.
         took: how long the target ran, in milliseconds.
         outcome: how it ended.
-        error: why it failed, with a truncated message; `None` for the last attempt, whose error is the task's.
+        error: why it failed, with a truncated message; `None` for the last attempt, because the task's error is that
+            attempt's error.
         function_version: the version of the Lambda function that ran it, which is a worker or a handler package; empty
             if unknown.
     """

@@ -34,7 +34,7 @@ class Failed:
 
     Attributes:
         retriable: whether another attempt might succeed.
-        wait_at_least: shortest wait before the next attempt that the target requested, in milliseconds.
+        wait_at_least: minimum wait before the next attempt, in milliseconds, as requested by the target.
         retry_in: the wait before the next attempt that a handler requested instead of the retry policy's wait.
         process_ends_at: if the target is still running, the time by which its process will have ended; no part of the
             task starts before then.
@@ -117,7 +117,7 @@ class SkipCode(StrEnum):
         PAUSED: its schedule is paused.
         CHANGED: its schedule was changed, or paused and resumed, after the task was placed.
         OVERLAP: a previous run of its schedule is still open.
-        NO_RUNS_LEFT: the limit of runs of its schedule is reached.
+        NO_RUNS_LEFT: its schedule has reached its run limit.
         GROUP: the members of its group did not end as its rule requires, or the group was removed.
     """
 
@@ -160,7 +160,7 @@ Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped
 
 @frozen
 class NotSent:
-    """The target was certainly not called, because the receiving service rejected the request.
+    """The target was definitely not called, because the receiving service rejected the request.
 
     This does not count as an attempt.
 
@@ -171,7 +171,7 @@ class NotSent:
     reason: str
 
     def postponed(self, task: Task, now: Millis, fraction: float) -> Postponed:
-        """Postpones the task until the next try. The wait equals the time since the due time, within bounds.
+        """Postpones the task until the next try. The wait is as long as the time since the due time, within bounds.
 
         Args:
             task: the record as it was claimed.

@@ -62,7 +62,7 @@ def has_unreported_error(task: Task) -> bool:
 
 
 def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRecord]:
-    """The ended attempts of a task, oldest first, the last attempt with its full error.
+    """The ended attempts of a task, oldest first. The last attempt has its full error.
 
     Args:
         task: the record, which contains the latest attempts.
@@ -86,8 +86,8 @@ class Claimant:
         holder: the process.
         now: the time according to the process's clock.
         lease: duration of the lease, counted from the planned start.
-        awaits_acknowledgement: whether the client may never receive the lease, which becomes an attempt when the client
-            responds.
+        awaits_acknowledgement: whether it is possible that the client never receives the lease; the lease then counts
+            as an attempt only when the client responds.
         stores_nonce: whether the record stores the claim's nonce, which attempts' tokens contain.
     """
 
@@ -202,7 +202,7 @@ class Run:
         )
 
     def attempt_history(self, outcome: AttemptOutcome) -> tuple[AttemptRecord, ...]:
-        """The complete attempt history after this run."""
+        """The complete attempt history including this run."""
         return (*self.history_before, self.line(outcome))
 
     @property
@@ -225,7 +225,7 @@ class Run:
         }
         changes |= acknowledged(self.task)
         if self.task.rate_places:
-            # The next attempt takes new places.
+            # The next attempt takes new places in the rates' lines.
             changes["rate_places"] = {}
         if self.progress is not None:
             changes["progress"] = self.progress
@@ -323,7 +323,7 @@ def _latest(waits: tuple[Wait, ...], most: int) -> tuple[Wait, ...]:
 
 
 def recorded_attempts(task: Task) -> int:
-    """Number of recorded attempts; a retry after the task's end restarts the count, and a pause subtracts one."""
+    """Number of recorded attempts; a retry after the end restarts the count, and a paused attempt is not counted."""
     last = task.attempt_history[-1] if task.attempt_history else None
     if last is None or last.started_at < (task.reopened_at or 0):
         return 0
@@ -390,7 +390,7 @@ def is_first_start(task: Task) -> bool:
 
 
 def _start_by(task: Task) -> Millis | None:
-    """The last instant at which the claimed attempt may start; `None` for no limit."""
+    """The latest time at which the claimed attempt may start; `None` for no limit."""
     if task.state is State.ROLLING_BACK:
         return None
     return task.start_by if is_first_start(task) else task.retry_by

@@ -62,7 +62,7 @@ class JobService:
         grants: actions that find, read and stop running jobs.
         event_source: source of the event for a job's end.
         event_type: the event's detail type.
-        event_states: the detail field with the job's state, and the values that are final states.
+        event_states: the detail field with the job's state, and the field's values for final states.
         event_job: the detail field with the job's name. If the event has no field for the name, these are the field
             with the name of the started resource, and the field that identifies the job.
         console: URL of a job in the AWS console, with `region`, `account`, `arn`, and `parts`: the segments of the ARN
@@ -186,8 +186,8 @@ def is_job(target: Target | None) -> bool:
 def job_name(task: Task) -> str:
     """Name of the job of a task's current attempt.
 
-    The name contains the fence of the last ended attempt, not of the current attempt. If a worker is lost, the next
-    worker that claims the task therefore finds the job that may have been started.
+    The name contains the fence of the last ended attempt instead of the current attempt's fence. If a worker is lost,
+    the next worker that claims the task therefore finds the job that may have been started.
     """
     return f"{JOB_PREFIX}{task.id}-{_last_ended(task)}"
 
@@ -207,7 +207,7 @@ def _last_ended(task: Task) -> int:
 
 
 def task_of_job(name: object) -> str | None:
-    """The task id, as text, in a job's name; `None` if the job does not belong to a task."""
+    """The task id that a job's name contains, as text; `None` if the job does not belong to a task."""
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     return found[1] if found else None
 

@@ -54,7 +54,7 @@ class ControlRequest:
         action: the action.
         version: the required version of the record; `None` for any.
         by: who sent the request, and why.
-        sets_of: computes the changes from the record as last read.
+        sets_of: function that computes the changes from the record as last read.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
     """
 
@@ -117,7 +117,7 @@ def pause_taken_back(task: Task) -> TaskChanges:
 def is_tried_again(task: Task) -> bool:
     """Whether a retry has no effect, because a task that is not a topology is being retried or succeeded after a retry.
 
-    A task that expired before its first attempt has no attempts; its action history shows the retry.
+    If a task expired before its first attempt, it has no attempts, so its action history shows whether it was retried.
     """
     if isinstance(task.target, TopologyTarget):
         return False
@@ -178,7 +178,7 @@ def is_cancelled(task: Task, end: WriteResult) -> bool:
 
 
 def is_awaited_since(task: Task, end: WriteResult) -> bool:
-    """Whether an outcome without follow-ups was rejected because another task now waits for it.
+    """Whether an outcome without follow-ups was rejected because another task now waits for the task.
 
     Args:
         task: the record as known to the writer.
@@ -210,6 +210,6 @@ def is_repeated(task: Task, action: Action, version: int | None, by: Attribution
 
 
 def by_topology(topology: Task) -> Attribution:
-    """Attribution of a topology's action on its nodes, with the reason of the latest action on the topology."""
+    """The attribution for a topology's action on its nodes, with the reason for the latest action on the topology."""
     last = topology.actions.records[-1:]
     return Attribution(ActorType.TOPOLOGY, reason=last[0].by.reason if last else "")

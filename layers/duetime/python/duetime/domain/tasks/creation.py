@@ -70,7 +70,7 @@ class KeyRedirect:
     """Redirects an idempotency key from the task that was to be created to an existing task.
 
     Attributes:
-        wanted: the task that was to be created; the key still names it.
+        wanted: the task that was to be created and that the key still names.
         instead: the task that holds the unique key.
         on_conflict: what happens to the existing task.
     """
@@ -119,7 +119,7 @@ class KeyHolder:
 
 @frozen
 class KeyTaking:
-    """The taking of a unique key by a task, in the write that makes the task hold the key.
+    """Makes a task take a unique key, as part of the write that makes the task hold the key.
 
     Attributes:
         since_fence: lower bound of the fences of the task's later attempts, because the end of an earlier attempt does
@@ -135,7 +135,7 @@ class KeyTaking:
 
 
 KeyWrite: TypeAlias = "KeyTaking | KeyRedirect"
-"""The write to a key's item in one transaction with a record."""
+"""The write to a unique key's item, in the same transaction as the write of a record."""
 
 
 def holds_key(task: Task) -> bool:
@@ -267,10 +267,10 @@ class TaskUpdate:
     """A client's update of a task.
 
     Attributes:
-        fields: new values by field of `Task`, except for due time and payload.
+        fields: new values by field of `Task`, apart from due time and payload.
         merge: updates that must still be merged with the current task; they take precedence over `fields`.
         due_at: a new due time.
-        delay: a new due time, counted from now; excludes `due_at`.
+        delay: the time from now to the new due time; cannot be combined with `due_at`.
         payload: a new payload.
         redirect: for a creation that replaces this task, the redirect of its idempotency key, which is stored in the
             same write; requires a new due time.

@@ -32,9 +32,9 @@ class OccurrenceRun:
     """The state of an occurrence.
 
     Attributes:
-        task: its task; `None` if there is no task that runs.
+        task: the task that runs the occurrence; `None` if there is none.
         expected_at: when a task that does not exist yet is due; `None` if no task is expected.
-        reason: why there is no task and none is expected.
+        reason: why there is no task and no task is expected.
     """
 
     task: Task | None = None
@@ -50,7 +50,7 @@ class Found:
         task: its task; `None` if it has no task.
         outcome: how it has ended; `None` while it is open.
         expected_at: when the task of an occurrence without a task is due; `None` for all other dependencies.
-        reason: why there is no task and none is expected.
+        reason: why there is no task and no task is expected.
     """
 
     dependency: Dependency
@@ -95,7 +95,7 @@ def waits(task: Task) -> bool:
 
 
 def verdict_of(dependencies: Dependencies, found: Sequence[Found]) -> Verdict:
-    """Whether the dependencies let the task start now, not yet, or never."""
+    """The verdict on whether the dependencies let the task start now, later, or never."""
     if dependencies.is_met:
         return Verdict.READY
     seen = Counter(each.outcome for each in found)

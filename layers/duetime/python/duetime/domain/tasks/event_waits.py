@@ -164,7 +164,7 @@ def has_left(task: Task, event: AwaitedEvent) -> bool:
 
 
 def waiting_time(task: Task, target: EventTarget, now: Millis) -> Postponed | None:
-    """The remaining wait of a due task; `None` if it has timed out."""
+    """How long a due task will still wait for its event; `None` if it has timed out."""
     # As for approvals, a task that was due before its creation gets the full time, and a retried task waits again for
     # the full time.
     since = max(task.due_at, task.created_at, task.reopened_at or 0)

@@ -65,7 +65,7 @@ class Notice:
 def is_notice_arn(address: str) -> bool:
     """Whether an address is an ARN to which notices may be sent.
 
-    FIFO topics are excluded, because they deduplicate by message id, and a task has only one id.
+    FIFO topics are excluded, because these topics deduplicate by message id, and a task has only one id.
     """
     return service_of(address) in NOTICE_SERVICES and not address.endswith(_FIFO)
 
@@ -92,7 +92,7 @@ def _was_asked_to_roll_back(task: Task) -> bool:
 
 
 def time_to_tell(task: Task) -> Millis:
-    """Maximum time for sending the notices of an outcome, in milliseconds."""
+    """Maximum time for sending the notices about an outcome, in milliseconds."""
     return NOTICE_MARGIN * (failure_notice(task) is not None)
 
 

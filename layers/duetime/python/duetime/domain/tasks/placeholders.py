@@ -67,7 +67,7 @@ def filled_payload(payload: bytes, task: Task) -> bytes:
         task: the record as claimed.
     """
     if _IN_JSON not in payload or isinstance(task.target, TopologyTarget | CallbackTarget):
-        # Placeholders in a graph belong to its nodes, and placeholders in an outcome to another task.
+        # Placeholders in a graph belong to the graph's nodes, and placeholders in an outcome belong to another task.
         return payload
     filled = _filled(json.loads(payload), task)
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

@@ -50,7 +50,7 @@ class LeaseKey:
         fence: fence of the attempt.
         nonce: nonce of the claim, known only to the worker that got the lease.
         pull_queue: the pulled type.
-        length: duration of the lease, in milliseconds; each heartbeat renews the lease for the same time.
+        length: duration of the lease, in milliseconds; each heartbeat renews the lease for this time.
         receipt: receipt handle of the message, to change its visibility and delete it.
         limited_by: the switches that limit the task's concurrency; the task occupies a place under each of these
             limits.

@@ -313,9 +313,9 @@ class HttpTarget:
     """An HTTP endpoint.
 
     Attributes:
-        phases: supported phases besides `run`.
+        phases: supported phases in addition to `run`.
         queries: supported queries.
-        request: the custom request, and the parts of its response to keep.
+        request: the custom request, and the part of the response to keep.
         batch: how its tasks share calls; `None` if each task has its own call.
     """
 
@@ -390,7 +390,7 @@ class DefinitionRef:
 
 @frozen
 class TopologyTarget:
-    """The state machine that runs a graph of tasks; the graph is the task's payload.
+    """A topology, which is a graph of tasks that the state machine runs; the graph is the task's payload.
 
     Attributes:
         definition: the source of the graph; `None` if its user gave the graph itself.
@@ -452,7 +452,7 @@ class CallbackTarget:
 
 
 WaitingTarget = ApprovalTarget | EventTarget
-"""A target that calls nothing."""
+"""A target for which the task waits and nothing is called."""
 Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | WaitingTarget | CallbackTarget
 
 
@@ -492,8 +492,8 @@ def outlives_workers(target: Target | None) -> bool:
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
     """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
 
-    The worker functions also run an outcome's follow-ups, and check what a blocked task waits for, because neither may
-    wait for a pull worker.
+    The worker functions also run an outcome's follow-ups, and check what a blocked task waits for, because these must
+    not wait for a pull worker.
     """
     is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
     return task_type if isinstance(target, PullTarget) and not is_of_workers else ""

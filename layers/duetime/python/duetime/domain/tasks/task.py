@@ -79,7 +79,7 @@ class UploadedBytes:
 
 @frozen
 class Content:
-    """A payload or a result: opaque bytes (JSON text in UTF-8), in the record or outside it.
+    """A payload or a result, which is opaque bytes (JSON text in UTF-8) stored in the record or outside it.
 
     Attributes:
         place: where the bytes are stored: in the record, in a separate item, or in S3.
@@ -243,13 +243,12 @@ class Task(TaskOptions):
             occurrence.
         next_at: time of its next check, which is the planned start of its next attempt.
         generation: incremented only when a new check is set; timers, messages and claims contain the generation.
-        version: incremented by every write; used as the ETag and to order events.
+        version: incremented by every write; serves as the ETag and orders events.
         fence: incremented by every claim; checked by every write of an attempt. Its high digits are the epoch.
         attempt: number of started attempts, of the work or of its rollback; a pause subtracts one.
         sent: whether this generation's message was sent by the process that enqueued the task, and not left to the
             trigger.
-        nonce: nonce of the last write; a writer that finds its own nonce after a rejection knows that its write was
-            applied.
+        nonce: nonce of the last write; if a writer finds its own nonce after a rejection, its write was applied.
         lease_worker: the holder of the lease; kept after the lease's end, to show the last worker.
         lease_expires_at: end of the lease, which may be taken over after the largest assumed clock difference.
         unacknowledged: number of consecutive pull worker leases, including the current one, that no client has
@@ -336,7 +335,7 @@ class Task(TaskOptions):
     cancellation: ActionRecord | None = None
 
     def exists_for(self, owner: str) -> bool:
-        """Whether the task exists for an owner."""
+        """Whether the task exists and belongs to an owner."""
         return self.owner == owner and not self.erased
 
     @property
@@ -368,7 +367,7 @@ class Task(TaskOptions):
 
     @property
     def start_by(self) -> Millis | None:
-        """The last instant at which the task's first attempt may start; `None` if there is no limit, or no limit yet.
+        """The latest time at which the task's first attempt may start; `None` if there is no limit, or no limit yet.
 
         For a task that was due before its creation, the time limit starts at its creation. For a node, it starts at the
         due time, which depends on the node's parents.
@@ -379,7 +378,7 @@ class Task(TaskOptions):
 
     @property
     def retry_by(self) -> Millis | None:
-        """The last instant at which another attempt may start; `None` if there is no limit, or no limit yet."""
+        """The latest time at which another attempt may start; `None` if there is no limit, or no limit yet."""
         seconds = self.retry.max_duration_seconds
         if seconds is None or self.started_at is None:
             return None

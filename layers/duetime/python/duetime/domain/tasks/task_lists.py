@@ -4,10 +4,10 @@ The lists are derived from the table's stream, so they do not slow down tasks, b
 batching window. A list contains all tasks that belong to it, but may also name tasks that no longer belong to it, so
 readers compare each record with the filter. There are two kinds:
 
-* Postings, for unchangeable properties: a task is added once and never removed. Many postings share an item.
-* Entries, for states that a task leaves again: one item for each task that stays in the state for longer than a batch
-  of changes. A task that starts, runs and ends within one batch has no entry. Entries include the nodes of topologies,
-  because a page needs another read for each additional list.
+* Postings list tasks by unchangeable properties; a task is added once and never removed. Many postings share an item.
+* Entries list tasks in states that a task leaves again; each task that stays in the state for longer than a batch of
+  changes has one item. A task that starts, runs and ends within one batch has no entry. Entries include the nodes of
+  topologies, because a page needs another read for each additional list.
 
 Lists are kept for owners with about a thousand tasks or more. With fewer tasks, one page reads all of them.
 """
@@ -220,7 +220,7 @@ def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: R
 
 
 def late_entries(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
-    """The entries of tasks that are still scheduled after the time in their ids."""
+    """The entries for tasks that are still scheduled after the time in their ids."""
     late = [each for each in tasks if each.state is State.SCHEDULED]
     return ListWrites(added=[each for task in late for each in _added(None, task, now, retention)])
 

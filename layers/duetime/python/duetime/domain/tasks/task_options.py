@@ -98,9 +98,9 @@ class LockSpec:
     """A named resource that a task needs while it runs.
 
     Attributes:
-        key: unique among the owner's locks.
+        key: name of the lock, which is unique among the owner's locks.
         max_holders: maximum number of concurrent holders; `None` for a shared lock without its own limit.
-        wait_seconds: how long an attempt may wait for the lock; `None` for no limit.
+        wait_seconds: how long an attempt can wait for the lock; `None` for no limit.
     """
 
     key: str
@@ -131,9 +131,9 @@ class Rate:
     """Limits how often attempts start, for all tasks of an owner with the same key.
 
     Attributes:
-        key: unique among the owner's rates.
+        key: name of the rate, which is unique among the owner's rates.
         limit: maximum number of starts in `per_seconds`.
-        burst: additional starts allowed at once after a period with fewer starts.
+        burst: additional starts that are allowed at once after a period with fewer starts.
     """
 
     key: str
@@ -184,7 +184,7 @@ class Unique:
 
 @frozen
 class Debounce:
-    """Delays a task with each new creation with its key, until there has been no creation for a while.
+    """Delays a task whenever another creation has the same key, until there has been no creation for a while.
 
     Attributes:
         seconds: required time without a creation.

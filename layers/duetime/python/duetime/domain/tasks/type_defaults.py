@@ -1,4 +1,4 @@
-"""Tasks to create, and their types' defaults, which are the options of tasks whose creation does not set them."""
+"""Tasks to create, and the defaults of their types, which are used for options that a creation does not set."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DEFAULTED = (
     "fair_weight",
     "unique",
 )
-"""The options that a type can have defaults for, because they describe the work, not an individual task."""
+"""The options for which a type can have defaults, because they describe the work and not an individual task."""
 
 
 @frozen
@@ -66,7 +66,7 @@ class TaskSpec(TaskOptions):
         allow_unknown_type: whether a type without a known handler is accepted.
         unique: makes it the only task with a key; cannot be combined with `debounce`.
         debounce: lets later creations with the same key delay it; cannot be combined with a due time.
-        order: makes it run after the earlier tasks of its key.
+        order: makes it run after the earlier tasks with the same ordered key.
         parent_task_id: the task that started it, as given in the request.
         group: id of the group that it joins; `None` if it joins no group.
         after: the tasks that must end before it starts.
