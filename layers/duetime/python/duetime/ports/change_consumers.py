@@ -48,7 +48,7 @@ class ArchiveEncoder(Protocol):
 
         Args:
             task: the record, with the contents that are available.
-            older: attempts stored outside the record.
+            older: attempts that are stored outside the record.
 
         Raises:
             ValueError: a content is not valid JSON.

@@ -21,7 +21,7 @@ class Delivery:
 
     Attributes:
         message: the message.
-        receipt: handle of this delivery, needed to change its visibility.
+        receipt: handle of this delivery, which is needed to change the message's visibility.
         id: the queue's id for the message, which identifies it in the report about a batch.
         sent_at: when the message was sent; 0 if unknown.
     """
@@ -41,10 +41,10 @@ class Outgoing:
 
 
 class MessagePace(Protocol):
-    """Spreads the messages of owners that are not allowed to run all of their due tasks at once."""
+    """Delays messages of owners that may not run all of their due tasks at once, in order to spread the starts."""
 
     def is_limited(self, owner: str) -> bool:
-        """Whether messages of an owner may be delayed."""
+        """Whether an owner's messages may be delayed."""
         ...
 
     def delay_seconds(self, owner: str, delay_seconds: int) -> int:
@@ -71,7 +71,7 @@ class WorkQueues(Protocol):
         ...
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
-        """Approximate number of messages in the queue of a priority or a pull queue."""
+        """Approximate number of messages in a priority's queue or in a pull queue."""
         ...
 
 

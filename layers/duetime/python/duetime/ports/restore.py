@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TableStatus(Enum):
-    """Whether a table can be used."""
+    """The state of a table: whether it can be used."""
 
     MISSING = "missing"
     CREATING = "creating"
@@ -113,7 +113,7 @@ class RecordRewriter(Protocol):
         ...
 
     def rewrite(self, before: Task, after: Task) -> bool:
-        """Replace a record, unless it was written since it was read; unknown attributes are kept."""
+        """Replace a record, unless it has been written since it was read; unknown attributes are kept."""
         ...
 
     def add_timer(self, timer: Timer) -> None:
@@ -133,7 +133,7 @@ class Records(RecordRewriter, Protocol):
         ...
 
     def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
-        """The next records that were created, or retried after their end, since a time."""
+        """The next records that were created, or retried after their end, since a given time."""
         ...
 
     def insert(self, task: Task) -> bool:
@@ -169,7 +169,7 @@ class RegionRecords(RecordRewriter, Protocol):
     """The records of one replica of the table."""
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
-        """The next open tasks, tasks that ended since the given time, and schedules, read consistently."""
+        """The next schedules, open tasks, and tasks that ended since the given time, read consistently."""
         ...
 
     def running_tasks(self, now: Millis) -> int:

@@ -33,7 +33,7 @@ class Span:
     Attributes:
         attributes: attributes named by OpenTelemetry's semantic conventions.
         links: contexts (`traceparent`) of the span's causes, which may have ended long ago.
-        parent: context of the span's parent; `None` for the open span of this thread, if any.
+        parent: context of the span's parent; `None` means the open span of this thread, if there is one.
         begins_trace: whether the span begins a new trace, even if a span is open in this thread.
     """
 
@@ -70,7 +70,7 @@ class Tracer(Protocol):
         ...
 
     def flush(self) -> None:
-        """Export ended spans, for a limited time. This method never raises."""
+        """Export spans that have ended, for a limited time. This method never raises."""
         ...
 
 
@@ -171,11 +171,11 @@ class Telemetry(Protocol):
     """Counts, measures and logs; counts and measurements are written once per invocation."""
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count, and if a dimension is given, to the count for its value."""
+        """Add to a count and, if a dimension is given, also to the count for the dimension's value."""
         ...
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Record one duration, and if a dimension is given, also for its value."""
+        """Record one duration and, if a dimension is given, also record it for the dimension's value."""
         ...
 
     def note(self, text: str, **facts: object) -> None:
@@ -197,8 +197,8 @@ class Runtime:
         executor: runs calls concurrently.
         telemetry: counts, measures and logs.
         tracer: creates spans.
-        epochs: returns the epoch for the fences of new and reopened tasks; the epoch rises when the table is restored,
-            and when another Region takes over.
+        epochs: function that returns the epoch for the fences of new and reopened tasks; the epoch rises when the table
+            is restored, and when another Region takes over.
     """
 
     clock: Clock
@@ -234,5 +234,5 @@ class FanOut(Protocol):
     """Starts additional invocations of the trigger."""
 
     def read_groups(self, groups: Sequence[int]) -> None:
-        """Start a separate invocation for each of these groups of shards, which reads the group."""
+        """Start a separate invocation for each of these groups of shards, to read the group."""
         ...

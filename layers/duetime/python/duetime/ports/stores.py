@@ -81,22 +81,22 @@ class GroupStore(Protocol):
             group_id: id of the group.
             member: the new values.
             expires_at: when the item may be removed; `None` while the task is open.
-            read: the item as read, which must still be unchanged; `None` to write whatever item is stored.
+            read: the item as read, which must still be unchanged; `None` to write regardless of the stored item.
         """
         ...
 
     def remove_member(self, owner: str, group_id: str, task_id: TaskId, read: Member | None = None) -> None:
-        """Remove the item of a member; if `read` is given, only if the item is unchanged since."""
+        """Remove the item of a member; if `read` is given, only if the item has not changed since it was read."""
         ...
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> Sequence[Member]:
-        """Some open members, read consistently; empty only if no member is open.
+        """Some of a group's open members, read consistently; empty only if no member is open.
 
         Args:
             owner: owner of the group.
             group_id: id of the group.
             limit: maximum number of members.
-            near: a member whose partition is read first.
+            near: a member; the partition that contains this member is read first.
         """
         ...
 
@@ -318,7 +318,8 @@ class SignalStore(Protocol):
         Args:
             event: the event.
             first: the lowest id.
-            page: how many signals one request reads; the next request is sent when these signals are used up.
+            page: how many signals one request reads; the next request is sent when all these signals have been
+                returned.
         """
         ...
 
@@ -368,7 +369,7 @@ class OrderLineStore(Protocol):
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """An owner's ordered keys in order, eventually consistent; the list continues after `after`."""
+        """The ordered keys of an owner that follow `after`, in order, eventually consistent."""
         ...
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
@@ -399,13 +400,13 @@ class LongPollStore(Protocol):
         Args:
             place: number of the place.
             nonce: nonce of the request.
-            now: the current time; a hold that has ended by then does not count.
+            now: the current time; a hold that has ended by this time does not count.
             until: when the hold ends if the place is not released.
         """
         ...
 
     def give_back(self, place: int, nonce: str) -> None:
-        """Release a place; does nothing if another request holds the place."""
+        """Release a place, unless another request holds the place."""
         ...
 
 
@@ -458,7 +459,7 @@ class TypeDefaultsStore(Protocol):
 
 
 class SwitchStore(Protocol):
-    """The switches of a deployment, which are few."""
+    """The switches of a deployment."""
 
     def read(self, *, consistent: bool) -> StoredSwitches:
         """Read all switches; empty while nothing is stored."""
@@ -555,7 +556,7 @@ class QuotaUseStore(Protocol):
             quota: the quota that the place belongs to.
             place: number of the place.
             nonce: identifies the taker.
-            now: the current time; a hold that has ended by then does not count.
+            now: the current time; a hold that has ended by this time does not count.
             until: when the hold ends if the place is not released before.
 
         Returns:
@@ -697,7 +698,7 @@ class SummaryStore(Protocol):
     """The counts of each owner's tasks, divided into parts, and the steps that have been counted."""
 
     def counted(self, of: StepSet) -> CountedSteps:
-        """Read which steps of a set have been counted, consistently."""
+        """Read, consistently, which steps of a set have been counted."""
         ...
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
@@ -768,7 +769,7 @@ class SummaryRecounts(Protocol):
         ...
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """The owners that have or had tasks, after the given owner, in order."""
+        """The owners that have or had tasks and follow the given owner, in order."""
         ...
 
 
@@ -840,11 +841,11 @@ class CursorStore(Protocol):
         ...
 
     def read(self, group: int) -> Cursors | None:
-        """Read the position of a group, eventually consistent; `None` if the group has never been read."""
+        """Read the read position of a group, eventually consistent; `None` if the group has never been read."""
         ...
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Replace any stored cursors, and remove the holder; an invocation that holds the group loses it."""
+        """Replace any stored cursors, and remove the holder; an invocation that holds the group loses the group."""
         ...
 
 
@@ -914,7 +915,7 @@ class BulkSteps(Protocol):
     """Runs steps of one kind of bulk operation. Two processes may run the same step, so a step may run twice."""
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
-        """Do as much of an operation as fits before `until`, and return its progress.
+        """Run as much of an operation as is possible before `until`, and return the operation's progress.
 
         Raises:
             Replaced: a later request has replaced the operation.
@@ -957,7 +958,7 @@ class PurgeRequestReader(Protocol):
 
 
 class AuditLog(Protocol):
-    """The audit log, whose lines cannot be changed or removed."""
+    """The audit log, to which lines can only be added."""
 
     def add(self, at: Millis, line: str) -> None:
         """Add a line to the log.
@@ -969,7 +970,7 @@ class AuditLog(Protocol):
 
 
 class LinkStore(Protocol):
-    """Links with which people without credentials can act on a task."""
+    """The store of links, with which people without credentials can act on a task."""
 
     def put(self, link: Link) -> None:
         """Store a new link. The call is safe to resend."""
@@ -1034,7 +1035,7 @@ class WatchStore(Protocol):
         ...
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket. The call is safe to resend, because a connection may use the same ticket again.
+        """Use a ticket. The call is safe to resend, because the connection that used a ticket may use it again.
 
         Returns:
             The ticket; `None` if it is unknown, has expired, or was used by another connection.

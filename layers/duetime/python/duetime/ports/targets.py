@@ -24,12 +24,12 @@ class StepKeepers(Protocol):
     """Creates stores for step results."""
 
     def __call__(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> StepKeeper:
-        """The store for the steps in a phase of an attempt; a step begins only while `has_lease()` returns true."""
+        """Create the store for an attempt's steps in a phase. A step begins only while `has_lease()` returns true."""
         ...
 
 
 class EventRunner(Protocol):
-    """Ends tasks that have waited for an event."""
+    """Decides how tasks that have waited for an event end."""
 
     def ending(self, target: EventTarget, task: Task) -> Succeeded | Failed:
         """The end of a task that no longer waits, which is a success with its signal's payload, or a failure.
@@ -66,7 +66,7 @@ class Work:
         step_keeper: creates the store for the results of the handler's steps; `None` if there is no store.
         save_checkpoint: stores a checkpoint at once, and returns whether the attempt still has its lease; `None` if
             there is no store.
-        batch_groups: groups the attempt with other attempts of its delivery; `None` if it runs alone.
+        batch_groups: groups the attempt with other attempts from the same delivery; `None` if the attempt runs alone.
         is_leased: returns whether the attempt's lease has time left, according to this process's clock.
         reload_checkpoint: reads the stored checkpoint again, because another function may have saved it.
         executed_by: records that another Lambda function has run the attempt, as `name:version`.
@@ -101,7 +101,7 @@ class BatchGroups(Protocol):
         max_size: int,
         max_wait: Millis,
     ) -> R:
-        """Join the group of a key, and wait for the result of its call.
+        """Join the group with a key, and wait for the result of the group's call.
 
         Args:
             key: key of the group.
@@ -132,7 +132,7 @@ class TargetRunner(Protocol):
 
 
 class Jobs(Protocol):
-    """The jobs that AWS runs for tasks. Every method raises `Unavailable` if the service did not answer."""
+    """Access to the jobs that AWS runs for tasks. Every method raises `Unavailable` if the service did not answer."""
 
     def name(self, ended_job: tuple[str, ...]) -> str:
         """The name of the job in an event, as in `Message`; empty if no task started the job."""
@@ -180,7 +180,8 @@ class TargetQueries(Protocol):
 
         Raises:
             TargetSilent: the endpoint did not answer in time.
-            TargetUnreachable: the endpoint must not be called, cannot be reached, or its response is too large.
+            TargetUnreachable: the endpoint must not be called, cannot be reached, or returns a response that is too
+                large.
             Unavailable: the call could not be forwarded or signed.
         """
         ...
@@ -194,7 +195,7 @@ class Callbacks(Protocol):
         ...
 
     def outcome_event(self, task: Task) -> bytes:
-        """A task's outcome, as JSON text in UTF-8."""
+        """Encode a task's outcome as JSON text in UTF-8."""
         ...
 
 
@@ -267,7 +268,7 @@ class TopologyChecker(Protocol):
 
 
 class JobChecker(Protocol):
-    """Ensures that attempts whose jobs AWS runs end."""
+    """Ensures that attempts end if AWS runs jobs for them."""
 
     def take_event(self, ended_job: tuple[str, ...]) -> DeleteMessage | RedeliverMessage:
         """Process the event that reports a job's end.

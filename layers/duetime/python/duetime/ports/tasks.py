@@ -37,7 +37,7 @@ class ListQuery:
         descending: whether the latest due tasks come first.
         failed_only: whether to list only `failed` tasks.
         children_of: the task that started the children, to list only its children.
-        in_group: the group whose members are listed; empty for no such restriction.
+        in_group: the group whose members are listed; empty to list tasks regardless of groups.
         limit: maximum number of ids.
         since: earliest time of the listed ids; a descending list ends at this time.
         with_nodes: whether to also list topology nodes.
@@ -77,8 +77,8 @@ class Insertions:
 
     Attributes:
         written: records known to be written by this call.
-        existing: records whose ids already existed. If a request was sent twice, this call may have written some of
-            these records.
+        existing: records whose ids already existed. If a request was sent twice, this call itself may have written some
+            of these records.
     """
 
     written: Sequence[Task]
@@ -95,7 +95,7 @@ class TaskStore(Protocol):
         because a record with this task's own nonce must have been written by this call.
 
         Returns:
-            Whether the stored record is this task.
+            Whether the stored record is the given task.
         """
         ...
 
@@ -248,7 +248,7 @@ class ContentStore(Protocol):
         ...
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, wherever they are stored.
+        """Read the bytes of a content, wherever they are stored.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -288,7 +288,7 @@ class ContentStore(Protocol):
         ...
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """The stored attempt records of a task, unordered, including those just stored."""
+        """The stored attempt records of a task, in any order, including records that were just stored."""
         ...
 
 
@@ -321,7 +321,7 @@ class OccurrenceFinder(Protocol):
 
 
 class DependentStore(Protocol):
-    """The tasks that wait for the end of other tasks."""
+    """The store of which tasks wait for the end of other tasks."""
 
     def add(self, task_id: TaskId, dependent: TaskId, expires_at: Millis) -> None:
         """Store that `dependent` waits for a task; storing this again extends the entry's life.
@@ -356,7 +356,7 @@ class KeyStore(Protocol):
         ...
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Let a key refer to another task than planned, unless the key already refers to another task."""
+        """Make a key refer to another task than planned, unless this has already been done."""
         ...
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
@@ -372,7 +372,7 @@ class UniqueKeyStore(Protocol):
         ...
 
     def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:
-        """Set the TTL of a key's item, if the item still names a task that has ended.
+        """Set the TTL of a key's item, if the item still names the given task, which has ended.
 
         Args:
             owner: owner of the key.

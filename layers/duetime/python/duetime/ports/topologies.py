@@ -80,7 +80,7 @@ class DefinitionStore(Protocol):
         ...
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
-        """Descriptions of the earlier versions, latest first, read consistently."""
+        """Metadata of the earlier versions, latest first, read consistently."""
         ...
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
@@ -102,7 +102,7 @@ class DefinitionStore(Protocol):
 
 
 class TopologyStore(Protocol):
-    """The data of topologies that is stored in addition to their tasks.
+    """The store of topologies' data that is not in the records of their tasks.
 
     Every method may raise `duetime.domain.errors.Unavailable`.
 
