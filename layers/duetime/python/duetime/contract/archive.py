@@ -110,7 +110,7 @@ class JsonLines:
 
 
 def _require_json(text: str) -> None:
-    """Rejects invalid JSON, because one bad line could make an entire object unreadable for queries.
+    """Rejects invalid JSON, because a single invalid line could make an entire object unreadable for queries.
 
     Raises:
         ValueError: the text is not JSON.

@@ -254,7 +254,7 @@ _STEP_NAME = re.compile(STEP_NAME_PATTERN)
 _RECEIPT = re.compile(r"[!-~]{1,1500}")
 _VERSION = 1
 _MOST_DIGITS = 12
-"""Maximum number of digits of a fence; ids with larger numbers are invalid."""
+"""Maximum number of digits in a fence; ids whose fence has more digits are invalid."""
 
 
 def token_of(key: LeaseKey) -> str:

@@ -85,7 +85,7 @@ def _layout(form: type, given: tuple[str, ...]) -> tuple[dict[str, None], Sequen
 def _values(kind: type[DataclassInstance]) -> Callable[[object], tuple[Any, ...]]:
     """Returns a function that reads the values of a dataclass's fields from a body, in order.
 
-    The dataclass has several fields.
+    The dataclass must have several fields.
     """
     return attrgetter(*_fields(kind))
 

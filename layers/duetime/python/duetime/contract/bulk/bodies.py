@@ -222,7 +222,7 @@ def request_of(body: FilterActionBody, scope: str, text: bytes, until: Millis | 
         until: tasks that were created or ended later are excluded.
 
     Raises:
-        FieldsInvalid: the token belongs to another request, or the update contradicts itself.
+        FieldsInvalid: the token belongs to another request, or fields of the update contradict each other.
     """
     return _request_of(body, _after(body.next_token, scope), text, until)
 
@@ -336,7 +336,7 @@ def confirmed_until(body: FilterActionBody, owner: str, deployment: str, now: Mi
     try:
         return int(page_tokens.text_after(body.confirmation_token, _scope(body, owner, deployment)))
     except (ParametersInvalid, ValueError):
-        # The token's check value is not secret: anyone can compute it for any content.
+        # The token's check value is not a secret, because anyone can compute it for any content.
         reason = "does not belong to this deployment, filter and action: repeat the dry run"
         raise FieldsInvalid([Fault(CONFIRMATION, reason, FaultCode.CONFLICT)]) from None
 

@@ -321,12 +321,12 @@ class Returns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation(Generic[Q]):
-    """A method of a path.
+    """An operation, which is a method of a path.
 
     Attributes:
         id: name in generated clients.
         route: method and path.
-        returns: successful response.
+        returns: the successful response.
         accepted: response with status 202, if any.
         kept: response with status 200 if another task holds the unique key of the task to be created.
         query: model of the query parameters; `None` for no parameters.
@@ -335,12 +335,13 @@ class Operation(Generic[Q]):
         nesting: number of nesting levels that the body adds around a task.
         headers: request headers, apart from the owner's header, and `If-None-Match` for a GET.
         errors: possible errors, apart from those that body, path and caller imply.
-        has_open_path: whether the last path parameter may contain slashes, because the gateway decodes paths.
+        has_open_path: whether the last path parameter can contain slashes, which happens because the gateway decodes
+            paths.
         is_public: whether unauthenticated callers are accepted.
-        is_question: whether the operation is safe although its method is not GET.
+        is_question: whether the operation changes nothing although its method is not GET.
         role: the required role; `None` means reader for a safe operation, and writer for any other operation.
-        deprecated: the day from which another operation, named in the description, should be used.
-        sunset: the day on which the operation is removed.
+        deprecated: the day from which another operation, which the description names, should be used.
+        sunset: the day on which the operation will be removed.
     """
 
     id: str
@@ -448,7 +449,8 @@ def _beginning(day: date) -> datetime:
 
 
 CONTRACT_VERSION = "1.0.0"
-"""The contract's version, which is independent of the package version: the package can change without the contract."""
+"""The contract's version, which is independent of the package's version because the package can change when the
+contract does not."""
 TASKS = "duetime.contract.tasks.operations"
 _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations"

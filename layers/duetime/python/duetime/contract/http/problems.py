@@ -95,7 +95,7 @@ def _detail(error: Exception, kind: Kind) -> str:
 
 
 class ProblemCode(StrEnum):
-    """Code that identifies a kind of problem to programs. Codes are never renamed."""
+    """Code by which programs can identify a kind of problem. Codes are never renamed."""
 
     INTERNAL = "internal"
     BODY_UNREADABLE = "body_unreadable"
@@ -336,7 +336,7 @@ KINDS: Mapping[type[Exception], Kind] = {
 
 
 def code_of(name: str) -> str:
-    """The code for an error class, given the class's name, under which stored bulk operations count errors."""
+    """The code for an error class, given by the class's name. Stored bulk operations count errors by this name."""
     named = {error.__name__: kind.code for error, kind in KINDS.items()}
     return named.get(name, "refused")
 

@@ -181,7 +181,8 @@ def _is_exact(text: str, value: object) -> bool:
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
-    # Each key has a colon, and colons in strings are kept, so the value has fewer colons only if keys were repeated.
+    # Every key is followed by a colon, and colons in strings are kept, so the value has fewer colons only if keys were
+    # repeated.
     return text.count(":") == to_json(value).count(b":")
 
 
@@ -212,7 +213,7 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
         BodyUnreadable: the body is not valid base64, UTF-8 or gzip.
         EncodingUnsupported: the encoding is not gzip.
     """
-    # Base64 has four characters for three bytes, so a text that is too long is rejected before decoding.
+    # Base64 uses four characters for three bytes, so a text that is too long can be rejected before it is decoded.
     if len(body) > (MAX_BODY_BYTES * 4 // 3 + 4 if is_base64 else MAX_BODY_BYTES):
         raise BodyTooLarge(MAX_BODY_BYTES)
     if is_base64:
@@ -416,6 +417,6 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
 def compact(value: object) -> bytes:
     """Encodes JSON in UTF-8 without spaces.
 
-    The value must come from a document, so that its depth is limited and it has no NaN.
+    The value must come from a document, which ensures that its depth is limited and that it contains no NaN.
     """
     return to_json(value)

@@ -33,7 +33,7 @@ def suggestion(name: str, known: Collection[str]) -> str | None:
 
 
 def _usual(name: str, known: Collection[str]) -> str | None:
-    """The known name for a different spelling, or for a name from another system."""
+    """The known name that a different spelling, or a name from another system, stands for."""
     if len(name) > _LONGEST:
         return None
     if (plain := plain_name(name)) in known:

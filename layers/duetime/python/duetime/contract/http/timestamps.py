@@ -67,7 +67,7 @@ def ends_after(start: str) -> AfterValidator:
     """Rejects a time range whose end is not after its start, because such a range is empty.
 
     Args:
-        start: field with the start of the range, which the model declares before the end.
+        start: name of the field with the start of the range; the model must declare this field before the end.
     """
 
     def check(end: Millis | None, info: ValidationInfo) -> Millis | None:

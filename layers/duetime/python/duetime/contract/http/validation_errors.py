@@ -138,7 +138,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _with_integer(value: Any, location: Sequence[str | int]) -> Any:  # noqa: ANN401 - any JSON
-    """A copy in which whole floats are integers, because in JSON Schema, 30.0 equals 30."""
+    """A copy in which floats without a fraction are integers, because 30.0 equals 30 in JSON Schema."""
     if not location:
         return int(value) if isinstance(value, float) else value
     step, *rest = location

@@ -231,7 +231,7 @@ def _with_description_outside(schema: Schema) -> Schema:
 
 
 def _with_conditions_in_words(schema: Schema) -> Schema:
-    """Describes allowed combinations in words, because a choice of bare `required` leads to an untyped body."""
+    """Describes allowed combinations in words, because a choice between `required` lists leads to an untyped body."""
     if "properties" not in schema:
         return schema
     conditions = {name: schema[name] for name in _CONDITIONS if name in schema and _is_bare(schema[name])}
@@ -288,7 +288,7 @@ GROWS = "Later versions may add values."
 
 
 def described(schema: Schema) -> Schema:
-    """A model's schema with a plain description, and with fields described as in the docstring."""
+    """A model's schema with a plain description, and with the descriptions of fields from the docstring."""
     summary, attributes = parts_of(schema.get("description", ""))
     if "enum" in schema:
         return {**schema, "description": _with_values(summary, schema["enum"], attributes)}
@@ -329,7 +329,7 @@ def _one_line(text: str) -> str:
 
 _LEAST_IN_COMMON = 3
 _NOT_WHAT_IT_IS = ("Filter", "Patch", "Update")
-"""Suffixes of requests whose field descriptions are about filters or changes, not about the fields' meaning."""
+"""Suffixes of the names of requests whose field descriptions are about filters or changes, not the fields' meaning."""
 MEANINGS: Mapping[str, str] = {
     "arn": "ARN of the AWS resource.",
     "attempts": "The attempts, oldest first.",
@@ -402,7 +402,7 @@ def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None
 
 
 def _of_its_model(field: Schema, schemas: Mapping[str, Schema]) -> str:
-    """The description of the model that a field refers to, if the field refers to exactly one model besides null."""
+    """The description of the model that a field refers to, if the field refers to exactly one model apart from null."""
     models = [one["$ref"].rpartition("/")[2] for one in field.get("anyOf", ()) if "$ref" in one]
     return schemas[models[0]].get("description", "") if len(models) == 1 else ""
 

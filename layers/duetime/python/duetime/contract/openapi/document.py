@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 OPERATIONS: Sequence[Operation[Any]] = tuple(
     operation for module in dict.fromkeys(chain(*DECLARED_IN.values())) for operation in operations_of(module)
 )
-"""All operations of the API; importing this module imports the modules that declare them."""
+"""All operations of the API; importing this module also imports all modules that declare operations."""
 
 _ID: Schema = {"type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 _NAME: Schema = {"type": "string", "pattern": SCHEDULE_NAME_PATTERN}
@@ -146,7 +146,7 @@ _OF_THE_GATEWAY = {
     "503": "The API did not respond; the request can be repeated.",
     "504": "The API did not respond in time; the request may have taken effect.",
 }
-"""Statuses that the gateway may return without calling the API: see `ApiError`."""
+"""Statuses that the gateway can return without calling the API (see `ApiError`)."""
 _OF_A_CALLER = ("401", "403")
 _OF_ITS_END = {
     "Deprecation": "Date from which the operation is deprecated.",

@@ -120,7 +120,7 @@ def schedule_spec(document: Document) -> ScheduleSpec:
 
 
 def preview_request(document: Document, now: Millis) -> PreviewSpec:
-    """Decodes a preview; rates without a start are counted from the preview's start.
+    """Decodes a preview; rates without a start begin at the preview's start.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -304,7 +304,7 @@ class TaskPatch:
         Raises:
             FieldsInvalid: some fields are invalid.
         """
-        # Null turns off the type's default, if any. For an option that cannot be null, null removes the option.
+        # Null turns off the type's default, if there is one. If an option cannot be null, null removes the option.
         opaque = (_PAYLOAD, "order", *(name for name in _NULLABLE if self.patch.get(name, name) is None))
         known = template_fields(before)
         for given, other in (("lock", "locks"), ("locks", "lock")):
@@ -315,7 +315,7 @@ class TaskPatch:
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:
             fields = {name: value for name, value in fields.items() if name not in _BY_GRAPH or name in self.patch}
         after = template_of(validated(TaskTemplate, fields, (_TASK,)))
-        # An update of other fields does not reject a type that was accepted before.
+        # An update of other fields must not be rejected because of a type that was accepted before.
         is_same = (after.type, after.target) == (before.type, before.target)
         return replace(after, allow_unknown_type=after.allow_unknown_type or is_same)
 

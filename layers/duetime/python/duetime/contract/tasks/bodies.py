@@ -123,7 +123,7 @@ class Unique(Body):
 
 
 class Debounce(Body):
-    """Until the task starts, another creation with the same key delays the task and replaces its fields."""
+    """Until the task starts, each further creation with the same key delays the task and replaces its fields."""
 
     key: UniqueKey
     seconds: Annotated[
@@ -325,7 +325,7 @@ class Retry(Body):
 
 
 class Lock(Body):
-    """A lock that a task holds while it runs; other tasks that need the lock wait, in due-time order."""
+    """A lock that a task holds while it runs; other tasks that need the lock wait in order of due time."""
 
     key: LockKey
     mode: Annotated[

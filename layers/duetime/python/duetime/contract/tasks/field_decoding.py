@@ -180,7 +180,7 @@ def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
 
 
 def _reject_contradictions(body: TaskFields, place: Place) -> None:
-    """Rejects contradictions: two due times, or a rollback that the target does not support."""
+    """Rejects contradictions, such as two due times, or a rollback that the target does not support."""
     reject_two_due_times(body, place)
     if body.lock is not None and body.locks:
         reason = "cannot be given together with lock: name all locks in locks"
@@ -231,7 +231,7 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload in stored form.
 
     Raises:
-        FieldsInvalid: the payload is too large, has an unknown placeholder, or represents bytes in a wrong format.
+        FieldsInvalid: the payload is too large, has an unknown placeholder, or represents bytes in an invalid format.
     """
     if _names_upload(body):
         raise FieldsInvalid([Fault(path_of((*place, "payload", UPLOAD)), _ONLY_IN_CREATIONS, FaultCode.NOT_ALLOWED)])

@@ -60,7 +60,7 @@ def each_once(items: list[str]) -> list[str]:
     return items
 
 
-# Visible ASCII without `#`, which separates an owner from the rest of a key.
+# Owners contain visible ASCII characters except `#`, which separates an owner from the rest of a key.
 OWNER_PATTERN = rf'[!"$-~]{{1,{MAX_OWNER_LENGTH}}}'
 OWNER_RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters without #"
 TIME_SCHEMA: dict[str, Any] = {

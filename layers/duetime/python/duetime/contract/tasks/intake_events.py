@@ -1,4 +1,4 @@
-"""Decodes events that create or cancel tasks; other events are converted to EventBridge's format."""
+"""Decodes events that create or cancel tasks, and converts events in other formats to EventBridge's format."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
 def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
     """The event for a change in a DynamoDB table, with `keys`, `new` and `old` as JSON.
 
-    Binary attributes are base64, and sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
+    Binary attributes become base64 texts, and sets become lists. Source: AWS Lambda Developer Guide, "Using Lambda with
+    DynamoDB".
     """
     change = record["dynamodb"]
     detail = {
@@ -143,9 +144,10 @@ def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
 
 
 def events_of_logs(data: str) -> Iterator[IntakeEvent]:
-    """One event per CloudWatch Logs line, with its `message`, and `json` if the message is a JSON object.
+    """One event for each CloudWatch Logs line.
 
-    Source: CloudWatch Logs User Guide, "Subscription filters with AWS Lambda".
+    The event has the line's `message`, and `json` if the message is a JSON object. Source: CloudWatch Logs User Guide,
+    "Subscription filters with AWS Lambda".
 
     Args:
         data: the delivered JSON, compressed with gzip and encoded as base64.

@@ -127,7 +127,7 @@ def http_url(text: str) -> str:
 
 
 def target_url(text: str) -> str:
-    """Rejects texts that are not HTTP URLs after replacing placeholders; placeholders are not allowed in the host."""
+    """Rejects texts that are not HTTP URLs once placeholders are replaced; placeholders are not allowed in the host."""
     if why := placeholders.refusal(text):
         raise ValueError(why)
     http_url(placeholders.sample_url(text))
@@ -308,7 +308,7 @@ JobParameters = Annotated[dict[str, Any], Field(description="Additional fields o
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """The name of a header (Source: RFC 9110, 5.6.2)."""
 _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")
-"""The value of a header, without characters that could start another header (Source: RFC 9110, 5.5)."""
+"""Pattern of a header's value, which has no characters that could start another header (Source: RFC 9110, 5.5)."""
 _CONNECTION = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )
@@ -551,7 +551,7 @@ class HttpTarget(Body):
 
 
 class PullTarget(Body):
-    """Pull workers: your own workers, which lease tasks of types that the deployment declares as pulled."""
+    """Pull workers, which are your own workers that lease tasks of types that the deployment declares as pulled."""
 
     kind: Literal["pull"]
 

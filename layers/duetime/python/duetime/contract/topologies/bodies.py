@@ -67,7 +67,7 @@ class NodeMap(Body):
 
 
 class TopologyNode(TaskCreate):
-    """A node of a topology: a task without a due time, and the nodes that it depends on.
+    """A node of a topology, which is a task without a due time, and the nodes that it depends on.
 
     A node with the target `topology` is itself a topology, whose graph is the payload or comes from a definition.
     """

@@ -122,7 +122,7 @@ def _map_graph(value: Any, parameters: Collection[str] | None) -> Graph:  # noqa
 
 
 def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, has_graphs: bool = False) -> Graph:
-    """Converts a body to a graph.
+    """Converts a body into a graph.
 
     Args:
         body: the fields of a graph.
