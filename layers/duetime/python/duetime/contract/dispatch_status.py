@@ -45,7 +45,7 @@ class ShardGroupResponse(TypedDict):
             description="Id of the current or last invocation that reads the group; null before the first invocation."
         ),
     ]
-    epoch: Annotated[int, Field(description="How often the group has passed from one invocation to another.")]
+    epoch: Annotated[int, Field(description="How often another invocation has taken over the group.")]
     dispatched_until: Annotated[
         Instant | None,
         Field(description="Due time up to which the group's tasks are on queues; null before the first read."),

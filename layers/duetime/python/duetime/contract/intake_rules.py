@@ -116,9 +116,9 @@ class IntakeRulePut(Body):
         str | None,
         Field(pattern=f"^{OWNER_PATTERN}$", description="Owner of the tasks; null for the setting `intake_owner`."),
     ] = None
-    description: Annotated[str, Field(max_length=MAX_ACTION_REASON_LENGTH, description="A description for people.")] = (
-        ""
-    )
+    description: Annotated[
+        str, Field(max_length=MAX_ACTION_REASON_LENGTH, description="Human-readable description.")
+    ] = ""
 
 
 class IntakeRuleResponse(TypedDict):
@@ -139,7 +139,7 @@ class IntakeRuleResponse(TypedDict):
         Field(description="The signal that each event sends, and the fields to set from the event."),
     ]
     owner: Annotated[str, Field(description="Owner of the tasks.")]
-    description: Annotated[str, Field(description="A description for people.")]
+    description: Annotated[str, Field(description="Human-readable description.")]
     updated_at: Annotated[Instant, Field(description="When the rule was last set.")]
     updated_by: Annotated[str, Field(description="Who last set the rule.")]
 

@@ -219,7 +219,11 @@ class LeasedResponse(TypedDict):
     checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null if there is none.")]
     inputs: Annotated[
         Any,
-        Field(description="Results of the parent nodes in `inputs` of a topology node; null for other tasks."),
+        Field(
+            description=(
+                "For a topology node, the results of the parent nodes that its `inputs` name; null for other tasks."
+            )
+        ),
     ]
     unacknowledged_leases: Annotated[
         int,

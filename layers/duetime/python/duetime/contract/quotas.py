@@ -103,7 +103,7 @@ class OwnerQuotasResponse(OwnQuotas):
 class QuotaList(TypedDict):
     """The quotas of a deployment."""
 
-    defaults: Annotated[QuotaLimits, Field(description="Quotas of owners without their own quotas.")]
+    defaults: Annotated[QuotaLimits, Field(description="Quotas that apply to owners without their own quotas.")]
     owners: Annotated[Sequence[OwnQuotas], Field(description="The owners with their own quotas, by name.")]
 
 

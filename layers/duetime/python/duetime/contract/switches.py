@@ -112,9 +112,9 @@ class CircuitResponse(TypedDict):
             description="`open`: the host is not called. `half_open`: one call at a time tests whether the host works."
         ),
     ]
-    openings: Annotated[int, Field(description="Number of consecutive openings.")]
+    openings: Annotated[int, Field(description="How many times in a row the circuit has opened.")]
     reason: Annotated[str, Field(description="Type of the error that last opened the circuit.")]
-    opened_at: Annotated[Instant, Field(description="When the circuit first opened.")]
+    opened_at: Annotated[Instant, Field(description="When the circuit opened for the first of these times.")]
     open_until: Annotated[Instant, Field(description="When a single test call to the host is made.")]
 
 

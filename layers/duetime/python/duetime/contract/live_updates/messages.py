@@ -317,7 +317,7 @@ class ErrorFrame(TypedDict):
     kind: Literal["error"]
     ref: Annotated[str | None, Field(description="The rejected message's `ref`; null if it cannot be read.")]
     code: Annotated[ProblemCode, Field(description="Problem code, as in the REST API.")]
-    detail: Annotated[str, Field(description="What went wrong, for people.")]
+    detail: Annotated[str, Field(description="Human-readable description of what went wrong.")]
     errors: Annotated[Sequence[ProblemFault], Field(description="Errors in individual fields.")]
 
 

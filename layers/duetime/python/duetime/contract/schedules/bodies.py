@@ -221,9 +221,9 @@ class TimingFields(Body):
         Field(
             ge=0,
             le=MAX_JITTER_SECONDS,
-            description="Spreads schedules with equal times: all occurrences of a schedule are delayed by the same "
-            "part of this many seconds, derived from the schedule's name. The delay is proportionally shorter if the "
-            "next occurrence is sooner.",
+            description="Spreads schedules that run at the same times: all occurrences of a schedule are delayed by "
+            "the same time, up to this many seconds, which is derived from the schedule's name. The delay is "
+            "proportionally shorter if the next occurrence is sooner.",
         ),
     ] = 0
     jitter_seconds: Annotated[
@@ -231,8 +231,10 @@ class TimingFields(Body):
         Field(
             ge=0,
             le=MAX_JITTER_SECONDS,
-            description="Maximum random delay of each occurrence in seconds, fixed for each occurrence and never "
-            "beyond the next occurrence.",
+            description=(
+                "Maximum random delay of each occurrence, in seconds. The delay is fixed for each occurrence and "
+                "never extends beyond the next occurrence."
+            ),
         ),
     ] = 0
     start_at: Annotated[Bound, Field(description="Time before which there are no occurrences; null for no limit.")] = (
@@ -383,9 +385,9 @@ class ScheduleFields(TimingFields):
         str | None,
         Field(
             pattern=TIME_OF_DAY,
-            description="Daily deadline, as a time of day in `timezone`: a run since the previous day must have "
-            "succeeded, if any was due. A missed deadline is logged, counted and raises an alarm; null for no "
-            "deadline.",
+            description="Daily deadline, as a time of day in `timezone`. If any run was due since the previous day's "
+            "deadline, a run must have succeeded. A missed deadline is logged, counted and raises an alarm; null for "
+            "no deadline.",
             examples=["06:00"],
         ),
     ] = None

@@ -46,7 +46,9 @@ def _time_of_day(text: object) -> Millis:
     return hours * HOUR + minutes * MINUTE + seconds * SECOND
 
 
-_Label = Annotated[str, Field(max_length=MAX_NAME_LENGTH, description="A label for people."), AfterValidator(printable)]
+_Label = Annotated[
+    str, Field(max_length=MAX_NAME_LENGTH, description="Human-readable label."), AfterValidator(printable)
+]
 _Time = Annotated[
     Millis,
     BeforeValidator(_time_of_day),

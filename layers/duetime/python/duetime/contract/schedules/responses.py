@@ -145,7 +145,7 @@ class BackfillResponse(TypedDict):
     runs_known: Annotated[int, Field(description="Number of occurrences skipped because they already have a run.")]
     finished_at: Annotated[
         Instant | None,
-        Field(description="When the last run was started or the backfill was cancelled; null until then."),
+        Field(description="When the last run was started, or the backfill was cancelled; null until then."),
     ]
 
 
@@ -315,7 +315,9 @@ class ScheduleRunResponse(TypedDict):
 class AppliedRunsWindow(TypedDict):
     """The time range of a list of runs."""
 
-    scheduled_after: Annotated[Instant, Field(description="Start of the list; not before the schedule's creation.")]
+    scheduled_after: Annotated[
+        Instant, Field(description="Start of the list, which is never before the schedule's creation.")
+    ]
     scheduled_before: Annotated[Instant | None, Field(description="End of the list; null for no limit.")]
     complete_since: Annotated[
         Instant,

@@ -266,8 +266,9 @@ LateSeconds = Annotated[
     Field(
         ge=MIN_LATE_SECONDS,
         le=MAX_LATE_SECONDS,
-        description="After how many seconds from its due time a notice is sent if the task has not started; null for "
-        "no notice.",
+        description=(
+            "How many seconds after its due time a notice is sent if the task has not started; null for no notice."
+        ),
     ),
 ]
 RunningSeconds = Annotated[
@@ -275,8 +276,9 @@ RunningSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RUNNING_SECONDS,
-        description="After how many seconds from its start a notice is sent if an attempt has not ended; null for no "
-        "notice.",
+        description=(
+            "How many seconds after its start a notice is sent if an attempt has not ended; null for no notice."
+        ),
     ),
 ]
 
@@ -332,8 +334,10 @@ class Lock(Body):
         LockMode,
         Field(
             strict=False,
-            description="`shared` tasks hold the lock together, like readers; an `exclusive` task excludes all shared "
-            "tasks.",
+            description=(
+                "Tasks with `shared` can hold the lock at the same time, like readers; a task with `exclusive` "
+                "excludes all shared tasks."
+            ),
         ),
     ] = LockMode.EXCLUSIVE
     max_holders: MaxHolders | None = None
@@ -500,7 +504,7 @@ class TaskLabels(_NullAsDefault):
     name: Annotated[
         TaskName | None,
         AfterValidator(_or_empty),
-        Field(description="A name for people, not necessarily unique; null for no name."),
+        Field(description="Human-readable name, which need not be unique; null for no name."),
     ] = ""
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
@@ -731,7 +735,7 @@ class TaskPatch(Body):
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
     fair_weight: FairWeight | None = None
-    name: Annotated[TaskName | None, Field(description="A name for people; null removes the name.")] = None
+    name: Annotated[TaskName | None, Field(description="Human-readable name; null removes the name.")] = None
     tags: Annotated[
         Annotated[dict[TagKey, TagValue | None], Field(json_schema_extra={"additionalProperties": False})] | None,
         Field(

@@ -102,7 +102,7 @@ TaskType = Annotated[
 ]
 TaskName = Annotated[
     str,
-    Field(max_length=MAX_NAME_LENGTH, description="A name for people, not necessarily unique."),
+    Field(max_length=MAX_NAME_LENGTH, description="Human-readable name, which need not be unique."),
     AfterValidator(printable),
 ]
 Reason = Annotated[
@@ -136,7 +136,9 @@ TaskPriority = Annotated[
     # JSON has no enumerations, so only the exact text of a member's value is accepted.
     Field(
         strict=False,
-        description="Orders tasks that are due at the same time; no task runs early because of its priority.",
+        description=(
+            "Determines the order of tasks that are due at the same time; no task runs early because of its priority."
+        ),
     ),
 ]
 At = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]

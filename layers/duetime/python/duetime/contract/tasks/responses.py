@@ -169,7 +169,7 @@ class StepFunctionsTargetResponse(TypedDict):
 
     kind: Literal["step_functions"]
     arn: str
-    wait: Annotated[bool, Field(description="Whether the outcome is the end of the execution; otherwise its start.")]
+    wait: Annotated[bool, Field(description="Whether the outcome is the end of the execution or, if false, its start.")]
 
 
 class EcsTargetResponse(TypedDict):
@@ -358,7 +358,7 @@ class CostLineResponse(TypedDict):
 class CostEstimateResponse(TypedDict):
     """The cost of tasks at assumed public prices, if each task succeeds on its first attempt."""
 
-    dollars: Annotated[float, Field(description="The sum of the lines, in US dollars.")]
+    dollars: Annotated[float, Field(description="The sum of all items, in US dollars.")]
     tasks: Annotated[int, Field(description="How many tasks are counted, including callbacks and topology nodes.")]
     days: Annotated[int | None, Field(description="For a schedule, the number of counted days; otherwise null.")]
     lines: Annotated[Sequence[CostLineResponse], Field(description="The costs, item by item.")]
@@ -422,7 +422,7 @@ class WaitingForResponse(TypedDict):
     """Why a task waits, apart from its due time."""
 
     reason: WaitReason
-    text: Annotated[str, Field(description="A description for people, such as `lock db-17`.")]
+    text: Annotated[str, Field(description="Human-readable description, such as `lock db-17`.")]
 
 
 class ScheduleReferenceResponse(TypedDict):
@@ -487,7 +487,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     requested_action: Annotated[
         RequestedAction | None,
-        Field(description="Action requested from the running attempt; null if there is none."),
+        Field(description="Action that is requested of the running attempt; null if there is none."),
     ]
     waiting_for: Annotated[
         WaitingForResponse | None,

@@ -65,7 +65,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 PARAMETER_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 _PARAMETERS_EXAMPLE = {"region": {"type": "string", "default": "eu-west-1"}, "rows": {"type": "integer"}}
 _Description = Annotated[
-    str, Field(max_length=MAX_DESCRIPTION_LENGTH, description="A description for people."), AfterValidator(printable)
+    str, Field(max_length=MAX_DESCRIPTION_LENGTH, description="Human-readable description."), AfterValidator(printable)
 ]
 
 
@@ -273,7 +273,7 @@ class DefinitionSummary(VersionResponse):
     """The latest version of a topology definition, in a list."""
 
     name: Annotated[str, Field(description="Name of the definition.")]
-    description: Annotated[str, Field(description="A description for people.")]
+    description: Annotated[str, Field(description="Human-readable description.")]
 
 
 class ParameterResponse(TypedDict):

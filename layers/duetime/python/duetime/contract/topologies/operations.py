@@ -49,7 +49,7 @@ class NodeResponse(TypedDict):
     type: str
     is_topology: Annotated[
         bool,
-        Field(description="Whether the node is itself a topology: `GET /v1/topologies/{task_id}` shows its nodes."),
+        Field(description="Whether the node is itself a topology, whose nodes `GET /v1/topologies/{task_id}` shows."),
     ]
     state: State
     reason: Annotated[
