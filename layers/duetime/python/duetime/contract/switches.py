@@ -114,7 +114,7 @@ class CircuitResponse(TypedDict):
     ]
     openings: Annotated[int, Field(description="How many times in a row the circuit has opened.")]
     reason: Annotated[str, Field(description="Type of the error that last opened the circuit.")]
-    opened_at: Annotated[Instant, Field(description="When the circuit opened for the first of these times.")]
+    opened_at: Annotated[Instant, Field(description="When the circuit opened for the first time in this series.")]
     open_until: Annotated[Instant, Field(description="When a single test call to the host is made.")]
 
 

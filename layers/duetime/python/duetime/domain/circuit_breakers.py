@@ -52,7 +52,7 @@ class Circuit:
         open_until: no calls are allowed before this time.
         probe_until: deadline of the running probe; in the past if no probe is running.
         reason: the latest failure.
-        opened_at: time of the first of the consecutive openings.
+        opened_at: when the circuit opened for the first time in this series of openings.
         version: incremented by every change; 0 if nothing is stored.
     """
 

@@ -1,4 +1,4 @@
-"""Settings by task type pattern: how long ended tasks are kept, and which function runs a type's handler."""
+"""Settings by task type pattern, which say how long ended tasks are kept and which function runs a type's handler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploads: payloads that a client sends to S3 before it creates their tasks."""
+"""Uploads, which are payloads that a client sends to S3 before it creates their tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queues between the trigger and the workers."""
+"""Ports for the queues between the trigger and the workers."""
 
 from __future__ import annotations
 

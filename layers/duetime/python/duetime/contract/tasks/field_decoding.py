@@ -1,4 +1,4 @@
-"""Converts fields of a task's body to domain values."""
+"""Converts fields of a task's body into domain values."""
 
 from __future__ import annotations
 

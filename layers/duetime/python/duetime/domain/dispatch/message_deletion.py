@@ -1,4 +1,4 @@
-"""Decides when a message may be deleted: only once the task's record no longer needs the message."""
+"""Decides whether a message may be deleted, which it may be only once the task's record no longer needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describes in words when a schedule's timing runs. The time zone is shown separately."""
+"""Describes in words when a schedule runs, based on its timing. The time zone is shown separately."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ QUEUED = "queued"
 RECEIVED = "received"
 """Wait reason of a late task from the receipt of its message until it starts."""
 FORGOTTEN = ""
-"""Reason that replaces those of earlier waits that did not fit into the record."""
+"""Reason of a wait that stands for earlier waits that did not fit into the record."""
 
 
 @frozen

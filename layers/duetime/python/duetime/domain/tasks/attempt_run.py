@@ -1,4 +1,4 @@
-"""Defines how an attempt is claimed, expires before its start, and ends, with the resulting writes; also its token."""
+"""Computes the writes that claim, expire and end an attempt, and defines the attempt's token."""
 
 from __future__ import annotations
 
