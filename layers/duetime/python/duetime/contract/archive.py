@@ -1,4 +1,7 @@
-"""The archive's columns, its lines (tasks as in API responses, with owner, attempts and events), and its filters."""
+"""The archive's columns, lines and filters.
+
+A line contains a task as in API responses, with owner, attempts and events.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class Kind(StrEnum):
 
 
 def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint
-    """The kind of column for a field's type, regardless of whether the type is nullable."""
+    """The kind of column for a field's type, whether or not the type is nullable."""
     arguments = get_args(hint)
     match get_origin(hint):
         case origin if origin is Annotated:
@@ -98,7 +101,7 @@ class JsonLines:
             "events_dropped": history["dropped"],
             "archive_format": FORMAT,
         }
-        # In the payload's JSON, which is stored as it was sent, line breaks can occur only between tokens.
+        # The payload's JSON is stored as it was sent, so line breaks can occur in it, but only between tokens.
         line = f"{task_text(task)[:-1]},{json_text(more)[1:]}".replace("\n", " ").replace("\r", " ")
         _require_json(line)
         if not self.redaction.by_pattern:
@@ -107,7 +110,7 @@ class JsonLines:
 
 
 def _require_json(text: str) -> None:
-    """Rejects invalid JSON, because one bad line could make an entire object unreadable for queries.
+    """Rejects invalid JSON, because a single invalid line could make an entire object unreadable for queries.
 
     Raises:
         ValueError: the text is not JSON.
@@ -124,7 +127,7 @@ def _reject_constant(name: str) -> None:
 
 
 def archived_task(line: str) -> TaskSnapshot | None:
-    """The fields of an archived task that filters use; `None` for an unreadable line."""
+    """The fields of an archived task that filters use; `None` if the line is unreadable."""
     try:
         return _snapshot(json.loads(line))
     except (ValueError, KeyError, TypeError, RecursionError):

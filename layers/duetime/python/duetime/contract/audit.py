@@ -1,4 +1,4 @@
-"""Audit log records: caller, operation, owner, reason, address and outcome of each request."""
+"""Audit log records, which contain the caller, operation, owner, reason, address and outcome of a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AuditRecord:
     Attributes:
         at: time of the response.
         owner: the owner that the request acted for; empty if the caller was not identified.
-        caller: the identity that sent the request: the owner with a role's session name, or a handler's task.
+        caller: the identity that sent the request, which is the owner with a role's session name, or a handler's task.
         operation: id of the operation, such as `cancelTask`.
         subject: path of the resource, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
         reason: the reason that the caller gave; empty if there is none.
@@ -50,13 +50,14 @@ class AuditRecord:
 
 NOT_RECORDED = frozenset(
     {
-        # The task's record and the change stream contain the creator; there may be thousands of creations per second.
+        # Creations are not recorded, because the task's record and the change stream contain the creator, and there may
+        # be thousands of creations per second.
         *("createTask", "createTaskBatch", "createTopology", "runTopologyDefinition"),
-        # Reports on attempts are visible in the task's attempts and events.
+        # Reports on attempts are not recorded, because they are visible in the task's attempts and events.
         *("reportOutcome", "reportHeartbeat", "reportProgress"),
         *("acquireLeases", "renewLease", "completeLease", "failLease", "putLeaseStep", "releaseLease"),
         *("acknowledgeLeasePause", "acknowledgeLeaseCancel"),
-        # A ticket gives access only to data that the caller may read anyway.
+        # Tickets are not recorded, because they give access only to data that the caller may read anyway.
         "createWatchTicket",
     }
 )

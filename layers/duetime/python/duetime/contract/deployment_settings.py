@@ -84,17 +84,21 @@ class DeploymentSettings(TypedDict):
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
     retention_by_type: Annotated[
         Sequence[TypeRetention],
-        Field(description="Different retention times for some types; the first matching pattern applies."),
+        Field(description="Other retention times for some types; the first matching pattern applies."),
     ]
-    is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 afterwards.")]
+    is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 after that time.")]
     is_counted: Annotated[bool, Field(description="Whether tasks are counted for `getSummary`.")]
-    precision: Annotated[Precision, Field(description="How long workers hold tasks to start them exactly on time.")]
-    shards: Annotated[int, Field(description="Number of partitions per minute of due times.")]
+    precision: Annotated[
+        Precision, Field(description="Whether and how long workers hold tasks in order to start them on time.")
+    ]
+    shards: Annotated[
+        int, Field(description="Number of partitions over which tasks that are due in the same minute are spread.")
+    ]
     look_ahead_seconds: Annotated[
         float, Field(description="How many seconds before its due time a task is put on a queue.")
     ]
     requests_per_second: Annotated[
-        int | None, Field(description="Steady-state request rate, for all callers together; null if unknown.")
+        int | None, Field(description="Steady-state request rate for all callers together; null if unknown.")
     ]
     waiting_requests: Annotated[
         int | None,

@@ -34,7 +34,7 @@ class QueueResponse(TypedDict):
 
 
 class ShardGroupResponse(TypedDict):
-    """A group of shards that a single invocation of the trigger reads at a time."""
+    """A group of shards, which only one invocation of the trigger reads at a time."""
 
     group: Annotated[int, Field(description="Number of the group.")]
     first_shard: Annotated[int, Field(description="First shard of the group.")]
@@ -45,7 +45,7 @@ class ShardGroupResponse(TypedDict):
             description="Id of the current or last invocation that reads the group; null before the first invocation."
         ),
     ]
-    epoch: Annotated[int, Field(description="How often the group has passed from one invocation to another.")]
+    epoch: Annotated[int, Field(description="How often another invocation has taken over the group.")]
     dispatched_until: Annotated[
         Instant | None,
         Field(description="Due time up to which the group's tasks are on queues; null before the first read."),
@@ -53,7 +53,7 @@ class ShardGroupResponse(TypedDict):
 
 
 class DispatchResponse(TypedDict):
-    """The progress of dispatch, for the tasks of all owners."""
+    """The progress of dispatch for all owners' tasks."""
 
     last_tick_at: Annotated[
         Instant | None,

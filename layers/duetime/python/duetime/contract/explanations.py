@@ -1,4 +1,4 @@
-"""The REST API for explanations: why a task waits or was late, and why a schedule did not run at a given time."""
+"""The REST API for explanations of why a task waits or was late, and why a schedule did not run at a given time."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class WaitedCircuitResponse(TypedDict):
 
     host: str
     opened_at: Annotated[Instant, Field(description="Time since which the host has not been called.")]
-    open_until: Annotated[Instant, Field(description="When a single call tests whether the host works again.")]
+    open_until: Annotated[Instant, Field(description="When a single call will test whether the host works again.")]
     reason: Annotated[str | None, Field(description="The latest failure.")]
 
 
@@ -217,7 +217,12 @@ class GateResponse(TypedDict):
     ]
     duration_ms: Annotated[
         int | None,
-        Field(description="How long the task has been or was at the gate; null if the task has not reached it yet."),
+        Field(
+            description=(
+                "How long the task was at the gate, or has been there so far; null if the task has not reached the "
+                "gate yet."
+            )
+        ),
     ]
     waits_for: Annotated[
         WaitsForResponse | None,
@@ -238,7 +243,7 @@ class TaskExplanationResponse(TypedDict):
     total_ms: Annotated[
         int, Field(description="Time from `since` to `until`, which is exactly the sum of `duration_ms` of all gates.")
     ]
-    overdue_ms: Annotated[int, Field(description="Part of `total_ms` after the due time.")]
+    overdue_ms: Annotated[int, Field(description="The part of `total_ms` that lies after the due time.")]
     gates: Annotated[
         Sequence[GateResponse],
         Field(
@@ -450,7 +455,7 @@ def _waits_for(blocker: Blocker) -> WaitsForResponse:
 
 
 def _set_shared_limit(found: WaitsForResponse, limit: HeldLock | EarlierTasks | SpentRate) -> None:
-    """Set the field for a limit that tasks share by key."""
+    """Sets the field for a limit that tasks with the same key share."""
     match limit:
         case HeldLock():
             found["lock"] = _lock(limit)

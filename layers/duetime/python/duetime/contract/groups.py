@@ -67,7 +67,7 @@ class CompletionTask(TaskCreate):
 
 
 class OnComplete(Body):
-    """What happens after all members of a group have ended: a task runs, or a URL is called."""
+    """The task that runs, or the URL that is called, after all members of a group have ended."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["task"]}, {"required": ["callback_url"]}]})
 
@@ -246,7 +246,7 @@ class GroupListQuery(Parameters):
 
 
 def group_summary(group: Group) -> GroupSummary:
-    """A group in a list."""
+    """The response for a group in a list."""
     completion = None
     if group.completion is not None:
         completion = GroupCompletionResponse(task_id=group.completion.text, rule=group.rule)
@@ -261,7 +261,7 @@ def group_summary(group: Group) -> GroupSummary:
 
 
 def group_response(status: GroupStatus) -> GroupResponse:
-    """A group with its counts."""
+    """The response for a group with its counts."""
     return GroupResponse(
         **group_summary(status.group),
         total=status.total,

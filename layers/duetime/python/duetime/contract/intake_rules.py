@@ -86,7 +86,7 @@ class IntakeSignal(Body):
 
 
 class IntakeRulePut(Body):
-    """An intake rule: the action for events that match a pattern."""
+    """An intake rule, which defines the action for events that match a pattern."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -116,9 +116,9 @@ class IntakeRulePut(Body):
         str | None,
         Field(pattern=f"^{OWNER_PATTERN}$", description="Owner of the tasks; null for the setting `intake_owner`."),
     ] = None
-    description: Annotated[str, Field(max_length=MAX_ACTION_REASON_LENGTH, description="A description for people.")] = (
-        ""
-    )
+    description: Annotated[
+        str, Field(max_length=MAX_ACTION_REASON_LENGTH, description="Human-readable description.")
+    ] = ""
 
 
 class IntakeRuleResponse(TypedDict):
@@ -139,7 +139,7 @@ class IntakeRuleResponse(TypedDict):
         Field(description="The signal that each event sends, and the fields to set from the event."),
     ]
     owner: Annotated[str, Field(description="Owner of the tasks.")]
-    description: Annotated[str, Field(description="A description for people.")]
+    description: Annotated[str, Field(description="Human-readable description.")]
     updated_at: Annotated[Instant, Field(description="When the rule was last set.")]
     updated_by: Annotated[str, Field(description="Who last set the rule.")]
 
@@ -196,7 +196,7 @@ def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
 def _effect_of(
     body: IntakeRulePut, given: Mapping[str, Any]
 ) -> tuple[IntakeAction, Mapping[str, Any], Mapping[str, str]]:
-    """A rule's action: its kind, the request, and the fields that are taken from the event."""
+    """A rule's action, which consists of its kind, the request, and the fields that are taken from the event."""
     if body.create is not None:
         spec_of(body.create.task, ("create", "task"))
         return IntakeAction.CREATE, given["create"]["task"], body.create.fields
@@ -259,10 +259,10 @@ class RuleReader:
     """Implements `duetime.services.intake.RuleReader` with the REST contract's pydantic models."""
 
     def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | EventRequest:
-        """A rule's result for an event that matches it.
+        """A rule's result for a matching event.
 
         Raises:
-            RuleNotApplicable: the event lacks fields that the rule needs, or they are invalid.
+            RuleNotApplicable: fields that the rule needs are missing from the event or invalid.
         """
         try:
             if rule.action is IntakeAction.CANCEL:
@@ -280,7 +280,7 @@ class RuleNotApplicable(errors.RequestError):
 
 
 def _origin(rule: IntakeRule, event: IntakeEvent) -> Origin:
-    # Each rule creates a separate task from an event.
+    # Every matching rule creates a separate task from the same event.
     return Origin(f"{event.origin.source}#{rule.name}", event.origin.id, event.origin.at)
 
 
@@ -300,7 +300,7 @@ def _signal(rule: IntakeRule, event: IntakeEvent, filled: Mapping[str, Any]) -> 
 
 
 def _key(rule: IntakeRule, event: IntakeEvent, text: bytes) -> IdempotencyKey:
-    """The key by which a repeated delivery of an event is recognized."""
+    """The key that identifies repeated deliveries of an event."""
     origin = _origin(rule, event)
     digest = sha256(f"{origin.source}\0{origin.id}".encode()).hexdigest()
     return IdempotencyKey(f"intake:{digest}", sha256(text).hexdigest(), INTAKE_KEPT)
@@ -309,8 +309,8 @@ def _key(rule: IntakeRule, event: IntakeEvent, text: bytes) -> IdempotencyKey:
 def _filled(request: Mapping[str, Any], rule: IntakeRule, event: IntakeEvent) -> Mapping[str, Any]:
     """The request of a rule, with the fields that the rule sets from an event.
 
-    A field whose expression has no value keeps the rule's value. A missing value is rejected in a filter, which would
-    match more tasks, and in a signal's key, without which the signal would be for another event.
+    A field whose expression has no value keeps the rule's value. A missing value is rejected in a filter, because the
+    filter would match more tasks, and in a signal's key, because the signal would be about another event.
     """
     filled: Mapping[str, Any] = request
     for name, expression in rule.fields.items():

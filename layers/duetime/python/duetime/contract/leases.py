@@ -1,7 +1,7 @@
 """The REST API for leases of pull workers.
 
-A lease id is opaque to workers and valid for one lease. The id contains the claim's nonce, so it cannot be guessed, and
-the caller must be allowed to pull the task's type. A truncated or changed id is not found.
+A lease id is opaque to workers and valid for one lease. The id contains the claim's nonce, so it cannot be guessed; in
+addition, the caller must be allowed to pull the task's type. A truncated or changed id is rejected as unknown.
 """
 
 from __future__ import annotations
@@ -219,7 +219,11 @@ class LeasedResponse(TypedDict):
     checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null if there is none.")]
     inputs: Annotated[
         Any,
-        Field(description="Results of the parent nodes in `inputs` of a topology node; null for other tasks."),
+        Field(
+            description=(
+                "For a topology node, the results of the parent nodes that its `inputs` name; null for other tasks."
+            )
+        ),
     ]
     unacknowledged_leases: Annotated[
         int,
@@ -254,7 +258,7 @@ _STEP_NAME = re.compile(STEP_NAME_PATTERN)
 _RECEIPT = re.compile(r"[!-~]{1,1500}")
 _VERSION = 1
 _MOST_DIGITS = 12
-"""Maximum number of digits of a fence; ids with larger numbers are invalid."""
+"""Maximum number of digits in a fence; ids whose fence has more digits are invalid."""
 
 
 def token_of(key: LeaseKey) -> str:
@@ -265,7 +269,7 @@ def token_of(key: LeaseKey) -> str:
 
 
 def key_of(token: str) -> LeaseKey:
-    """The lease with an id.
+    """The key of the lease with the given id.
 
     Raises:
         LeaseNotFound: the id is invalid.
@@ -297,7 +301,7 @@ def _task_id(text: str) -> TaskId:
 
 
 def lease_request(document: Document, caller: str) -> pull_leases.LeaseRequest:
-    """A worker's request for leases; the worker's name defaults to the caller's."""
+    """A worker's request for leases; the worker's name defaults to the caller's name."""
     body = read_body(LeaseRequest, document)
     within = body.acknowledge_within_seconds
     if within is not None and within > body.lease_seconds:
@@ -313,7 +317,7 @@ def lease_request(document: Document, caller: str) -> pull_leases.LeaseRequest:
 
 
 def lease_heartbeat(document: Document) -> tuple[Progress | None, bytes | None]:
-    """The progress and the checkpoint in a heartbeat, each `None` if absent."""
+    """The progress and the checkpoint in a heartbeat; each of them is `None` if it is absent."""
     body = read_body(LeaseHeartbeat, document)
     checkpoint = _checkpoint(body)
     if body.percent is None:
@@ -372,7 +376,7 @@ def lease_failure(document: Document) -> Ending:
 
 
 def _readable_part(traceback: str) -> str:
-    """A traceback without secrets; an encrypted traceback is unchanged, because redaction would corrupt it."""
+    """A traceback without secrets; an encrypted traceback is left unchanged, because redaction would corrupt it."""
     return traceback if is_encrypted_text(traceback) else redacted(traceback)
 
 
@@ -392,7 +396,7 @@ def _checkpoint(body: LeasePause | LeaseHeartbeat) -> bytes | None:
 
 
 def leases_text(leased: Iterable[tuple[LeaseKey, Task, bytes | None, bytes | None]]) -> str:
-    """Encodes leases as JSON text. Payloads, checkpoints and inputs are JSON already, and are inserted unchanged."""
+    """Encodes leases as JSON text. Payloads, checkpoints and inputs are already JSON, and are inserted unchanged."""
     return f'{{"leases":[{",".join(_lease_text(*each) for each in leased)}]}}'
 
 

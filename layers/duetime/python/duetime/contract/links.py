@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 FORM = "application/x-www-form-urlencoded"
-"""Content type that a link's page sends, because the page works without scripts."""
+"""Content type of the forms that a link's page sends, because the page works without scripts."""
 _MOST_FIELDS = 10
 _DEFAULT_LIFE = DAY
 
@@ -71,7 +71,7 @@ class LinkCreate(Body):
         str,
         Field(
             max_length=MAX_LINK_MESSAGE_LENGTH,
-            description="Message to whoever opens the link.",
+            description="Message for the person who opens the link.",
             examples=["Pay £500 to Ann?"],
         ),
         AfterValidator(printable),
@@ -90,7 +90,7 @@ class LinkUseRequest(TaskAction):
 
     action: Annotated[
         LinkAction | None,
-        Field(strict=False, description="What to do; null for the only action that the link permits."),
+        Field(strict=False, description="The action to perform; null for the only action that the link permits."),
     ] = None
     payload: Annotated[
         Any,
@@ -107,7 +107,7 @@ class LinkResponse(TypedDict):
 
     id: Annotated[str, Field(description="Id of the link; not secret.")]
     actions: Annotated[Sequence[LinkAction], Field(description="The permitted actions.")]
-    message: Annotated[str, Field(description="Message to whoever opens the link.")]
+    message: Annotated[str, Field(description="Message for the person who opens the link.")]
     takes_payload: Annotated[bool, Field(description="Whether the link's holder may send a payload.")]
     ended: Annotated[
         str | None,
@@ -141,7 +141,7 @@ class LinkList(TypedDict):
 class LinkedTask(TypedDict):
     """The fields of a task that a link shows."""
 
-    name: Annotated[str | None, Field(description="A name for people.")]
+    name: Annotated[str | None, Field(description="Human-readable name.")]
     type: Annotated[str, Field(description="Type of the task.")]
     state: Annotated[State, Field(description="State of the task.")]
     due_at: Annotated[Instant, Field(description="When the task was due.")]
@@ -153,7 +153,7 @@ class OpenedLink(TypedDict):
     """A link as its holder sees it."""
 
     actions: Annotated[Sequence[LinkAction], Field(description="The permitted actions.")]
-    message: Annotated[str, Field(description="Message from the link's creator.")]
+    message: Annotated[str, Field(description="Message from the person who created the link.")]
     takes_payload: Annotated[bool, Field(description="Whether a payload may be sent.")]
     is_awaited: Annotated[bool, Field(description="Whether the task currently waits for one of the actions.")]
     expires_at: Annotated[Instant, Field(description="When the link expires.")]
@@ -190,7 +190,7 @@ def link_use(document: Document) -> LinkUse:
 
 
 def form_document(text: str) -> Document:
-    """The JSON for a form that a link's page has sent, without empty fields.
+    """Converts a form that a link's page has sent into JSON, without empty fields.
 
     Raises:
         BodyUnreadable: the text is not a form.

@@ -132,6 +132,8 @@ RELEASE = Operation(
     "DELETE /v1/locks/{key}",
     "Release a lock by force",
     Returns(LockSummary, "The lock after the release."),
-    description="The first waiting task gets the lock at once. The previous holder learns this at its next heartbeat "
-    "and stops; until then, two tasks may believe that they hold the lock.",
+    description=(
+        "The first waiting task gets the lock at once. The previous holder learns of this at its next heartbeat and "
+        "stops; until then, two tasks may believe that they hold the lock."
+    ),
 )

@@ -30,7 +30,7 @@ def response_of(form: type[F], value: None, /, **given: object) -> None: ...
 @overload
 def response_of(form: type[F], value: DataclassInstance, /, **given: object) -> F: ...
 def response_of(form: type[F], value: object, /, **given: object) -> F | None:
-    """A response with a value's fields; `None` for no value.
+    """A response with the fields of a domain value; `None` if there is no value.
 
     Args:
         form: a `TypedDict`.
@@ -54,7 +54,7 @@ def value_of(kind: type[D], body: None, /, **given: object) -> None: ...
 @overload
 def value_of(kind: type[D], body: Body, /, **given: object) -> D: ...
 def value_of(kind: type[D], body: Body | None, /, **given: object) -> D | None:
-    """A domain value with a body's fields; `None` for no body.
+    """A domain value with the fields of a body; `None` if there is no body.
 
     Args:
         kind: a dataclass.
@@ -74,7 +74,7 @@ def _instant(at: int | None) -> str | None:
 
 @cache
 def _layout(form: type, given: tuple[str, ...]) -> tuple[dict[str, None], Sequence[str], Sequence[str]]:
-    """An empty response with all names in order, and the names of plain fields and of instants that are not given."""
+    """An empty response with all names in order, and the names of the plain fields and of the instants to copy."""
     blank = dict.fromkeys(form.__annotations__)
     names = [name for name in blank if name not in given]
     instants = [name for name in names if name.endswith(INSTANTS)]
@@ -85,7 +85,7 @@ def _layout(form: type, given: tuple[str, ...]) -> tuple[dict[str, None], Sequen
 def _values(kind: type[DataclassInstance]) -> Callable[[object], tuple[Any, ...]]:
     """Returns a function that reads the values of a dataclass's fields from a body, in order.
 
-    The dataclass has several fields.
+    The dataclass must have several fields.
     """
     return attrgetter(*_fields(kind))
 

@@ -41,7 +41,7 @@ _LEASES = "Tasks that the owner, as a pull worker, leases at once."
 
 
 class QuotasPut(Body):
-    """An owner's quotas, which replace all earlier quotas. Null means the deployment's default."""
+    """An owner's quotas, which replace all earlier quotas of the owner. Null means the deployment's default."""
 
     creates_per_second: Annotated[_Limit, Field(description=_CREATES)] = None
     payload_bytes_per_second: Annotated[_Limit, Field(description=_BYTES)] = None
@@ -103,7 +103,7 @@ class OwnerQuotasResponse(OwnQuotas):
 class QuotaList(TypedDict):
     """The quotas of a deployment."""
 
-    defaults: Annotated[QuotaLimits, Field(description="Quotas of owners without their own quotas.")]
+    defaults: Annotated[QuotaLimits, Field(description="Quotas that apply to owners without their own quotas.")]
     owners: Annotated[Sequence[OwnQuotas], Field(description="The owners with their own quotas, by name.")]
 
 
@@ -135,7 +135,7 @@ def limits_response(quotas: Quotas) -> QuotaLimits:
 
 
 def used_response(used: Mapping[Quota, float]) -> Mapping[str, float]:
-    """The response for the use of quotas."""
+    """The response for an owner's use of quotas."""
     return {quota.value: number for quota, number in used.items()}
 
 
@@ -161,7 +161,7 @@ LIST = Operation(
     "GET /v1/quotas",
     "List quotas",
     Returns(QuotaList, "The defaults, and the owners with their own quotas."),
-    description="Operators see all owners; other callers see themselves.",
+    description="Operators see the quotas of all owners; other callers see only their own quotas.",
     errors=_OFF,
 )
 READ = Operation(
@@ -169,7 +169,7 @@ READ = Operation(
     "GET /v1/quotas/{owner}",
     "Get the quotas of an owner",
     Returns(OwnerQuotasResponse, "The owner's quotas and current use."),
-    description="Operators see any owner; other callers see only themselves.",
+    description="Operators can see every owner's quotas; other callers can see only their own quotas.",
     errors=(*_OFF, errors.QuotasNotFound),
     has_open_path=True,
 )

@@ -41,7 +41,7 @@ class RatePin(Body):
 
 
 class RateLimitResponse(TypedDict):
-    """How often attempts can start."""
+    """The limit on how often attempts can start."""
 
     limit: int
     per_seconds: int
@@ -70,7 +70,10 @@ class RateSummary(TypedDict):
     used: Annotated[
         int,
         Field(
-            description="Recent starts that count against the starts possible at once (`burst` + 1; more above 250/s)."
+            description=(
+                "Number of recent starts that reduce the number of starts possible at once (`burst` + 1; more above "
+                "250/s)."
+            )
         ),
     ]
     available: Annotated[

@@ -32,7 +32,7 @@ NESTING = 1
 
 
 class SignalCreate(Body):
-    """A message that an event has happened."""
+    """A message saying that an event has happened."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "order.paid", "key": "order-4711", "payload": {"amount": 17}}]}
@@ -78,7 +78,7 @@ def signal_of(document: Document) -> Signal:
 
 
 def request_of(signal: Signal, text: bytes) -> BulkRequest:
-    """The request to wake the tasks that wait for a signal; `text` is the request's body."""
+    """The request to wake the tasks that wait for a signal; `text` is the body of the user's request."""
     return BulkRequest(BulkKind.SIGNAL, FilterAction(TaskFilter()), text, signal=signal)
 
 

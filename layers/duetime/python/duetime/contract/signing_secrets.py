@@ -80,7 +80,7 @@ LIST = Operation(
     description="Every HTTP call for your tasks (targets, queries, callbacks, notices) has Standard Webhooks "
     "signatures: symmetric (`v1`, with the secret) and asymmetric (`v1a`, with the key pair). Other owners have "
     "different secrets, so a call whose signature verifies was made for you.",
-    # Anyone who knows the secrets can sign calls.
+    # Readers have no access, because anyone who knows the secrets can sign calls.
     role=Role.WRITER,
 )
 KEYS = Operation(

@@ -143,7 +143,7 @@ def owner_summary_page(found: Sequence[tuple[str, Summary]], last: str | None, s
 
 
 def owner_after(token: str | None, scope: str) -> str:
-    """The owner after which a token continues; the empty string without a token.
+    """The owner after which a token continues; empty if there is no token.
 
     Raises:
         ParametersInvalid: the token does not belong to this list.

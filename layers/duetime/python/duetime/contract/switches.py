@@ -56,7 +56,7 @@ class SwitchPut(Body):
     ] = None
     name: Annotated[str | None, Field(description="The name in the path, which can be left out.")] = None
     stopped: Annotated[
-        bool, Field(description="Whether the switch's tasks are kept from starting; running tasks continue.")
+        bool, Field(description="Whether the switch prevents tasks from starting; running tasks continue.")
     ] = False
     max_concurrent: Annotated[
         int | None,
@@ -112,9 +112,9 @@ class CircuitResponse(TypedDict):
             description="`open`: the host is not called. `half_open`: one call at a time tests whether the host works."
         ),
     ]
-    openings: Annotated[int, Field(description="Number of consecutive openings.")]
+    openings: Annotated[int, Field(description="How many times in a row the circuit has opened.")]
     reason: Annotated[str, Field(description="Type of the error that last opened the circuit.")]
-    opened_at: Annotated[Instant, Field(description="When the circuit first opened.")]
+    opened_at: Annotated[Instant, Field(description="When the circuit opened for the first time in this series.")]
     open_until: Annotated[Instant, Field(description="When a single test call to the host is made.")]
 
 
@@ -160,7 +160,7 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
         if value not in (None, own)
     ]
     if key.scope is SwitchScope.ALL:
-        # A single lock or rate for all tasks of all owners would be one item that every task writes.
+        # A lock or rate for all tasks of all owners is not supported, because every task would write the same item.
         limits = (("max_concurrent", body.max_concurrent), ("rate", body.rate))
         why = "is allowed for the scopes 'type' and 'owner' only"
         faults += [Fault(name, why, FaultCode.CONFLICT) for name, value in limits if value is not None]

@@ -52,7 +52,7 @@ _KEPT_ESCAPE = "%25"
 
 
 class TypeDefaultsPut(Body):
-    """A type's defaults, which are task options for creations that do not set these options.
+    """A type's defaults, which are the task options for creations that do not set these options.
 
     An omitted option keeps the handler's default. Null turns off the handler's default.
     """
@@ -112,7 +112,7 @@ class TypeResponse(TypedDict):
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
     redacted: Annotated[
         Sequence[str],
-        Field(description="The parts of payloads and results that read-only callers and the archive do not get."),
+        Field(description="The parts of payloads and results that are hidden from read-only callers and the archive."),
     ]
     updated_at: Annotated[
         Instant | None, Field(description="When the owner set the defaults; null if the owner never set them.")

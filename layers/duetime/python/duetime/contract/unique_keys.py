@@ -71,13 +71,13 @@ def unique_key(text: str) -> str:
 
 
 def decoded_key(text: str) -> str | None:
-    """A key of visible ASCII characters as the caller wrote it, or `None` if the text cannot be a key."""
+    """A key of visible ASCII characters, as the caller wrote it; `None` if the text cannot be a key."""
     key = text.replace(_KEPT_ESCAPE, "%")
     return key if _KEY.fullmatch(key) else None
 
 
 def key_response(task: Task) -> HeldUniqueKeyResponse:
-    """The response for the key of the task that holds it."""
+    """The response for the unique key that a task holds."""
     unique = unique_of(task.unique, task.debounce)
     if unique is None:
         raise UniqueKeyNotFound("")
@@ -91,8 +91,10 @@ LIST = Operation(
     "GET /v1/unique-keys",
     "List unique keys",
     Returns(UniqueKeyPage, "A page of keys."),
-    description="The `unique` and `debounce` keys that your tasks hold, ordered by the due times of these tasks. A "
-    "page reads up to 1,000 open tasks: it can be short or empty and still have a next page.",
+    description=(
+        "The `unique` and `debounce` keys that your tasks hold, ordered by the due times of these tasks. A page "
+        "reads up to 1,000 open tasks, so it can be short or empty and still have a next page."
+    ),
     query=UniqueKeyListQuery,
 )
 READ = Operation(
@@ -100,6 +102,6 @@ READ = Operation(
     "GET /v1/unique-keys/{unique_key}",
     "Get a unique key",
     Returns(HeldUniqueKeyResponse, "The key and the task that holds it."),
-    description="A key that no task holds is not found.",
+    description="The response is 404 if no task holds the key.",
     has_open_path=True,
 )

@@ -46,13 +46,13 @@ class UploadResponse(TypedDict):
 
     id: Annotated[str, Field(description="Id of the upload, for the payload of a task.")]
     method: Annotated[str, Field(description="`PUT`.")]
-    url: Annotated[str, Field(description="Where to send the bytes, without API credentials.")]
+    url: Annotated[str, Field(description="URL to which the bytes are sent, without API credentials.")]
     headers: Annotated[Mapping[str, str], Field(description="Signed headers that the request must have.")]
     expires_at: Annotated[Instant, Field(description="When the request expires.")]
 
 
 def new_upload(document: Document) -> tuple[str | None, UploadedBytes]:
-    """Decodes an upload: its id, if given, and the size and type of its bytes.
+    """Decodes the id of an upload, if given, and the size and type of its bytes.
 
     Raises:
         FieldsInvalid: some fields are invalid.

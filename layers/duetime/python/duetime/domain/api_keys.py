@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 PREFIX = "dtk"
-"""Prefix of every key, so that secret scanners can find keys."""
+"""Prefix of every key, by which secret scanners can find keys."""
 SECRET_BITS = 256
 ID_RANDOM_BITS = 32
 _ID = re.compile(r"[0-9a-f]{20}")
@@ -67,7 +67,7 @@ class ApiKey:
         created_by: who created the key.
         expires_at: when the key expires; `None` if it does not expire.
         revoked_at: when the key was revoked.
-        used_at: a time of use, at most `API_KEY_USE_PRECISION` before the last use; `None` if the key was never used.
+        used_at: when the key was last used, or up to `API_KEY_USE_PRECISION` earlier; `None` if the key was never used.
     """
 
     id: str
@@ -82,13 +82,13 @@ class ApiKey:
     used_at: Millis | None = None
 
     def state(self, now: Millis) -> ApiKeyState:
-        """The state at a given time."""
+        """The key's state at a given time."""
         if self.revoked_at is not None:
             return ApiKeyState.REVOKED
         return ApiKeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else ApiKeyState.ACTIVE
 
     def accepts(self, text: str, now: Millis) -> bool:
-        """Whether a text is this key, and the key can be used."""
+        """Whether a text is the text of this key, and the key can be used."""
         return compare_digest(self.digest, digest_of(text)) and self.state(now) is ApiKeyState.ACTIVE
 
     def is_use_noted(self, now: Millis) -> bool:
@@ -97,13 +97,16 @@ class ApiKey:
 
     @property
     def removable_at(self) -> Millis | None:
-        """When the key may be removed, some time after its end, so that people can still see it; `None` for no end."""
+        """When the key may be removed; `None` if it never ends.
+
+        Ended keys are kept for some time so that people can still see them.
+        """
         ends = [at for at in (self.revoked_at, self.expires_at) if at is not None]
         return min(ends) + API_KEY_KEPT if ends else None
 
 
 def is_id(text: str) -> bool:
-    """Whether a text has the form of an id."""
+    """Whether a text has the form of a key's id."""
     return _ID.fullmatch(text) is not None
 
 

@@ -1,8 +1,8 @@
 """Groups the records of ended tasks into archive objects.
 
 An object holds tasks that ended on the same day and are kept for the same time. An object's name depends only on its
-tasks, so a redelivered batch is written to the same object. If the stream redelivers records in different batches, they
-are written to other objects, and readers of the archive deduplicate tasks by id and version.
+tasks, so a redelivered batch is written to the same object. If the stream redelivers records in different batches, the
+records are also written to other objects, and readers of the archive deduplicate tasks by id and version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ TASKS_PREFIX = "archive/"
 UNREADABLE_PREFIX = "unreadable/"
 """Key prefix of objects that hold unreadable records."""
 KEPT_DAYS_TAG = "kept-days"
-"""Tag of an object that a lifecycle rule removes earlier than other objects; the tag's value is the number of days."""
+"""Tag of objects that a lifecycle rule removes earlier than other objects; the tag's value is the number of days for
+which an object is kept."""
 _DIGEST_BYTES = 12
 _KEPT = re.compile(r"-([0-9]+)d\.jsonl\.gz$")
 
@@ -46,19 +47,19 @@ class RemovedTask:
 
     @property
     def day(self) -> str:
-        """The UTC day on which the task ended, or was removed if its follow-ups never completed."""
+        """The UTC day on which the task ended, or its record was removed if its follow-ups never completed."""
         return to_iso(self.task.finished_at or self.removed_at)[:10]
 
 
 @frozen
 class UnreadableRecord:
-    """A removed record that this code cannot read, in the JSON text that the stream delivered."""
+    """A removed record that this code cannot read, as the JSON text that the stream delivered."""
 
     text: str
 
     @property
     def key(self) -> str:
-        """The object key of the record, which later code may be able to read."""
+        """The object key under which the record is stored, because later code may be able to read it."""
         return f"{UNREADABLE_PREFIX}{_digest([self.text])}.jsonl.gz"
 
 
@@ -77,7 +78,7 @@ class ArchiveObject:
     Attributes:
         day: the UTC day on which its tasks ended.
         tasks: at least one task, in order of removal.
-        kept_days: how long the object is kept; `None` for as long as the archive keeps any object.
+        kept_days: how many days the object is kept; `None` for the archive's general period.
     """
 
     day: str
@@ -93,7 +94,7 @@ class ArchiveObject:
 
 
 def kept_days_of(key: str) -> int | None:
-    """How long the object with a key is kept; `None` for as long as the archive keeps any object."""
+    """How many days the object with a key is kept; `None` for the archive's general period."""
     found = _KEPT.search(key)
     return None if found is None else int(found[1])
 

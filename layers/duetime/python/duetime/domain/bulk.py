@@ -1,7 +1,7 @@
 """Bulk operations and their requests.
 
-One request covers many tasks, which the holder of a lease processes page by page. A purge removes as much stored data
-of some tasks or of an owner as possible, and its result is a receipt.
+One request covers many tasks, which one lease holder at a time processes page by page. A purge removes as much stored
+data of some tasks or of an owner as possible, and its result is a receipt.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OPERATION = "operation"
 BACKUP_RETENTION = 35 * DAY
 """How long a table can be restored to a point in time (Source: DynamoDB Developer Guide, "Point-in-time recovery")."""
 STREAM_RETENTION = DAY
-"""How long a removed record may wait to be archived (Source: DynamoDB Developer Guide, "DynamoDB Streams")."""
+"""How long a removed record can wait to be archived (Source: DynamoDB Developer Guide, "DynamoDB Streams")."""
 
 
 class BulkKind(StrEnum):
@@ -65,7 +65,10 @@ class BulkKind(StrEnum):
 
     @property
     def is_of_schedules(self) -> bool:
-        """Whether an operation of this kind with a filter acts on schedules; task filters do not support such kinds."""
+        """Whether an operation of this kind with a filter acts on schedules.
+
+        Filters for tasks do not support these kinds.
+        """
         return self in {BulkKind.PAUSE, BulkKind.RESUME}
 
 
@@ -82,12 +85,13 @@ class BulkProgress:
     """Progress of an operation.
 
     Attributes:
-        after: the last examined task, after which processing continues.
-        after_name: the last examined schedule, for operations on schedules; for a purge, the archive's last object.
-        examined: tasks that were read.
-        matched: examined tasks that match.
-        affected: matched tasks that were changed, cancelled, paused and so on.
-        rejected: matched tasks that could not be changed, by name of the error.
+        after: the last examined task; processing continues after this task.
+        after_name: the last examined schedule, for operations on schedules; for a purge, the last examined archive
+            object.
+        examined: number of tasks that were read.
+        matched: number of examined tasks that match.
+        affected: number of matched tasks that were changed, cancelled, paused and so on.
+        rejected: number of matched tasks that could not be changed, by name of the error.
         next_at: the earliest time of the next step.
         is_complete: whether all tasks are processed.
         stage: stage of a purge; empty before the first stage.
@@ -121,18 +125,19 @@ class BulkOperation:
     """A bulk operation as stored.
 
     Attributes:
-        id: an id in the form of a task id, whose shard also holds the operation's timers.
+        id: an id in the form of a task id; the id's shard also contains the operation's timers.
         topology: the topology whose nodes are processed; `None` for an operation with a filter.
         request: the original request; `None` for a topology.
         holder: the process that runs the operation; empty before the first holder.
         epoch: number of holders so far.
-        leased_until: when the holder's lease ends unless the holder saves progress before.
-        not_complete_before: until this time, an operation that this operation replaces may still change tasks.
+        leased_until: when the holder's lease ends unless the holder saves progress before then.
+        not_complete_before: earliest time at which this operation is complete; until then, an operation that it
+            replaces may still change tasks.
         reason: why the operation was cancelled, unless its user cancelled it.
         actor: name of the requester, if not the owner.
         subject: owner whose data a purge removes, if not the requester.
         until: excludes tasks that were created or ended after this time; `None` for no limit. If a request is repeated
-            with its idempotency key before the first request was stored, the time of the first request applies.
+            with its idempotency key before the operation was stored, the time of the first request applies.
         version: number of writes; 0 before the first write.
     """
 
@@ -167,7 +172,7 @@ class BulkOperation:
         return None if self.finished_at is None else self.finished_at + kept
 
     def is_free(self, now: Millis) -> bool:
-        """Whether another process may take the operation over, because the lease has ended by every clock."""
+        """Whether another process may take the operation over, because the lease has ended by every process's clock."""
         return self.is_running and self.leased_until + MAX_CLOCK_DIFFERENCE <= now
 
     def taken(self, holder: str, now: Millis) -> BulkOperation:
@@ -183,7 +188,7 @@ class BulkOperation:
         return replace(self, leased_until=min(self.leased_until, now - MAX_CLOCK_DIFFERENCE))
 
     def ended(self, state: BulkState, now: Millis, reason: str = "") -> BulkOperation:
-        """A copy in its final state; a purge also loses its selection."""
+        """A copy in its final state; a purge's selection is also removed."""
         request = None if self.kind is BulkKind.PURGE else self.request
         return replace(self, state=state, finished_at=now, reason=reason, request=request)
 
@@ -204,14 +209,14 @@ class Latest:
 
 @frozen
 class FilterAction:
-    """Selects tasks of an owner, and limits how many tasks are processed in one piece.
+    """Selects an owner's tasks, and limits how many tasks are processed in one piece.
 
     Attributes:
-        after: id of the last examined task, after which the bulk operation continues.
+        after: id of the last examined task; the bulk operation continues after this task.
         after_name: name of the last examined schedule, if the operation is on schedules.
-        limit: maximum number of tasks that are cancelled or changed, including tasks that cannot be changed.
+        limit: maximum number of matched tasks that are processed, including tasks that turn out not to be changeable.
         per_second: maximum number of these tasks per second; `None` for no limit.
-        is_dry: only count, change nothing.
+        is_dry: whether to only count tasks and change nothing.
         until: exclude tasks that were created or ended after this time; `None` for no limit.
         budget: maximum duration of one piece.
     """
@@ -227,12 +232,12 @@ class FilterAction:
     after_name: str = ""
 
     def means(self, task: Task) -> bool:
-        """Whether a task matches; ended tasks match only if the filter names their state."""
+        """Whether a task matches the filter; an ended task matches only if the filter names its state."""
         is_asked_for = not task.is_terminal or task.state in self.wanted.states
         return is_asked_for and self.wanted.matches(task) and self._was_there(task)
 
     def _was_there(self, task: Task) -> bool:
-        """Whether a dry run at `until` could have counted the task, which existed then and has not ended since."""
+        """Whether a dry run at `until` could have counted the task, which existed then and has not ended since then."""
         if self.until is None:
             return True
         return task.created_at <= self.until and (task.finished_at is None or task.finished_at <= self.until)
@@ -243,10 +248,10 @@ class BulkRequest:
     """A user's request.
 
     Attributes:
-        text: the original body in UTF-8, from which later pieces are decoded.
+        text: the original body in UTF-8, which is decoded again for each later piece.
         force: for a cancellation, whether to stop running tasks.
         update: for an update, the new values.
-        signal: the signal to send, if any; the filter is not used then.
+        signal: the signal to send, if any; if there is a signal, the filter is not used.
         by: who sent the request, and why.
     """
 
@@ -277,10 +282,11 @@ class FilterResult:
     """The result of one piece of a bulk operation.
 
     Attributes:
-        examined: tasks that were checked.
-        matched: examined tasks that match the filter and are open, or failed if the filter asks for failed tasks.
-        affected: matched tasks that were cancelled, asked to stop, updated, or retried.
-        rejected: matched tasks that could not be changed, by error.
+        examined: number of tasks that were checked.
+        matched: number of examined tasks that match the filter and are open, or have failed if the filter asks for
+            failed tasks.
+        affected: number of matched tasks that were cancelled, asked to stop, updated, or retried.
+        rejected: number of matched tasks that could not be changed, by error.
         after: the id after which to continue; `None` at the end.
         after_name: the name of the schedule after which to continue; empty at the end, or for tasks.
     """
@@ -297,9 +303,10 @@ class PurgeStage(StrEnum):
     """A stage of a purge, in order.
 
     Attributes:
-        RESOURCES: an owner's schedules, calendars, topology definitions, type defaults, switch and set rates.
+        RESOURCES: an owner's schedules, calendars, topology definitions, type defaults, switch, and the rates that the
+            owner has set.
         TASKS: the first pass over the tasks.
-        REMAINDER: another pass, over tasks that the previous pass could not erase.
+        REMAINDER: another pass over the tasks that the previous pass could not erase.
         ARCHIVE: rows in the archive.
     """
 
@@ -330,9 +337,9 @@ class PurgeRequest:
     Attributes:
         owner: owner of the tasks.
         task_ids: the tasks; empty for all tasks that match the filter.
-        wanted: the filter, which matches every task if it has no conditions.
+        wanted: the filter; without conditions, the filter matches every task.
         is_whole: whether the owner's schedules and other resources are also removed.
-        cancels: whether open tasks are cancelled first; otherwise they are not purged.
+        cancels: whether open tasks are cancelled first and then purged; otherwise, open tasks are not purged.
         per_second: maximum number of tasks per second; `None` for no limit.
         by: who sent the request, and why.
     """
@@ -355,13 +362,14 @@ class LeftData(StrEnum):
     """A kind of data that a purge cannot remove at once.
 
     Attributes:
-        RECORDS: records of purged tasks without user data: id, owner, type, state and times. These records keep a late
-            request, event or attempt from creating the task again.
+        RECORDS: records of purged tasks, which contain no user data, only id, owner, type, state and times. These
+            records keep a late request, event or attempt from creating the task again.
         KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
             days.
         SIGNALS: signals with their payloads, and the keys of events that tasks have waited for.
         NAMES: deletion markers with the names of schedules, calendars and topology definitions.
-        STREAM: records that had expired but were not archived yet; another purge after that time removes their rows.
+        STREAM: records that had expired but were not archived yet; to remove their archive rows, run another purge
+            after the given time.
         BACKUPS: the table's backups for point-in-time recovery.
     """
 
@@ -375,14 +383,14 @@ class LeftData(StrEnum):
 
 @frozen
 class Leftover:
-    """Data that is left after a purge, and the longest time for which it is left."""
+    """One kind of data that is left after a purge, and the latest time at which it is removed."""
 
     kind: LeftData
     until: Millis
 
 
 def leftovers(ended_at: Millis, retention: Millis, *, is_archived: bool) -> tuple[Leftover, ...]:
-    """The data that is left after a purge.
+    """Returns the data that is left after a purge.
 
     Args:
         ended_at: when the purge ended.

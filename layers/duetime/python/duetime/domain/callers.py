@@ -1,4 +1,4 @@
-"""Callers of the API: the owner that a caller acts for, the roles that determine permissions, and owner patterns."""
+"""Callers of the API, the owners that they act for, the roles that determine their permissions, and owner patterns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 EVERYBODY = "*"
-"""Stands for every caller in a list of identities, for a deployment that nobody else uses."""
+"""Matches every caller in a list of identities; meant for a deployment with only one user or team."""
 
 
 class Role(StrEnum):
@@ -25,7 +25,7 @@ class Role(StrEnum):
         READER: reads the owner's data, except secrets and values that the settings redact.
         WRITER: reads, creates, changes and deletes the owner's data.
         WORKER: leases tasks of pulled types, reports on them, and creates tasks for them.
-        OPERATOR: like a writer; also sees, stops and limits the tasks of all owners.
+        OPERATOR: does everything that a writer does; also sees, stops and limits the tasks of all owners.
         ADMIN: may do everything, including creating and revoking API keys, and reading other owners' data.
     """
 
@@ -57,7 +57,7 @@ class Caller:
     Attributes:
         owner: the owner that the caller acts for; empty for unauthenticated callers of public operations.
         roles: the roles that the caller was given.
-        actor: the caller's name in histories; the owner, unless several callers act for the owner.
+        actor: the caller's name in histories, which is the owner's name unless several callers act for the owner.
         is_own: whether the caller is the owner or on its team, not an administrator who reads another owner's data.
     """
 
@@ -97,16 +97,17 @@ class Admins:
     names: frozenset[str] = frozenset()
 
     def include(self, caller: str) -> bool:
-        """Whether an identity is an administrator's."""
+        """Whether an identity belongs to an administrator."""
         return caller in self.names or EVERYBODY in self.names
 
 
 @frozen
 class OwnerPatterns:
-    """Patterns that owners match.
+    """Patterns that select owners.
 
     Attributes:
-        patterns: owners in which `*` stands for any characters and `?` for one character; only `*` means everybody.
+        patterns: owner names in which `*` stands for any characters and `?` for one character; only the pattern `*`
+            matches everybody.
     """
 
     patterns: tuple[str, ...] = ()
@@ -121,7 +122,7 @@ class Reservations:
     """Types and resources that are reserved for some owners; everyone may use all other types and resources.
 
     Attributes:
-        by_pattern: patterns of types or ARNs, with the owners; the first pattern that matches decides.
+        by_pattern: the allowed owners by pattern of types or ARNs; the first pattern that matches decides.
     """
 
     by_pattern: Mapping[str, OwnerPatterns] = field(default_factory=dict)

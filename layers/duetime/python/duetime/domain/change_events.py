@@ -1,6 +1,6 @@
 """Events that notify other systems about changes to records. Each event has a documented kind.
 
-The documents below are the contract: `docs/reference/events.md` is generated from them. Fields may be added to a kind;
+The documents below are the contract, from which `docs/reference/events.md` is generated. Fields may be added to a kind;
 any other change requires a new version of the kind.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class EventKind(StrEnum):
-    """The kinds of events: the detail types on the event bus."""
+    """The kinds of events, which are the detail types on the event bus."""
 
     TASK_ENDED = "duetime.task.ended.v1"
     TASK_FAILED = "duetime.task.failed.v1"
@@ -80,18 +80,15 @@ class TaskEnded(TaskDetail):
 
 
 class TaskFailed(TaskEnded):
-    """A task has failed for good, without attempts left.
-
-    This event follows `duetime.task.ended.v1` of the same task.
-    """
+    """A task has failed for good and has no attempts left. This event follows the task's `duetime.task.ended.v1`."""
 
 
 class TaskLate(TaskDetail):
     """The first attempt of a task has started a minute or more after its due time.
 
-    A task has at most one such event. The event is sent after the target was called, with the next write of the record,
-    which is the first heartbeat or the end of the attempt. A task that waits for a lock, a rate or a switch has not
-    started.
+    A task has at most one such event. The event is sent after the target has been called, when the record is next
+    written: at the first heartbeat or at the end of the attempt. A task that waits for a lock, a rate or a switch has
+    not started.
     """
 
 
@@ -119,7 +116,7 @@ class ExpectationMissed(EventDetail):
 
 
 class CalendarEnding(EventDetail):
-    """The known dates of a schedule's calendar end within thirty days, so upload the calendar again."""
+    """The known dates of a schedule's calendar end within thirty days, so the calendar should be uploaded again."""
 
     schedule: Annotated[str, "Name of the schedule."]
     calendar: Annotated[str, "Name of the calendar."]
@@ -135,7 +132,7 @@ DOCUMENTS: Mapping[EventKind, type] = {
     EventKind.EXPECTATION_MISSED: ExpectationMissed,
     EventKind.CALENDAR_ENDING: CalendarEnding,
 }
-"""The type of the detail, by kind."""
+"""The type of the event's detail, by event kind."""
 
 
 @frozen
@@ -153,7 +150,7 @@ class Event:
 
 
 def events_of(changes: ChangeBatch) -> list[Event]:
-    """The events for a batch of changes; most changes have no events."""
+    """The events for a batch of changes; most changes cause no events."""
     of_tasks = [event for change in changes.tasks for event in _of_task(change)]
     return [*of_tasks, *(event for change in changes.schedules for event in _of_schedule(change))]
 
@@ -163,7 +160,7 @@ def _of_task(change: TaskChange) -> Iterator[Event]:
     if task is None:
         return
     if task.started_late and not (before is not None and before.started_late):
-        # The event id depends only on the task, whichever write reports the late start.
+        # The event id depends only on the task, no matter which write reports the late start.
         yield Event(EventKind.TASK_LATE, change.at, TaskLate(**_task(task.id.text, "late", task)))
     if task.state not in TERMINAL or (before is not None and before.state == task.state):
         return
@@ -203,7 +200,7 @@ def _task(source: str, what: str, task: TaskSnapshot) -> TaskDetail:
 
 def _of_schedule(change: ScheduleChange) -> Iterator[Event]:
     before, schedule = change.before, change.after
-    # A new schedule with the same name has not skipped or missed anything.
+    # A new schedule with the same name has not skipped or missed any occurrence.
     if before is None or schedule is None or before.uid != schedule.uid:
         return
     yield from _of_skips(change, before, schedule)
@@ -296,7 +293,7 @@ class TaskSnapshot:
         group: id of the group that it is a member of; `None` if it is in no group.
         is_topology: whether it runs a topology.
         definition: name of the definition that it runs; `None` if it does not run a definition.
-        actions: its users' latest actions.
+        actions: the latest actions that users took on it.
         erased: whether its user deleted it.
         started_late: whether its target was first called so late that an event reports it.
     """
@@ -339,8 +336,8 @@ class ScheduleSnapshot:
     Attributes:
         uid: distinguishes it from an earlier schedule with the same name.
         version: version of its definition, which is the ETag.
-        edition: number that every write increments, and that continues when the name is reused.
-        log: the latest remarks about skipped occurrences.
+        edition: number that every write increments; a new schedule with the same name continues the count.
+        log: the latest log entries about skipped occurrences.
         expectation: progress of checking its expectations; `None` without expectations, or before the first check.
         calendar_end: its calendars' last reported `known_until`; `None` if none was reported.
     """

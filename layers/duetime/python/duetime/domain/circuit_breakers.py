@@ -1,4 +1,4 @@
-"""Circuit breakers: a host that keeps failing gets no calls for a while, and then single probe calls."""
+"""Circuit breakers, which block calls for a while if a host keeps failing, and then allow single probe calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SERVER_ERROR = re.compile(r"Http5\d\d")
 _ANSWERED = re.compile(r"Http\d\d\d|AnswerTooLarge")
 _TIMEOUT = "Timeout"
 _OURS = frozenset({"EgressFailed"})
-"""The adapter's error types for calls without a response that are not the host's fault."""
+"""The adapter's error types for calls that got no response through no fault of the host."""
 
 
 class CircuitState(StrEnum):
@@ -30,7 +30,7 @@ class CircuitState(StrEnum):
     OPEN = "open"
     """No calls are allowed."""
     HALF_OPEN = "half_open"
-    """One probe at a time is allowed."""
+    """Only one probe at a time is allowed."""
 
 
 class Sign(StrEnum):
@@ -43,7 +43,7 @@ class Sign(StrEnum):
 
 @frozen
 class Circuit:
-    """The circuit for one owner's calls to one host, which does not affect other owners.
+    """The circuit for one owner's calls to one host; it does not affect other owners' calls.
 
     Attributes:
         owner: owner of the calls.
@@ -52,7 +52,7 @@ class Circuit:
         open_until: no calls are allowed before this time.
         probe_until: deadline of the running probe; in the past if no probe is running.
         reason: the latest failure.
-        opened_at: time of the first of the consecutive openings.
+        opened_at: when the circuit opened for the first time in this series of openings.
         version: incremented by every change; 0 if nothing is stored.
     """
 
@@ -76,7 +76,7 @@ class Circuit:
         return now < self.probe_until
 
     def opened(self, reason: str, now: Millis) -> Circuit:
-        """An open copy; the time until the next probe doubles with each consecutive opening."""
+        """A copy with the circuit open; the time until the next probe doubles with each consecutive opening."""
         length = min(CIRCUIT_OPEN << min(self.openings, 32), CIRCUIT_LONGEST_OPEN)
         return replace(
             self,
@@ -88,19 +88,19 @@ class Circuit:
         )
 
     def probed(self, until: Millis) -> Circuit:
-        """A copy with a probe that must end by `until`."""
+        """A copy with a running probe, which must end by `until`."""
         return replace(self, probe_until=until)
 
     def closed(self) -> Circuit:
-        """A closed copy without failures."""
+        """A copy with the circuit closed and without failures."""
         return Circuit(self.owner, self.host, version=self.version)
 
 
 def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:
     """Classifies the result of a call. Any response except a 5xx shows that the host works.
 
-    Failures that no retry would fix, such as a rejected destination, and timeouts that were too short for the host do
-    not count against the host.
+    Two kinds of failures do not count against the host: failures that no retry would fix, such as a rejected
+    destination, and timeouts that were too short for the host.
 
     Args:
         ending: the result of the call.

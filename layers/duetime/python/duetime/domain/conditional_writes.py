@@ -1,4 +1,4 @@
-"""Conditional writes as values: changes to a record and their conditions.
+"""Conditional writes as values, which consist of changes to a record and their conditions.
 
 A store turns a `Write` into one request.
 """
@@ -29,11 +29,11 @@ class Guard:
         generation: the record is at this generation.
         fence: the record is at this fence, so nobody has claimed it since it was read.
         version: the record is at this version, so nobody has written it since it was read.
-        due_by: the record's next check is no later than this time.
-        leased_until_before: for a record that is or was leased, instead of `generation`: its lease ends no later than
-            this time, so the lease may be taken over, or is not shortened.
+        due_by: the record's next check is due at this time or earlier.
+        leased_until_before: used instead of `generation` for a record that is or was leased: its lease ends at this
+            time or earlier, so taking the lease over is allowed, and renewing it does not shorten it.
         alone: no other task depends on the task's end, because the task is neither a topology nor a topology node, and
-            is `unawaited`.
+            `unawaited` is also true.
         unawaited: no other task has the task in its `after`.
         open: the record has an outcome with unfinished follow-ups (`finished_at` is not set).
         not_cancelled: no cancellation of the running attempt was requested.
@@ -59,8 +59,9 @@ class Write:
 
     Attributes:
         task_id: the record.
-        move: the transition; determines the states before and the state after the write.
-        nonce: unique to this write; if the record has this nonce after a rejection, the write was applied.
+        move: the transition, which determines the allowed states before the write and the state after the write.
+        nonce: unique to this write; if the write is rejected but the record has this nonce, the write was applied
+            earlier.
         guard: additional conditions.
         sets: new values by field of `Task`; `None` removes the value.
         sets_once: values for fields that have no value yet.
@@ -95,7 +96,9 @@ WriteResult = Applied | ConditionFailed
 
 @frozen
 class Incarnation:
-    """The version of the resource under a name, as read. Writes name the version, and are rejected if it has changed.
+    """The version of the resource that is stored under a name, as read.
+
+    Each write names the version that it expects, and is rejected if the version has changed.
 
     Attributes:
         number: incremented by every write, including deletions; 0 if nothing is stored under the name.
@@ -107,5 +110,5 @@ class Incarnation:
 
     @property
     def next(self) -> Incarnation:
-        """The value after a write that leaves a resource under the name."""
+        """The `Version` after a write that creates or replaces the resource under the name."""
         return Incarnation(self.number + 1, self.created or self.number + 1)

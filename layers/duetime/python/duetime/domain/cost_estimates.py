@@ -1,7 +1,7 @@
-"""Derives workloads from requests, in order to estimate the cost of the requested tasks.
+"""Derives workloads from requests, from which the cost of the requested tasks is estimated.
 
-The estimates assume a deployment without other load, and attempts that take no time (unless a node has an expected
-duration) and have no result. `docs/reference/costs.md` lists the units counted here, with their tests.
+The estimates assume that the deployment has no other load, and that attempts have no result and take no time, unless a
+node has an expected duration. `docs/reference/costs.md` lists the units counted here, with their tests.
 """
 
 from __future__ import annotations
@@ -54,20 +54,22 @@ _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY, _P
 _EVENT = 6
 """Additional write units of a task that waits for an event."""
 _MEMBER = 2
-"""Additional write units of a group member: its item, and the record of its end."""
+"""Additional write units of a group member: one for its item, and one for recording its end."""
 _WAITING, _DEPENDENCY = 2, 3
-"""Additional write units of a task with an `after`, and for each task in `after` that has not ended."""
+"""Additional write units of a task with an `after`, and additional write units for each task in `after` that has not
+ended."""
 _ORDER = 5
-"""Additional write units for an ordered key: number, place, turn, removal of the place, end of the follow-ups."""
+"""Additional write units for an ordered key, for the number, place, turn, removal of the place, and end of
+follow-ups."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a separate task."""
 _LIKE_RANDOM = 0x9E37, 0x79B97F4A7C15F39C
 _TOPOLOGY = 12 - TASK_WRITES
-"""Additional write units of a topology's own task, which is executed and watched."""
+"""Additional write units of a topology's own task, which has an execution and a watchdog."""
 _NODE, _WAITING_NODE, _LAST_NODE, _INNER_TOPOLOGY = 2, 1, 1, 1
-"""Additional write units of any node, a node with parents, a node without children, and a sub-topology."""
+"""Additional write units of every node, of a node with parents, of a node without children, and of a sub-topology."""
 _TRANSITIONS = 6
-"""State transitions of a topology, to which each last node adds one transition."""
+"""State transitions of a topology; each node without children adds one more transition."""
 _EXPANSION = 2
 _EXPANSIONS_A_MONTH = MONTH_SECONDS * SECOND // HOUR
 """A schedule with occurrences is expanded once an hour."""
@@ -84,11 +86,13 @@ class Circumstances:
     Attributes:
         owner: owner of the tasks.
         now: the time.
-        soon: the API sends tasks that are due within this many milliseconds, and the trigger sends later tasks.
+        soon: the API sends messages for tasks that are due within this many milliseconds; for later tasks, the trigger
+            sends messages.
         pulled_types: types that pull workers run.
-        stored_size: returns the compressed size of a payload, in bytes.
-        outcome_event: returns the event of an ended task's callback.
-        workload: workload of a plain task, with the deployment's precision, summary, traces and region.
+        stored_size: function that returns the compressed size of a payload, in bytes.
+        outcome_event: function that returns the event of an ended task's callback.
+        workload: workload of a task without extra features, with the deployment's precision, summary, traces and
+            region.
     """
 
     owner: str
@@ -108,7 +112,7 @@ class RequestWorkload:
         parts: one workload for each group of similar tasks.
         region: region of the price table.
         days: the period in days; `None` for all tasks of a request.
-        left_out: parts of the request that are not estimated, in words.
+        left_out: descriptions of the parts of the request that are not estimated.
     """
 
     parts: Sequence[Workload]
@@ -163,7 +167,7 @@ class TaskWorkloads:
         return _of_run(found, None) if isinstance(spec.target, TopologyTarget) else found
 
     def _of_attempt(self, spec: TaskSpec, base: Workload) -> Workload:
-        """Workload of one task, independent of its content."""
+        """Workload of one task, apart from what depends on its content."""
         pulled = isinstance(spec.target, PullTarget) or (
             spec.target is None and spec.type in self.circumstances.pulled_types
         )
@@ -189,7 +193,7 @@ class TaskWorkloads:
         return found + self._payload_writes(spec.payload, INLINE_CONTENT_BYTES)
 
     def _payload_writes(self, payload: bytes, inline: int) -> int:
-        """Write units of a payload: 0 inside the record, otherwise three per KB, plus one when the task ends."""
+        """Write units of a payload: 0 if stored in the record, otherwise three per KB plus one when the task ends."""
         size = self.circumstances.stored_size(payload) if len(payload) > inline else 0
         return 3 * -(-size // _KILOBYTE) + 1 if size > inline else 0
 
@@ -213,7 +217,7 @@ class TaskWorkloads:
                 yield from self._of_graph(inner)
 
     def _callbacks(self, specs: Iterable[TaskSpec]) -> list[Workload]:
-        """Workloads of the tasks that post outcomes."""
+        """Workloads of the callbacks, which are tasks that post outcomes."""
         counts = Counter(self._event_writes(spec) for spec in specs if spec.callback_url is not None)
         one = replace(self.circumstances.workload, per_request=0, ahead=False)
         return [_many(replace(one, extra_writes=_CALLBACK + extra), count) for extra, count in counts.items()]
@@ -229,7 +233,7 @@ class TaskWorkloads:
 
 
 def _planned(schedule: Schedule, now: Millis) -> int:
-    """How many times a schedule created now runs in a month."""
+    """How many times a schedule that is created now will run in a month."""
     end, most = now + MONTH_SECONDS * SECOND, schedule.spec.remaining_runs
     times = planned_times(replace(schedule, remaining_runs=most), now, end)
     count = count_between(schedule, now - 1, end - 1) if times is None else len(times)
@@ -237,8 +241,8 @@ def _planned(schedule: Schedule, now: Millis) -> int:
 
 
 def _succeeded(spec: TaskSpec, owner: str, at: Millis) -> Task:
-    """The record of a task that succeeded as soon as it was due."""
-    # An id has random digits, which a compressed event cannot shorten.
+    """The record of a hypothetical task that succeeded as soon as it was due."""
+    # The id needs random-looking digits, because a real id's random digits cannot be compressed.
     task_id = TaskId.of(at, *_LIKE_RANDOM)
     made = new_task(task_id, spec, owner, at, at, Content(ContentPlace.RECORD, "", b""))
     ended = replace(made, state=State.SUCCEEDED, attempt=1, fence=made.fence + 1, version=3, started_at=at)
@@ -262,7 +266,10 @@ def _edge_writes(node: Node) -> int:
 
 
 def _inner_graph(node: Node) -> Graph | None:
-    """The graph of a node that is a topology, with one item for a map; `None` if the request does not contain it."""
+    """The graph of a node that is a topology; a map counts as one item.
+
+    `None` if the request does not contain the graph.
+    """
     return node.subgraph if node.map is None else Graph((replace(node, depends_on=(), map=None),))
 
 

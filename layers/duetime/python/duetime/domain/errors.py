@@ -1,4 +1,4 @@
-"""Request errors, named after what happened. The API turns each error into a problem with the same code."""
+"""Request errors, each named after its cause. The API turns each error into a problem with the same code."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FieldInvalid(RequestError):
         self.code = code
 
     def inside(self, place: str) -> FieldInvalid:
-        """The same error for a field that is nested in another field."""
+        """Returns the same error for a field that is nested in another field."""
         return FieldInvalid(f"{place}.{self.field}", self.reason, self.code)
 
 
@@ -133,7 +133,7 @@ class VersionMismatch(RequestError):
 
 
 class FenceMismatch(RequestError):
-    """The request's fence does not belong to a running attempt, or the attempt has exceeded its time limit."""
+    """The request's fence is not the fence of a running attempt, or the attempt has exceeded its time limit."""
 
     def __init__(self, task: Task, why: str = "the attempt has ended or belongs to another worker") -> None:
         super().__init__(f"the task is {task.state} at fence {task.fence}; {why}")
@@ -196,7 +196,7 @@ class LeaseNotFound(RequestError):
 
 
 class TypeNotPulled(RequestError):
-    """The settings do not allow the caller to pull a type; the error does not reveal whether other callers may."""
+    """The caller is not allowed to pull a type; the error does not reveal whether other callers may pull it."""
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"the settings do not allow this caller to pull the type {task_type!r}")
@@ -204,7 +204,7 @@ class TypeNotPulled(RequestError):
 
 
 class LeaseOnlyCreates(RequestError):
-    """A handler in a separate package, or of another owner's leased task, can only create tasks."""
+    """A handler that is in a separate package, or runs another owner's leased task, can only create tasks."""
 
     def __init__(self) -> None:
         super().__init__("a handler in a package of its own, or of another owner's task, can only create tasks")
@@ -372,7 +372,7 @@ class KeyReused(RequestError):
 
 
 class UniqueKeyHeld(RequestError):
-    """Another task holds the unique key of a task to be created, or to be reopened after its end.
+    """The unique key of a task to be created, or to be reopened after its end, is held by another task.
 
     Attributes:
         holder: the task that holds the key.
@@ -386,7 +386,7 @@ class UniqueKeyHeld(RequestError):
 
 
 class ContentExpired(RequestError):
-    """A payload, result or checkpoint outside its record was removed before the record."""
+    """A payload, result or checkpoint that is stored outside its record was removed before the record."""
 
     def __init__(self, task_id: TaskId, name: str) -> None:
         super().__init__(f"the {name.partition('.')[0]} of {task_id} was stored outside its record and has expired")
@@ -407,14 +407,14 @@ class RegionNotActive(RequestError):
 
 
 class MinutesUnread(Exception):
-    """A tick could not read or process everything that was due; the next tick continues from there."""
+    """A tick could not read or process everything that was due; the next tick continues where this tick stopped."""
 
     def __init__(self, group: int, failures: int, first: str) -> None:
         super().__init__(f"group {group}: {failures} readings of minutes failed; the first one: {first}")
 
 
 class ClockWrong(Exception):
-    """This process's clock differs too much from the database's to be used."""
+    """This process's clock differs too much from the database's clock to be used."""
 
     def __init__(self, ahead: int) -> None:
         super().__init__(f"this process's clock is {ahead / 1000:+.0f} s off")
@@ -478,7 +478,7 @@ class ScheduleVersionMismatch(RequestError):
 
 
 class BackfillNotFound(RequestError):
-    """The schedule does not have this backfill, or no longer stores it."""
+    """The schedule never had this backfill, or no longer stores it."""
 
     def __init__(self, name: str, backfill_id: str) -> None:
         super().__init__(f"the schedule {name!r} has no backfill {backfill_id!r}")
@@ -557,7 +557,7 @@ class BulkNotFound(RequestError):
 
 
 class BulkEnded(RequestError):
-    """The bulk operation has already ended without cancellation."""
+    """The bulk operation has already ended and was not cancelled."""
 
     def __init__(self, operation_id: TaskId) -> None:
         super().__init__(f"the bulk operation {operation_id} has succeeded and cannot be cancelled")
@@ -565,7 +565,7 @@ class BulkEnded(RequestError):
 
 
 class BulkOfTopology(RequestError):
-    """The bulk operation executes a request to a topology."""
+    """The bulk operation was started by a request to a topology, so it cannot be cancelled."""
 
     def __init__(self, operation_id: TaskId) -> None:
         super().__init__(
@@ -582,7 +582,7 @@ class GroupNotFound(RequestError):
 
 
 class GroupClosed(RequestError):
-    """The group is closed, so no task can join, and the group cannot be closed in another way."""
+    """The group is closed, so no task can join, and the group cannot be closed again with different options."""
 
     def __init__(self, group_id: str, reason: str = "no task can join it") -> None:
         super().__init__(f"the group {group_id!r} is closed: {reason}")

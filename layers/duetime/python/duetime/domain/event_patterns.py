@@ -1,4 +1,4 @@
-"""EventBridge event patterns: which events a pattern matches, and which patterns are valid.
+"""Matches events against EventBridge event patterns, and validates patterns.
 
 Source: EventBridge User Guide, "Comparison operators for use in event patterns".
 """
@@ -14,14 +14,14 @@ from duetime.domain.errors import RequestError
 from duetime.domain.limits import MAX_EVENT_PATTERN_LENGTH
 
 Pattern: TypeAlias = "Mapping[str, Any]"
-"""Field names, each with a list of accepted values and comparisons, or with a pattern for nested fields."""
+"""A pattern: field names, each with a list of accepted values and comparisons, or with a pattern for nested fields."""
 
 
 Test: TypeAlias = Callable[[Any], bool]
 
 
 STEPS = 200_000
-"""Maximum number of comparisons of an event with a pattern, which take less than a second."""
+"""Maximum number of comparisons for matching an event with a pattern; this many comparisons take less than a second."""
 
 
 _OR = "$or"
@@ -46,7 +46,7 @@ class PatternInvalid(ValueError):
     """A pattern is invalid.
 
     Attributes:
-        place: path of the fault, as field names.
+        place: path of the invalid part, as field names.
     """
 
     def __init__(self, place: Sequence[str], reason: str) -> None:
@@ -76,7 +76,7 @@ class _Budget:
 def matches(pattern: Pattern, event: Mapping[str, Any]) -> bool:
     """Whether a valid pattern matches an event: each field of the pattern has an accepted value in the event.
 
-    A list in the event matches if one of its elements does.
+    A list in the event matches if one of its elements matches.
 
     Raises:
         EventTooLarge: the comparison takes too many steps.
@@ -102,7 +102,7 @@ def _matches_object(pattern: Pattern, value: object, budget: _Budget) -> bool:
 
 
 def _matches_value(wanted: Sequence[Any], value: object, budget: _Budget) -> bool:
-    # Objects are compared by their fields only; an empty list has no value.
+    # Objects are compared only by their fields, and an empty list has no value to compare.
     values = [value] if not isinstance(value, list) else value
     present = [each for each in values if each is not _MISSING and not isinstance(each, dict)]
     budget.spend(len(wanted) * max(1, len(present)))
@@ -139,7 +139,7 @@ def _one_of(given: object, make: Callable[[Any], Test]) -> Test:
 
 
 def _ignoring_case(given: Any, compare: Callable[[str, str], bool]) -> Test:  # noqa: ANN401 - checked before
-    """A test of the start or end of a text, whose case may be ignored."""
+    """A test of the start or end of a text, which optionally ignores case."""
     if isinstance(given, Mapping):
         wanted = given[_IGNORING_CASE]
         return _one_of(wanted, lambda each: _text(lambda value: compare(value.casefold(), each.casefold())))
@@ -170,7 +170,7 @@ def _wildcard(wanted: str) -> Test:
         if not value.startswith(first):
             return False
         at = len(first)
-        # The earliest place of each part leaves most of the text for the other parts, so no place is tried twice.
+        # The earliest match of each part leaves the most text for the other parts, so no other match needs to be tried.
         for part in others[:-1]:
             found = value.find(part, at)
             if found < 0:
@@ -182,7 +182,7 @@ def _wildcard(wanted: str) -> Test:
 
 
 def _wildcard_parts(wanted: str) -> list[str]:
-    r"""The texts between the asterisks; `\*` and `\\` stand for the characters themselves."""
+    r"""The texts between the asterisks of a pattern; `\*` and `\\` stand for a literal asterisk and backslash."""
     parts, escaped = [""], False
     for character in wanted:
         if escaped or character not in "\\*":

@@ -1,8 +1,8 @@
-"""Groups: an owner's related tasks, and a task or call that runs after the last of these tasks has ended.
+"""Groups consist of an owner's related tasks, and can have a task or call that runs after the last of these tasks ends.
 
-Tasks may join a group until its owner closes it. Each member is a separate item that contains whether and how the task
-has ended, so that an end is counted once despite repetitions, and the members share no counter. A closed group is
-complete once no member is open.
+Tasks may join a group until its owner closes it. Each member has a separate item that records whether and how the task
+has ended. So an end is counted only once even if it is recorded repeatedly, and members need no shared counter. A
+closed group is complete once no member is open.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Group:
     """A group as stored, without its members.
 
     Attributes:
-        uid: distinguishes it from an earlier group with the same id.
+        uid: distinguishes the group from an earlier group with the same id.
         expires_at: when the item may be removed; `None` while the group is closed and not complete.
         completion: id of the task that runs once the group is complete; `None` if no task is declared.
-        rule: how the members must have ended for that task to run.
-        request_hash: hash of the request that closed the group, by which a repeated request is recognized.
+        rule: how the members must have ended for the completion task to run.
+        request_hash: hash of the request that closed the group, which identifies a repeated request.
         counts: number of members by state when the group was completed.
         version: number of writes; 0 before the first write.
     """
@@ -100,7 +100,10 @@ class Group:
 
 
 def outcome_counts(counts: Mapping[State, int]) -> Counts:
-    """Counts of ended members for a rule. Rolled-back members count as failed, and cancelled members as skipped."""
+    """Counts of ended members in the form that a rule expects.
+
+    Rolled-back members count as failed, and cancelled members as skipped.
+    """
     succeeded, skipped = counts.get(State.SUCCEEDED, 0), counts.get(State.CANCELLED, 0)
     total = sum(counts.values())
     return Counts(total=total, succeeded=succeeded, skipped=skipped, failed=total - succeeded - skipped)
@@ -112,7 +115,7 @@ class Member:
 
     Attributes:
         outcome: final state of the task; `None` while the task is open.
-        version: last version of the task's record that is reflected here; 0 for none.
+        version: last version of the task's record that this item reflects; 0 for none.
         noted_at: when the task joined or the item was last updated.
     """
 
@@ -130,15 +133,15 @@ class Member:
         """
         is_settled = self.noted_at + GROUP_MEMBER_LOST <= now
         if task is None:
-            # The task's creation wrote the item, and may be about to write the record.
+            # The process that creates the task wrote the item, and may be about to write the record.
             return is_settled
-        # A later version comes from a process that is about to reopen the task.
+        # An item with a later version was written by a process that is about to reopen the task.
         return task.is_terminal and (task.version >= self.version or is_settled)
 
 
 @frozen
 class GroupStatus:
-    """A group with the number of its members.
+    """A group with the numbers of its members.
 
     Attributes:
         counts: number of members by state; `OPEN_COUNT` for open members whose states were not read.
@@ -159,4 +162,4 @@ class GroupStatus:
 
 
 OPEN_COUNT = "open"
-"""Key in counts by state for members that have not ended, if there are too many members to read their states."""
+"""Key in counts by state under which open members are counted if there are too many of them to read their states."""

@@ -1,9 +1,9 @@
-"""Task ids, which are ULIDs that contain the task's minute, shard and due time; and trace ids (`traceparent`).
+"""Task ids, which are ULIDs that contain the task's minute, shard and due time, and trace ids (`traceparent`).
 
 A ULID is 48 bits of milliseconds and 80 random bits, written as 26 characters of Crockford's base 32 (Source: the ULID
-specification). The milliseconds are the task's home, `max(due, now)` at its creation, and the first 16 random bits are
-its shard. So the id determines the record's key, ids sort by due time, and changing the number of shards moves no
-record.
+specification). The milliseconds are the task's home, which is `max(due, now)` at its creation. The first 16 random bits
+are its shard. The id thus determines the record's key, ids sort by due time, and changing the number of shards does not
+move any record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from duetime.domain.times import LAST_INSTANT, Millis, label_of, minute_of
 MAX_SHARDS = 1 << 16
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _BASE_32 = dict.fromkeys(range(128), "!") | str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")
-"""Maps Crockford's digits to Python's, and all other characters to an invalid digit."""
+"""Maps Crockford's digits to Python's digits, and all other characters to an invalid digit."""
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 """Encodes two letters at a time for speed, because creating a large graph takes tens of thousands of ids."""
 TASK_ID_PATTERN = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
@@ -30,8 +30,8 @@ _TAIL_BITS = 64
 _BYTES = 16
 _HOME_BYTES = _BYTES - _RANDOM_BITS // 8
 NODE_MARK = "#N"
-"""Separates owner and number in partition keys of an owner's nodes, which are listed apart from other tasks because a
-graph can have thousands of nodes."""
+"""Separates owner and number in the partition keys under which an owner's nodes are listed. Nodes are listed apart from
+other tasks because a graph can have thousands of nodes."""
 
 
 class InvalidTaskId(ValueError):
@@ -43,7 +43,7 @@ class InvalidTaskId(ValueError):
 
 @dataclass(frozen=True, order=True)
 class TaskId:
-    """A task's id, which is compared and hashed by its text."""
+    """A task's id. Ids are compared and hashed by their texts."""
 
     text: str
 
@@ -82,17 +82,17 @@ class TaskId:
 
     @property
     def home(self) -> Millis:
-        """The task's due time at its creation, or the time of creation if later."""
+        """The later of the task's due time at its creation and the time of its creation."""
         return self._number >> _RANDOM_BITS
 
     @property
     def shard(self) -> int:
-        """The shard of the record."""
+        """The shard in which the record is stored."""
         return self._number >> _TAIL_BITS & MAX_SHARDS - 1
 
     @property
     def minute(self) -> int:
-        """The minute of the record."""
+        """The minute under which the record is stored."""
         return minute_of(self.home)
 
     @property
@@ -101,7 +101,7 @@ class TaskId:
         return partition_of(self.minute, self.shard)
 
     def at_time(self, home: Millis) -> TaskId:
-        """The id with another time and the same shard and random bits."""
+        """A copy of the id with another time and the same shard and random bits."""
         return TaskId.of(home, self.shard, self._number & (1 << _TAIL_BITS) - 1)
 
     @property
@@ -117,12 +117,12 @@ class TaskId:
 
     @staticmethod
     def home_of_data(data: bytes) -> Millis:
-        """The home of an id in 16 bytes."""
+        """The home of an id that is given as 16 bytes."""
         return int.from_bytes(data[:_HOME_BYTES])
 
     @staticmethod
     def data_at_time(data: bytes, home: Millis) -> bytes:
-        """Like `at_time`, for an id in 16 bytes."""
+        """Does the same as `at_time` for an id that is given as 16 bytes."""
         return home.to_bytes(_HOME_BYTES) + data[_HOME_BYTES:]
 
     def owner_partition(self, owner: str, *, is_node: bool = False) -> str:
@@ -132,28 +132,29 @@ class TaskId:
 
 
 def partition_of(minute: int, shard: int) -> str:
-    """Partition key of one shard of one minute: `2026-11-21T02:33#0007`, the shard in hexadecimal."""
+    """Partition key of one shard of one minute, with the shard in hexadecimal: `2026-11-21T02:33#0007`."""
     return f"{label_of(minute)}#{shard:04x}"
 
 
 TRACEPARENT = "traceparent"
-"""Name of the header, message attribute and field with the trace in which a task was created (W3C Trace Context).
+"""Name of the header, message attribute and field that identify the trace in which a task was created (W3C Trace
+Context).
 
-The task's creation context is passed on unchanged. Work that starts hours later links to the context, rather than being
-a child of a span that ended long ago.
+The task's creation context is passed on unchanged. Spans of work that starts hours later link to this context instead
+of being children of a span that ended long ago.
 """
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _TRACE_VERSION = "00"
 _INVALID_VERSION = "ff"
 _TRACE_FLAGS = 0b11
-"""The flags for a sampled trace and a random trace id; the other flags are reserved and sent as zero."""
+"""The flags for a sampled trace and for a random trace id; all other flags are reserved and are sent as zero."""
 
 
 def read_traceparent(text: str | None) -> str | None:
     """The creation context of a request; `None` if the text is not well-formed.
 
-    Contexts of later versions are parsed, and sent, as the current version (Source: W3C Trace Context, "Versioning of
-    traceparent" and "Considerations for trace-flags field generation").
+    Contexts with a later version are parsed and sent as if they had the current version (Source: W3C Trace Context,
+    "Versioning of traceparent" and "Considerations for trace-flags field generation").
     """
     found = _TRACEPARENT.fullmatch(text or "")
     if found is None:

@@ -26,11 +26,11 @@ class IntakeAction(StrEnum):
 
 @frozen
 class IntakeEvent:
-    """An event for intake rules.
+    """An event that is matched with intake rules.
 
     Attributes:
         value: the event in EventBridge's format.
-        origin: its source, id and time.
+        origin: the event's source, id and time.
     """
 
     value: Mapping[str, Any]
@@ -39,15 +39,15 @@ class IntakeEvent:
 
 @frozen
 class IntakeRule:
-    """A declaration of the action for events that match a pattern.
+    """A rule that declares the action for events that match a pattern.
 
     Attributes:
-        name: unique in a deployment.
+        name: name of the rule, which is unique in a deployment.
         pattern: an EventBridge event pattern.
         action: what a matching event does.
         request: the task to create, the filter of the tasks to cancel, or the signal to send, in the form of the REST
             contract.
-        fields: fields of `request` that are set from the event: JMESPath expressions by dotted name.
+        fields: JMESPath expressions that set fields of `request` from the event, by the fields' dotted names.
         owner: owner of the tasks.
         description: human-readable description.
         updated_at: when the rule was last set.
@@ -77,7 +77,7 @@ class IntakeRules:
     version: int = 0
 
     def put(self, rule: IntakeRule) -> IntakeRules:
-        """A copy with a rule set."""
+        """A copy with a rule added or replaced."""
         return replace(self, by_name={**self.by_name, rule.name: rule})
 
     def without(self, name: str) -> IntakeRules:

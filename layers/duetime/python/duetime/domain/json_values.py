@@ -1,4 +1,4 @@
-"""Decides which values are stored as JSON, by one rule for payloads, results and checkpoints.
+"""Decides which values can be stored as JSON, with the same rule for payloads, results and checkpoints.
 
 Also escapes text for UTF-8.
 """
@@ -13,13 +13,13 @@ from typing import Any, NoReturn
 from duetime.domain.limits import MAX_ENCRYPTED_TEXT_LENGTH, MAX_JSON_DEPTH, MAX_NUMBER_DIGITS, MAX_RESULT_BYTES
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair."""
+"""Matches one half of a surrogate pair."""
 TOO_MANY_DIGITS = f"has more than {MAX_NUMBER_DIGITS} digits"
 OUT_OF_RANGE = "is outside the range of a 64-bit floating-point number"
 REPEATED = "appears more than once"
 LONE_SURROGATE = "contains a lone surrogate"
 _VALUE_DEPTH = MAX_JSON_DEPTH - 1
-"""Maximum nesting of a value, which is inside an object in a request's body."""
+"""Maximum nesting depth of a value, which is nested inside an object in a request's body."""
 
 
 class ValueRefused(ValueError):
@@ -32,7 +32,7 @@ def writable(text: str) -> str:
 
 
 def most_characters(text: str, length: int) -> int:
-    """Maximum number of stored characters of a text, higher for an encrypted text, which cannot be truncated.
+    """Maximum stored length of a text in characters, which is higher for encrypted text that cannot be truncated.
 
     Args:
         text: the text.
@@ -71,7 +71,7 @@ def decoded(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """Parses JSON that can be stored, which has no lone surrogates and is not nested too deeply.
+    """Parses JSON that can be stored. Lone surrogates and values that are nested too deeply are rejected.
 
     Raises:
         ValueRefused: a value cannot be stored.
@@ -87,7 +87,7 @@ def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def json_of(value: object) -> bytes:
-    """Encodes a Python value as compact JSON in UTF-8. Values that are larger than a result may be are not checked.
+    """Encodes a Python value as compact JSON in UTF-8. Values that exceed the maximum size of a result are not checked.
 
     Raises:
         ValueRefused: the value is not JSON, JSON would change it (two keys become one), or it cannot be stored.
@@ -130,7 +130,7 @@ def _number(text: str) -> float:
     if has_too_many_digits(text):
         raise ValueRefused(f"a number {TOO_MANY_DIGITS}")
     value = float(text)
-    # A number that underflowed is read as zero.
+    # A number that underflows is parsed as zero.
     if (value == 0 or isinf(value)) and is_out_of_range(text):
         raise ValueRefused(f"a number {OUT_OF_RANGE}")
     return value

@@ -89,7 +89,7 @@ MAX_NUMBER_DIGITS = 38
 MAX_EXPANDED_PAGE = 20
 """Maximum number of tasks on one page of a list that shows payloads or results."""
 MAX_EXPANDED_BYTES = 2_000_000
-"""Maximum number of bytes of payloads and results on one page, which ends before the task that would exceed this
+"""Maximum number of bytes of payloads and results on one page. The page ends before the task that would exceed this
 limit."""
 MAX_EXAMINED = 1_000
 """Maximum number of records that one page of a filtered list reads before returning a continuation token."""
@@ -98,7 +98,7 @@ BULK_RETENTION = 7 * DAY
 PURGE_RETENTION = 400 * DAY
 """How long the receipt of a purge can be read."""
 MAX_BULK_PAGE = 50
-"""Maximum number of bulk operations in a list, which contains the latest operations."""
+"""Maximum number of bulk operations in a list. The list contains the latest operations."""
 MIN_BULK_PACE = 0.1
 """Slowest pace of a bulk operation, in tasks per second."""
 MAX_BULK_PACE = 1_000
@@ -113,7 +113,7 @@ MAX_SUBSCRIPTIONS = 20
 MAX_OWNER_SUBSCRIPTIONS = 1_000
 """Maximum number of subscriptions of one owner, over all connections."""
 MAX_WATCH_REF_LENGTH = 64
-"""Maximum number of characters in a client's own name for a subscription."""
+"""Maximum number of characters in the name that a client gives a subscription."""
 MAX_WATCH_MESSAGE_BYTES = 16_384
 """Maximum size of a message from a client, in bytes."""
 MAX_FRAME_BYTES = 32_768
@@ -166,7 +166,7 @@ MAX_COUNTED_OPEN = 1_000
 """Maximum number of open members of a group whose states are read for its counts. If there are more, they are only
 counted as open."""
 MAX_DEBOUNCE_SECONDS = 2_592_000
-"""Longest time by which each new creation can delay a task, and longest delay in total."""
+"""Longest time by which each new creation can delay a debounced task, and longest total delay."""
 MAX_ATTEMPTS = 100
 """Maximum number of attempts in a retry policy."""
 MAX_RETRY_MULTIPLIER = 100
@@ -198,7 +198,7 @@ MAX_FAIR_KEY_LENGTH = 128
 """Maximum number of characters in a fair key, which is stored in a task's record and timers."""
 MAX_FAIR_WEIGHT = 5
 """Largest weight of a fair key. Each unit is a message group, and SQS prefers other groups only to groups that have
-more than a tenth of the messages in flight, which the groups of a key with weight ten would never have."""
+more than a tenth of the messages in flight. The groups of a key with weight ten would never have that many."""
 MAX_EXPLAINED_LINE = 100
 """Maximum number of tasks in a lock's line that an explanation reads to find a task's place."""
 MAX_EXPLAINED_TASKS = 100
@@ -234,13 +234,14 @@ MAX_NOTE_LENGTH = 256
 MAX_BACKFILL_PER_MINUTE = 6_000
 """Fastest pace of a backfill, in occurrences per minute."""
 MAX_BACKFILLS = 5
-"""Maximum number of backfills of one schedule that can run at once. The latest ended backfills can also be read."""
+"""Maximum number of backfills of one schedule that can run at once. The backfills that ended most recently can also be
+read."""
 MAX_WAITING_RUNS = 100
 """Maximum number of occurrences of one schedule that can wait for the running occurrence, with `overlap:
 buffer_all`."""
 MAX_CHANGED_OCCURRENCES = 100
-"""Maximum number of occurrences of one schedule that can be skipped or moved individually, not counting occurrences
-that were due a day ago."""
+"""Maximum number of occurrences of one schedule that can be skipped or moved individually, not counting occurrences due
+more than a day ago."""
 MAX_CALENDARS = 8
 """Maximum number of calendars that one schedule can use."""
 MAX_CALENDAR_DATES = 5_000
@@ -342,7 +343,7 @@ MAX_LEASE_SECONDS = 900
 LEASE_SECONDS = 30
 """Default lease of a pull worker."""
 LEAST_LEASE_SHARE = 2
-"""A pull worker gets a lease only if at least half of the lease's time (1 divided by this number) is left; otherwise
+"""A pull worker gets a lease only if at least half of the lease's time (1 divided by this number) is left. Otherwise,
 the task is enqueued again."""
 MAX_WORKER_NAME_LENGTH = 40
 """Maximum number of characters in a pull worker's name, which is stored with the lease and with each attempt."""
@@ -366,7 +367,7 @@ MAX_RUNNING_SECONDS = 2_592_000
 MAX_EXPIRES_SECONDS = 2_592_000
 """Longest time limit for the start of a task's first attempt, after the due time."""
 MAX_RETRY_DURATION_SECONDS = 2_592_000
-"""Longest time limit for the start of more attempts, after the start of the first attempt."""
+"""Longest time, after the start of the first attempt, in which further attempts can start."""
 MAX_LOCK_WAIT_SECONDS = 2_592_000
 """Longest time limit for an attempt's wait for its lock."""
 SHORTEST_WORKER_LEASE_SECONDS = 15
@@ -375,7 +376,7 @@ MAX_METRIC_VALUES = 20
 """Maximum number of owners, and of task types, that can have their own metrics, because CloudWatch bills each
 metric."""
 MAX_EPOCH = 999
-"""How often a table can be restored, because a fence has at most twelve digits."""
+"""How many times a table can be restored, because a fence has at most twelve digits."""
 MAX_RETENTION_DAYS = 3_653
 """Maximum number of days for which ended tasks can be read: ten years."""
 MAX_ARCHIVE_DAYS = 3_653
@@ -399,8 +400,8 @@ run these occurrences again."""
 MAX_WAIT_REASON_LENGTH = 80
 """Maximum number of characters in the stored reason why a task waits."""
 MAX_RECORDED_WAITS = 6
-"""Maximum number of stored waits of a task with their start times, which are the latest waits and the first wait for
-its lock."""
+"""Maximum number of a task's waits that are stored with their start times. The latest waits and the first wait for a
+lock are stored."""
 MAX_RECORDED_WAIT_LENGTH = 40
 """Maximum number of characters in a wait's stored reason."""
 ATTEMPT_ERROR_LENGTH = 96

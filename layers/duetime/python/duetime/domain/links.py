@@ -1,4 +1,4 @@
-"""Links: URLs with which somebody without credentials decides, reports on or watches one task.
+"""Links, which are URLs with which somebody without credentials decides, reports on or watches one task.
 
 The URL is the credential: its token has a random secret, and only a digest of the token is stored. A link's permissions
 are stored with the digest, so its holder cannot change them.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 PREFIX = "dtl"
-"""Prefix of every token, so that secret scanners can find tokens."""
+"""Prefix of every token, by which secret scanners can find tokens."""
 SECRET_BITS, ID_RANDOM_BITS = 256, 32
 ID_PATTERN = "[0-9a-f]{20}"
 TOKEN_PATTERN = rf"{PREFIX}_({TASK_ID_PATTERN})_({ID_PATTERN})_[0-9a-f]{{64}}"
@@ -39,9 +39,9 @@ class LinkAction(StrEnum):
     Attributes:
         APPROVE: approve a task that waits for an approval.
         REJECT: reject a task that waits for an approval.
-        COMPLETE: report the success of an attempt that is completed from outside.
-        FAIL: report the failure of an attempt that is completed from outside.
-        WATCH: see the task's state and progress, which every other link also permits.
+        COMPLETE: report the success of an attempt that waits for a report from outside.
+        FAIL: report the failure of an attempt that waits for a report from outside.
+        WATCH: see the task's state and progress, which every link permits.
     """
 
     APPROVE = "approve"
@@ -64,10 +64,10 @@ class NewLink:
     """The permissions of a new link.
 
     Attributes:
-        actions: in the order of `LinkAction`, without duplicates.
+        actions: the permitted actions, in the order of `LinkAction`, without duplicates.
         life: how long the link is valid, in milliseconds.
         takes_payload: whether the link's holder may send a payload, which becomes the task's result.
-        message: shown to the link's holder.
+        message: message that is shown to the link's holder.
     """
 
     actions: tuple[LinkAction, ...]
@@ -97,10 +97,10 @@ class Link:
         id: public part of the token; ids sort by creation.
         owner: owner of the task.
         digest: SHA-256 of the token, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
-        reopened_at: when the task was last retried before the link was created; another retry ends the link.
+        reopened_at: when the task was last retried before the link was created; a later retry ends the link.
         fence: the attempt that `COMPLETE` and `FAIL` report on; 0 for other links.
         used_at: when the link was used; `None` if not used.
-        used_for: the action for which the link was used.
+        used_for: the action for which the link was used; `None` if not used.
     """
 
     task_id: TaskId
@@ -120,7 +120,10 @@ class Link:
 
     @property
     def removable_at(self) -> Millis:
-        """When the link may be removed, some time after its end, so that people can still see how it was used."""
+        """When the link may be removed.
+
+        Ended links are kept for some time so that people can still see how they were used.
+        """
         return self.expires_at + LINK_KEPT
 
     def accepts(self, token: str) -> bool:
@@ -128,7 +131,7 @@ class Link:
         return compare_digest(self.digest, digest_of(token))
 
     def end(self, task: Task, now: Millis) -> str | None:
-        """Why the link has ended, other than by its use; `None` if it has not ended."""
+        """Why the link has ended, apart from being used; `None` if there is no such reason."""
         if self.expires_at <= now:
             return "it has expired"
         if (task.reopened_at or 0) != self.reopened_at:
@@ -147,14 +150,15 @@ class Link:
             raise LinkEnded(reason)
 
     def chosen(self, action: LinkAction | None, *, with_payload: bool) -> LinkAction:
-        """The action for which a link is used.
+        """Determine the action for which a link is used.
 
         Args:
             action: the requested action; `None` for the link's only action.
             with_payload: whether the request has a payload.
 
         Raises:
-            FieldInvalid: the link does not permit the action, or permits several.
+            FieldInvalid: the link does not permit the action, or no action is requested and the link permits several
+                actions.
             LinkEnded: the link has been used.
         """
         if self.actions == (LinkAction.WATCH,):
@@ -179,7 +183,7 @@ class LinkUse:
     Attributes:
         action: the requested action; `None` for the link's only action.
         payload: JSON text in UTF-8; `None` for no payload.
-        reason: why, in the holder's words.
+        reason: the reason that the holder gives.
     """
 
     action: LinkAction | None = None
@@ -209,7 +213,7 @@ def check_task(task: Task, actions: tuple[LinkAction, ...]) -> None:
 
 
 def waits_for(task: Task, link: Link, now: Millis) -> bool:
-    """Whether a task now waits for an action of a link."""
+    """Whether a task currently waits for an action that a link permits."""
     if link.used_at is not None or link.end(task, now) is not None:
         return False
     if link.fence:

@@ -30,9 +30,9 @@ class WatchedChange:
 
     Attributes:
         subject: the record's topic.
-        version: version of the record after the change; for a removal, one more than before.
+        version: version of the record after the change; for a removal, the last version plus one.
         before: the record before the change; `None` if the record was created.
-        after: the record after the change; `None` if the record was removed for its owner.
+        after: the record after the change; `None` if the record was removed or is hidden from its owner.
     """
 
     owner: str
@@ -47,8 +47,8 @@ class Notice:
     """A change that is sent to a connection.
 
     Attributes:
-        refs: subscriptions that match the record after the change.
-        left: subscriptions that matched the record only before the change.
+        refs: names of the subscriptions that match the record after the change.
+        left: names of the subscriptions that matched the record only before the change.
     """
 
     change: WatchedChange
@@ -62,7 +62,7 @@ class Push:
 
     Attributes:
         notices: the changes; empty if there are too many.
-        stale: subscriptions whose subjects should be read again, because there are too many changes.
+        stale: subscriptions whose subjects the client should read again, because there are too many changes.
     """
 
     connection: str
@@ -76,7 +76,7 @@ class Push:
 
 
 def watched(batch: ChangeBatch) -> list[WatchedChange]:
-    """The changes that can be watched, which are changes to tasks and schedules, as visible to their owners."""
+    """The changes to tasks and schedules that can be watched, as visible to the records' owners."""
     writes: list[TaskChange | ScheduleChange] = [*batch.tasks, *batch.schedules]
     found = map(_watched, writes)
     return [change for change in found if change is not None]
@@ -95,9 +95,9 @@ def version_of(record: Watched) -> int:
 
 
 def latest(changes: Iterable[WatchedChange]) -> list[WatchedChange]:
-    """Merges changes, in any order, to one change per record, from its first to its last state.
+    """Merges changes, in any order, into one change per record, from its first to its last state.
 
-    A batch may contain duplicates, and changes that were processed before.
+    A batch may contain duplicates, and changes that have been processed before.
     """
     merged: dict[Topic, WatchedChange] = {}
     first: dict[Topic, int] = {}
@@ -128,7 +128,7 @@ def pushes(subscriptions: Iterable[Subscription], changes: Sequence[WatchedChang
 
 
 def by_owner(changes: Iterable[WatchedChange]) -> Mapping[str, list[WatchedChange]]:
-    """Groups changes by owner, one per record."""
+    """Groups changes by owner, with one merged change per record."""
     found: dict[str, list[WatchedChange]] = defaultdict(list)
     for change in changes:
         found[change.owner].append(change)
@@ -220,17 +220,18 @@ class Topic:
     name: str = ""
 
     def __str__(self) -> str:
-        """The form in messages, such as `task:01K...`."""
+        """The topic as written in messages, such as `task:01K...`."""
         return f"{self.kind}:{self.name}" if self.name else self.kind.value
 
 
 @frozen
 class Ticket:
-    """A ticket that opens one connection, once.
+    """A ticket that can be used once to open one connection.
 
     Attributes:
-        digest: digest of the ticket's text. The text is not stored, so readers of the table cannot connect.
-        owner: for whom the connection is opened.
+        digest: digest of the ticket's text. The text is not stored, so someone who can read the table still cannot
+            connect.
+        owner: the owner for whom the connection is opened.
         session_ends_at: when the caller's token expires; `None` if unknown.
     """
 
@@ -247,7 +248,7 @@ class Ticket:
 
 @frozen
 class Connection:
-    """An open connection, which receives only its owner's changes, and nothing after the caller's token has expired."""
+    """An open connection; it receives only its owner's changes, and no changes after the caller's token has expired."""
 
     id: str
     owner: str
@@ -267,7 +268,7 @@ class Subscription:
     Attributes:
         connection: the connection, whose owner's changes are sent.
         ref: the connection's name for the subscription; another subscription with the same name replaces it.
-        task_filter: for `mine`, selects the tasks.
+        task_filter: for the topic `mine`, the filter that selects the tasks.
         slot: its index among the connection's subscriptions.
     """
 

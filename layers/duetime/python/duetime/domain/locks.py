@@ -1,4 +1,4 @@
-"""Locks: named resources with a limited number of concurrent holders. Decisions are returned as values."""
+"""Locks, which are named resources with a limited number of concurrent holders. Decisions are returned as values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 RESERVED = 0
-"""Fence of a holder that was admitted but has not claimed yet; a claim's fence is never 0."""
+"""Fence of a holder whose task was admitted to the lock but not claimed yet; a claimed task's fence is never 0."""
 
 
 @frozen(order=True)
@@ -36,9 +36,9 @@ class LockClaim:
     """A task's request for a lock.
 
     Attributes:
-        limit: maximum number of holders; if tasks disagree, each task uses its own limit.
+        limit: maximum number of holders; if tasks name different limits, each task uses its own limit.
         scope: the part of an attempt during which the lock is held.
-        is_shared: whether others may share the lock; exclusive and shared holders exclude each other.
+        is_shared: whether other tasks may share the lock; exclusive and shared holders exclude each other.
     """
 
     name: LockName
@@ -53,7 +53,7 @@ class Holder:
 
     Attributes:
         fence: fence of the attempt; `RESERVED` while the lock is reserved for the task.
-        expires_at: when the hold expires unless a heartbeat renews it.
+        expires_at: when the hold expires unless a heartbeat renews the hold.
         is_shared: whether the task shares the lock.
     """
 
@@ -65,10 +65,10 @@ class Holder:
 
 @frozen(order=True)
 class Waiter:
-    """A task that waits for a lock. Lines are ordered by due time.
+    """A task that waits for a lock. The line of waiting tasks is ordered by due time.
 
     Attributes:
-        generation: generation of the task while it waits; at another generation, the task no longer waits.
+        generation: generation of the task while it waits; if the task has another generation, it no longer waits.
         is_shared: whether the task wants to share the lock.
     """
 
@@ -83,7 +83,7 @@ class Lock:
     """The holders and waiters of a lock.
 
     Attributes:
-        version: incremented by every change except a renewal alone; 0 if nothing is stored.
+        version: incremented by every change that is not just a renewal; 0 if nothing is stored.
     """
 
     name: LockName
@@ -91,31 +91,31 @@ class Lock:
     version: int = 0
 
     def holder(self, task_id: TaskId) -> Holder | None:
-        """A task's hold, if any."""
+        """A task's hold; `None` if the task does not hold the lock."""
         return next((holder for holder in self.holders if holder.task_id == task_id), None)
 
     def room(self, claim: LockClaim) -> int:
-        """Number of free places for tasks with this claim."""
+        """Number of places that are free for tasks with this claim."""
         if any(holder.is_shared != claim.is_shared for holder in self.holders):
             return 0
         return claim.limit - len(self.holders)
 
     def is_closed_for(self, claim: LockClaim, task_id: TaskId, ahead: Sequence[Waiter]) -> bool:
-        """Whether a task must wait, because it has no place, and each free place is for a task ahead in line.
+        """Whether a task must wait, because it has no place and every free place is for a task ahead in line.
 
-        A task of the other mode that is ahead in line also keeps the task out. Otherwise, tasks that share the lock
-        could keep an exclusive task waiting forever.
+        The task also waits if a task ahead in line needs the lock in the other mode. Otherwise, tasks that share the
+        lock could keep an exclusive task waiting forever.
         """
         held = self.holder(task_id)
         others = self if held is None else self.without(task_id, held.fence)
         if held is not None and held.is_shared == claim.is_shared:
-            # Tasks with a higher limit may be running as well by now.
+            # In the meantime, tasks with a higher limit may have taken the lock as well.
             return others.room(claim) <= 0
         is_mixed = any(waiter.is_shared != claim.is_shared for waiter in ahead)
         return is_mixed or others.room(claim) <= len(ahead)
 
     def living(self, now: Millis) -> Lock:
-        """The lock without holds that have expired by every clock."""
+        """The lock without holds that have expired by every process's clock."""
         return replace(self, holders=tuple(h for h in self.holders if h.expires_at + MAX_CLOCK_DIFFERENCE > now))
 
     def is_held_by_later(self, holder: Holder) -> bool:
@@ -124,7 +124,7 @@ class Lock:
         return held is not None and held.fence > holder.fence
 
     def held_by(self, holder: Holder) -> Lock:
-        """The lock with another holder, which replaces the task's earlier hold, but not the hold of a later attempt."""
+        """The lock with a holder added, which replaces its task's earlier hold, but not the hold of a later attempt."""
         if self.is_held_by_later(holder):
             return self
         return replace(self, holders=(*self.without(holder.task_id, holder.fence).holders, holder))
@@ -142,15 +142,15 @@ class Lock:
 
     @staticmethod
     def renewal_expires_at(now: Millis, until: Millis) -> Millis:
-        """When a lock can be removed, computed without knowing any hold except the renewed hold.
+        """When a lock can be removed, computed from the renewed hold alone, without reading the other holds.
 
-        Other tasks may share the lock, which must not be removed before every hold has ended. The next acquisition or
-        release reads all holders and sets an earlier time.
+        The lock must not be removed before every hold has ended, and other tasks may hold it too, so the result is the
+        latest possible time. The next acquisition or release reads all holders and sets an earlier time.
         """
         return max(until, now + LONGEST_LOCK_HOLD) + LOCK_LIFE
 
     def frees_at(self, claim: LockClaim) -> Millis:
-        """When the next place becomes free without renewals; in the past if a place is free."""
+        """When the next place becomes free if no hold is renewed; a time in the past if a place is free now."""
         opposed = [holder.expires_at for holder in self.holders if holder.is_shared != claim.is_shared]
         if opposed:
             return max(opposed) + MAX_CLOCK_DIFFERENCE
@@ -159,7 +159,7 @@ class Lock:
 
 
 def claims_of(task: Task) -> tuple[LockClaim, ...]:
-    """The locks that a task requests, without locks that enforce limits."""
+    """The locks that a task requests itself, without locks that enforce switches' limits."""
     return tuple(
         LockClaim(LockName(task.owner, lock.key), lock.limit, lock.scope, lock.mode is LockMode.SHARED)
         for lock in task.all_locks
@@ -187,7 +187,7 @@ def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
 
 
 def is_dead(holder: Holder, task: Task | None) -> bool:
-    """Whether a holder's attempt, deferred and ended by a notification, has ended but its hold has not."""
+    """Whether a hold is left over from an attempt that has ended, for example because of a notification."""
     if holder.fence == RESERVED:
         return False
     if task is None or task.fence > holder.fence:
@@ -202,9 +202,9 @@ class HandOver:
     """Progress of admitting waiting tasks to a lock.
 
     Attributes:
-        lock: with a reservation for each admitted task.
+        lock: the lock with a reservation for each admitted task.
         admitted: the admitted waiters and their tasks.
-        departed: waiters that no longer wait.
+        departed: waiters whose tasks no longer wait.
         is_full: whether no more tasks can be admitted.
     """
 
@@ -214,7 +214,7 @@ class HandOver:
     is_full: bool = False
 
     def admit(self, waiter: Waiter, task: Task, claim: LockClaim, until: Millis) -> HandOver:
-        """A copy with a place reserved until `until` for a waiting task, if its claim allows."""
+        """A copy with a place reserved until `until` for a waiting task, if a place is free for the task's claim."""
         lock = self.lock
         if lock.holder(task.id) is None:
             if lock.room(claim) <= 0:
@@ -223,7 +223,7 @@ class HandOver:
         return replace(self, lock=lock, admitted=(*self.admitted, (waiter, task)))
 
     def dismiss(self, waiter: Waiter, task: Task | None) -> HandOver:
-        """A copy without a waiter that no longer waits, and without its reservation unless its task will use it.
+        """A copy without a waiter that no longer waits; its reservation is also removed unless its task will use it.
 
         A concurrent hand-over may have reserved the lock and enqueued the task, but not yet removed the waiter.
 

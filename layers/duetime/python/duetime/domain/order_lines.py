@@ -1,8 +1,10 @@
-"""Ordered keys: a key's tasks run one after another, in the order of their creation. Decisions are returned as values.
+"""Ordered keys, which make a key's tasks run one after another, in the order of their creation.
 
-Each key has a line. A task joins the line at its creation, with the key's next number, and leaves at its end. One task
-at a time has the turn, from before its first attempt to its outcome, including retries and pauses. So an attempt needs
-no write if its task already has the turn.
+Decisions are returned as values.
+
+Each key has a line. A task joins the line when it is created, with the key's next number, and leaves the line when it
+ends. One task at a time has the turn, from before its first attempt to its outcome, including retries and pauses. An
+attempt therefore needs no additional write if its task already has the turn.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 WAITS_FOR_ITS_TURN = "order "
-"""Beginning of the wait reason of a task whose turn has not come, before the key."""
+"""Prefix of the wait reason of a task whose turn has not come; the prefix is followed by the key."""
 
 
 @frozen(order=True)
@@ -44,7 +46,8 @@ class LinePlace:
     """The place of a task in a line.
 
     Attributes:
-        number: number of the place, greater than the number of any task whose creation request had ended before.
+        number: number of the place, which is greater than the number of every task whose creation request had ended
+            before this place was created.
         since: when the place was written, just before the task's record.
     """
 
@@ -53,7 +56,7 @@ class LinePlace:
     since: Millis
 
     def is_being_created(self, now: Millis) -> bool:
-        """Whether the missing record of the place's task may still be written; the creator may also have crashed."""
+        """Whether the missing record of the place's task may still be written, if its creator has not crashed."""
         return now < self.since + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
 
 
@@ -79,11 +82,11 @@ class OrderLine:
         return self.is_whole or (bool(self.places) and number <= self.places[-1].number)
 
     def lacks(self, number: int) -> bool:
-        """Whether the place with a number is certainly missing."""
+        """Whether the line certainly has no place with a number."""
         return self.reaches(number) and all(place.number != number for place in self.places)
 
     def index(self, number: int) -> int:
-        """How many of the places read are before a number."""
+        """How many of the places that were read are before a number."""
         return sum(1 for place in self.places if place.number < number)
 
 
@@ -122,7 +125,7 @@ def place_status(place: LinePlace, task: Task | None, now: Millis) -> PlaceStatu
 
 
 def holds_line(task: Task, now: Millis) -> bool:
-    """Whether the next task of the line must wait for a task.
+    """Whether the next task in the line must wait for a given task.
 
     A task with an outcome blocks the line until its worker lets the next task in, or the worker's lease ends.
     """
@@ -139,7 +142,7 @@ def stops_line(task: Task) -> bool:
 
 
 def may_have_lost_turn(task: Task) -> bool:
-    """Whether a task's turn must be confirmed, because it had ended before and another task may be taking the turn."""
+    """Whether a task's turn must be confirmed: the task had ended before, and another task may be taking the turn."""
     return task.reopened_at is not None or task.state is State.ROLLING_BACK
 
 
@@ -149,7 +152,7 @@ def is_waiting_for_turn(task: Task) -> bool:
 
 
 def check_interval(index: int, first: Task | None, now: Millis) -> Millis:
-    """The time until a task checks its line again. When its turn comes, the task is enqueued at once.
+    """How long a task waits until it checks its line again. When its turn comes, the task is enqueued at once.
 
     Args:
         index: how many places are known to be ahead of the task's place.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Quota(StrEnum):
-    """A quota; the name of its field in `Quotas`."""
+    """A quota, whose value is the name of its field in `Quotas`."""
 
     CREATES = "creates_per_second"
     PAYLOAD_BYTES = "payload_bytes_per_second"
@@ -33,25 +33,26 @@ class Quota(StrEnum):
 
 @frozen
 class Quotas:
-    """The quotas of an owner, or the defaults of a deployment; `None` for no limit."""
+    """The quotas of an owner, or a deployment's default quotas; `None` means no limit."""
 
     creates_per_second: int | None = None
     """Tasks, topologies and schedules that the owner's requests create per second."""
     payload_bytes_per_second: int | None = None
-    """Bytes in the bodies of creating requests per second."""
+    """Bytes per second in the bodies of requests that create tasks, topologies or schedules."""
     reads_per_second: int | None = None
     """Read requests (`GET`) per second."""
     open_tasks: int | None = None
-    """Tasks that have not ended. At the limit, no request creates another task. This quota needs `summary_spread`."""
+    """Tasks that have not ended. At the limit, no request can create another task. This quota needs
+    `summary_spread`."""
     concurrent_attempts: int | None = None
     """Attempts that worker functions run at once. At the limit, due tasks wait. An attempt that waits for a
     notification, for a job or for a pull worker does not count."""
     schedules: int | None = None
     """Schedules."""
     topology_nodes: int | None = None
-    """Nodes of the topologies that run at once. At the limit, due topologies wait."""
+    """Total number of nodes in the topologies that run at once. At the limit, due topologies wait."""
     long_polls: int | None = None
-    """Requests that wait (`wait_seconds`) at once."""
+    """Requests with `wait_seconds` that wait at once."""
     pull_leases: int | None = None
     """Tasks that a pull worker with this identity has leased at once, regardless of the tasks' owners."""
 
@@ -61,7 +62,7 @@ class Quotas:
         return limit
 
     def over(self, defaults: Quotas) -> Quotas:
-        """These quotas, with defaults for quotas that are not set."""
+        """A copy in which quotas that are not set have the given defaults."""
         own = {name: limit for name in _NAMES if (limit := getattr(self, name)) is not None}
         return replace(defaults, **own)
 
@@ -95,7 +96,7 @@ class OwnerQuotas:
 
 @frozen
 class StoredQuotas:
-    """The quotas of all owners that differ from the defaults.
+    """The quotas of all owners whose quotas differ from the defaults.
 
     Attributes:
         version: incremented by every change; 0 if nothing is stored.
@@ -105,7 +106,7 @@ class StoredQuotas:
     version: int = 0
 
     def with_owner(self, quotas: OwnerQuotas) -> StoredQuotas:
-        """A copy with the quotas of an owner set; quotas that set nothing are removed."""
+        """A copy with an owner's quotas set, or removed if no quota is set."""
         others = {name: other for name, other in self.by_owner.items() if name != quotas.owner}
         return replace(self, by_owner=others if quotas.own.is_empty else {**others, quotas.owner: quotas})
 
@@ -117,12 +118,12 @@ class StoredQuotas:
 
 @frozen
 class QuotaStatus:
-    """The quotas of an owner, with its usage.
+    """An owner's quotas and current usage.
 
     Attributes:
         own: the quotas that an operator has set.
         limits: the quotas in force.
-        used: the owner's usage of each counted quota, per second or at once.
+        used: the owner's usage of each counted quota, per second or at the moment.
     """
 
     own: OwnerQuotas
@@ -131,11 +132,12 @@ class QuotaStatus:
 
 
 RATES = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.READS)
-"""The quotas per second; the other quotas limit how much an owner has at once."""
+"""The per-second quotas; all other quotas limit how much an owner has at once."""
 OPEN_TASKS_PER_CREATE = 100
 """If creations have no limit, they are counted as if their limit were `open_tasks` divided by this number."""
 _COARSE, _FINE = 20, 100
-"""Divisors of a per-second limit that give a process's portion, below and above half of the limit."""
+"""Numbers by which a per-second limit is divided to get a process's portion, while usage is below and above half of the
+limit."""
 
 
 def window_at(now: Millis) -> int:
@@ -160,7 +162,7 @@ class WindowCounts:
     earlier: Mapping[Quota, int] = field(default_factory=dict)
 
     def at(self, now: Millis) -> WindowCounts:
-        """The counts as of the window that contains `now`."""
+        """A copy of the counts for the window that contains `now`."""
         passed = window_at(now) - self.window
         if passed <= 0:
             return self
@@ -168,11 +170,11 @@ class WindowCounts:
         return WindowCounts(self.window + passed, *[{}] * min(passed, 3), *known[: max(0, 3 - passed)])
 
     def with_present(self, present: Mapping[Quota, int]) -> WindowCounts:
-        """The counts with newer numbers for the current window."""
+        """A copy with newer counts for the current window."""
         return replace(self, present={**self.present, **present})
 
     def used(self, quota: Quota, now: Millis) -> float:
-        """Estimated usage in the last `QUOTA_WINDOW`, which includes the previous window's usage in proportion."""
+        """Estimated usage in the last `QUOTA_WINDOW`, including a proportional part of the previous window's usage."""
         counts = self.at(now)
         passed = (now - counts.window * QUOTA_WINDOW) / QUOTA_WINDOW
         rest = max(0.0, 1 - passed)
@@ -184,12 +186,12 @@ class WindowCounts:
         return sum(each.get(quota, 0) for each in (counts.present, counts.previous, counts.earlier))
 
     def room(self, quota: Quota, limit: int, now: Millis) -> int:
-        """The usage in the current window below which more is allowed, rounded up; the previous window is final."""
+        """The maximum usage in the current window, rounded up, that the usage in the previous window allows."""
         counts = self.at(now)
         return math.ceil(in_window(limit) - counts.used(quota, now) + counts.present.get(quota, 0))
 
     def retry_after(self, quota: Quota, limit: int, now: Millis) -> Millis:
-        """Time until the usage is below a per-second limit if nothing more is used; 0 if it is already below."""
+        """Time until usage falls below a per-second limit if there is no more use; 0 if it is already below."""
         most = in_window(limit)
         if self.used(quota, now) < most:
             return 0
@@ -213,13 +215,13 @@ def is_close(limit: int, used: float) -> bool:
 
 
 def portion(limit: int, *, close: bool) -> int:
-    """How much a process may use between two reports, for a per-second limit."""
+    """How much a process may use between two reports of its usage, for a per-second limit."""
     return max(1, limit // (_FINE if close else _COARSE))
 
 
 @frozen
 class Hold:
-    """Something that counts towards a quota while it lasts: a place, a running topology, or a lease.
+    """A hold counts towards a quota while it lasts; it is a place, a running topology, or a lease.
 
     Attributes:
         number: number of a topology's nodes, or a lease's fence; otherwise 1.

@@ -1,22 +1,24 @@
-"""Rates: how often attempts at tasks with the same key may start. Decisions are returned as values.
+"""Rates limit how often attempts of tasks with the same key may start. Decisions are returned as values.
 
-The generic cell rate algorithm counts starts (GCRA; Source: ITU-T Recommendation I.371, annex A): one number is the
-time of the next start if all starts were evenly spaced, and a start may be ahead of that time by the burst. In
-addition, each priority has a line, stored as the time of its last place. A task that cannot start takes the next place,
-and is checked again at that time; only the count decides whether the task may start.
+Starts are counted by the generic cell rate algorithm (GCRA; Source: ITU-T Recommendation I.371, annex A). The count is
+one number: the time of the next start if all starts were evenly spaced. A start may be earlier than that time by as
+many intervals as the burst. In addition, each priority has a line, stored as the time of its last place. A task that
+cannot start takes the next place, and is checked again at that time; only the count decides whether the task may start.
 
-Each start and each place of a higher priority shifts the lines of lower priorities. To avoid rewriting places, they are
-stored in the line's own time, which stops while higher priorities are served and lags by `displaced`.
+Each start and each place of a higher priority shifts the lines of lower priorities. So that places need not be
+rewritten, they are stored as times on the line's own clock, which stops while higher priorities are served and lags
+behind real time by `displaced`.
 
-The count is stored with its interval. If the rate was raised, the first request with a shorter interval converts the
+The count is stored with its interval. If the rate is raised, the first request with a shorter interval converts the
 count: the same number of starts stays counted, each for the shorter interval, so no window of the new rate exceeds the
-new limit. The lines start anew, because the old rate determined the distance of their places; a task whose place is
-beyond the end of its line takes a new place. While tasks name different rates, all of them start as often as the
-fastest rate in use allows: a slower start converts the count back, so that it does not delay faster starts.
+new limit. The lines are reset, because their places are spaced by the old interval; a task whose place is beyond the
+end of its line takes a new place. While tasks name different rates, all of them start as often as the fastest rate in
+use allows. A start at a slower rate converts the count back, so that it does not delay starts at a faster rate.
 
 Owners pause and pin rates (`RateControl`): each part stores a copy of the owner's settings, with a number that grows
-with each action. The first part decides between concurrent actions; the others copy the action with the greatest
-number. A start or place is taken only if the number is unchanged, so pausing and pinning need no separate read.
+with each action. The first part decides which of several concurrent actions wins; the other parts copy the action with
+the greatest number. A start or place is taken only if the number is unchanged, so pausing and pinning need no separate
+read.
 
 All times here are in microseconds, because a millisecond is a quarter of an interval at 250 starts a second.
 """
@@ -54,7 +56,7 @@ _PRIORITIES = tuple(Priority)
 LINES = tuple(f"line_{priority}" for priority in _PRIORITIES)
 """Fields for the end of each priority's line, highest priority first; no line ends before a higher priority's line."""
 DISPLACED = tuple(f"displaced_{priority}" for priority in _PRIORITIES)
-"""Fields for the shift of each line by higher priorities."""
+"""Fields for how far each line has been shifted by higher priorities."""
 ASKED = ("asked_limit", "asked_seconds", "asked_burst")
 """Fields for the rate that the latest task requested."""
 CONTROL = "control"
@@ -64,10 +66,10 @@ PAUSED = "paused"
 PINNED = ("pinned_limit", "pinned_seconds", "pinned_burst")
 """Fields for the rate that the owner has set to replace the tasks' rates; 0 if not set."""
 FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:], *ASKED, CONTROL, PAUSED, *PINNED)
-"""All stored fields of a part; an absent field means 0, a time in the distant past."""
+"""All stored fields of a part; an absent field means 0, which is a time in the distant past."""
 _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
-"""The slack is at most a window divided by this number."""
+"""The slack is at most the rate's window divided by this number."""
 MOST_PARTS = -(-MAX_RATE_LIMIT // MAX_STARTS_PER_RATE_PART)
 """Number of parts of the fastest rate. An action is written to all parts, because tasks may use any part next."""
 
@@ -85,9 +87,9 @@ class RateName:
 class Pace:
     """How fast attempts may start under one part of a rate.
 
-    No window of `per_seconds` has more starts than the part's limit plus burst: counted times of starts are at least
-    `interval` apart, each attempt starts at most `burst` intervals before and at most `slack` after its counted time,
-    and the window plus the slack has as many intervals as the limit.
+    No window of `per_seconds` has more starts than the part's limit plus burst: the counted times of starts are at
+    least `interval` apart, each attempt starts at most `burst` intervals before and at most `slack` after its counted
+    time, and there are as many intervals in the window plus the slack as the limit allows starts.
 
     Attributes:
         interval: time between evenly spaced starts, in microseconds.
@@ -101,17 +103,17 @@ class Pace:
 
     @property
     def lead(self) -> int:
-        """How far ahead of the start the count may be, in microseconds."""
+        """How far the count may be ahead of the current time when an attempt starts, in microseconds."""
         return self.burst * self.interval
 
 
 def parts_of(rate: Rate) -> int:
-    """Number of items for a rate, so that no item exceeds its maximum write rate."""
+    """Number of parts of a rate, each stored as one item, so that no item exceeds its maximum write rate."""
     return max(1, -(-rate.limit // (rate.per_seconds * MAX_STARTS_PER_RATE_PART)))
 
 
 def part_of(rate: Rate, owner: str, task_id: TaskId) -> tuple[RateName, Pace]:
-    """The part of a rate that a task always uses, and the part's pace."""
+    """The part of a rate that a task uses for all its starts, and the part's pace."""
     parts = parts_of(rate)
     part = crc32(task_id.text.encode()) % parts
     return RateName(owner, rate.key, part), pace_of(rate, part)
@@ -133,7 +135,7 @@ class RateState:
     values: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, name: str) -> int:
-        """The value of a field."""
+        """The value of a stored field; 0 if the field is absent."""
         return self.values.get(name, 0)
 
     @property
@@ -177,7 +179,7 @@ class RateUpdate:
     is_listed: bool = False
 
     def asked_for(self, rate: Rate, *, is_listed: bool) -> RateUpdate:
-        """The update with the rate that the task requested."""
+        """The update, which also stores the rate that the task requested."""
         asked = dict(zip(ASKED, (rate.limit, rate.per_seconds, rate.burst), strict=True))
         return replace(self, sets={**self.sets, **asked}, is_listed=is_listed)
 
@@ -190,7 +192,7 @@ class RateUpdate:
 
 @frozen
 class Start:
-    """The attempt may start. This update grants the start, unless the state has changed."""
+    """The attempt may start if this update succeeds, which grants the start unless the state has changed."""
 
     update: RateUpdate
 
@@ -225,7 +227,7 @@ class StartRequest:
 
     Attributes:
         at: the time of the start, in microseconds.
-        place: the task's place in the line, in the line's own time; `None` if it has no place.
+        place: the task's place in the line, as a time on the line's own clock; `None` if the task has no place.
     """
 
     pace: Pace
@@ -242,7 +244,8 @@ class StartRequest:
 
         Args:
             state: the known state of the part.
-            is_fresh: whether the state was read for this request; with a stale state, only tasks with a place may try.
+            is_fresh: whether the state was read for this request; if the state is older, only tasks that have a place
+                may try to start.
         """
         if state.of(INTERVAL) > self.pace.interval:
             return self._convert(state)
@@ -256,7 +259,7 @@ class StartRequest:
         if own > self.at + _HOLD:
             if own < state.of(LINES[rank]):
                 return Wait(_millis(own))
-            # A place beyond the end of the line is invalid, because the line has started anew.
+            # A place beyond the end of the line is invalid, because the line has been reset.
             return replace(self, place=None).next_step(state, is_fresh=True)
         if slot <= self.at + _HOLD:
             return self._start(state)
@@ -264,7 +267,7 @@ class StartRequest:
         return self.join(state) if is_late else Wait(_millis(slot))
 
     def granted(self, after: RateState) -> tuple[int, int]:
-        """The interval in which the attempt may start, in microseconds, given the state after its `Start`."""
+        """The earliest and latest start of the attempt, in microseconds, given the state after its `Start`."""
         counted = after.of(STARTS) - self.pace.interval
         return counted - self.pace.lead, counted + self.pace.slack
 
@@ -274,13 +277,13 @@ class StartRequest:
         return _millis(turn), turn - after.of(DISPLACED[self._rank])
 
     def converted(self, state: RateState) -> RateState:
-        """A state converted to the current rate, as by the first request after a rate change."""
+        """The state converted to the current rate, as if by the first request after a rate change."""
         if state.of(INTERVAL) <= self.pace.interval:
             return state
         return RateState({**state.values, **self._convert(state).update.sets})
 
     def turn(self, state: RateState) -> int:
-        """When a task without a place could start (now, or after all tasks ahead in line), in microseconds."""
+        """When a task without a place could start, in microseconds: now, or after all tasks ahead in line."""
         ahead = [state.of(line) for line in LINES[: self._rank + 1]]
         return max(self._slot(state), *(end for end in ahead if end > self.at + self._interval(state)), 0)
 
@@ -293,7 +296,7 @@ class StartRequest:
         """The update that undoes an unused `Start`, if no other start has followed.
 
         Args:
-            before: the state that the start was decided from.
+            before: the state on which the decision to start was based.
             after: the state after the start.
         """
         counted, interval = after.of(STARTS), self._interval(before)
@@ -317,7 +320,8 @@ class StartRequest:
 
     def _convert(self, state: RateState) -> Convert:
         counted, interval = state.of(STARTS), state.of(INTERVAL)
-        # No start was counted before its time. The latest possible clock is used, so that no start is left out.
+        # No start happened before its counted time. The latest possible time by any clock is used, so that every start
+        # is included.
         now = min(counted - interval, self.at + MAX_CLOCK_DIFFERENCE * MICROS)
         starts = now - (-(counted - now) * self.pace.interval // interval)
         sets = {STARTS: starts, INTERVAL: self.pace.interval, **dict.fromkeys(LINES, 0)}
@@ -329,7 +333,7 @@ class StartRequest:
         return max(self.at, state.of(STARTS) - self.pace.burst * self._interval(state))
 
     def _start(self, state: RateState, *, is_in_step: bool = False) -> Start:
-        """Counts a start one interval after the previous start if starts are in step, else from now."""
+        """Counts a start from the previous start's counted time, or from now if that time is too far in the past."""
         interval = self.pace.interval
         if self._interval(state) < interval:
             return self._slower_start(state)
@@ -337,7 +341,7 @@ class StartRequest:
         shifts = self._shifts(interval)
         latest = self.at + _HOLD + self.pace.lead
         needed = self._needed(state, latest + interval)
-        # Half of the slack is for slightly late starts, so that they do not delay the next starts.
+        # Half of the slack absorbs slightly late starts, so that they do not delay the next starts.
         in_step = self.at - self.pace.slack // 2
         if is_in_step or state.of(STARTS) >= in_step:
             adds = {STARTS: interval, **shifts}
@@ -349,7 +353,8 @@ class StartRequest:
     def _slower_start(self, state: RateState) -> Start:
         """Counts a start at a slower rate than the count's rate, after converting the count.
 
-        The next request at the faster rate converts the count back. Then this start counts like a start at that rate.
+        The next request at the faster rate converts the count back. This start then counts like a start at the faster
+        rate.
         """
         counted, faster, interval = state.of(STARTS), self._interval(state), self.pace.interval
         begins = self._slot(state)
@@ -360,13 +365,13 @@ class StartRequest:
         return Start(RateUpdate(sets, self._shifts(faster), same, {**self._bounds(faster), **same}, needed))
 
     def _bounds(self, interval: int) -> dict[str, int]:
-        """Conditions for a start, so that no other task has started or queued ahead in the meantime."""
+        """Conditions that fail if another task has started or joined the line ahead of this task in the meantime."""
         if self.place is None:
             return {LINES[self._rank]: self.at + interval}
         return {DISPLACED[self._rank]: self.at + _HOLD - self.place} if self._rank else {}
 
     def join(self, state: RateState) -> Join:
-        """Takes the next place in the line, no earlier than the time of the request."""
+        """Takes the next place in the line; the place is never before the time of the request."""
         rank, interval = self._rank, self._interval(state)
         begins = max(self._slot(state), *(state.of(line) for line in LINES[:rank]), 0)
         sets: dict[str, int] = {}
@@ -380,7 +385,8 @@ class StartRequest:
         has_line = own in adds
         needed = max(state.of(STARTS), begins, state.of(own)) + interval
         counted_by = state.of(INTERVAL)
-        # The count is not written, but must not expire. With another rate, the place would be at another time.
+        # The count is not written, but must not expire. The conditions also compare the interval, because the place's
+        # time depends on the rate.
         at_most = {STARTS: needed, INTERVAL: counted_by} | ({} if has_line else {own: begins})
         at_least = ({INTERVAL: counted_by} if counted_by else {}) | ({own: begins} if has_line else {})
         return Join(RateUpdate(sets, adds, at_least, at_most, self._needed(state, needed)))
@@ -416,20 +422,20 @@ class RateControl:
 
     @classmethod
     def of(cls, key: str, state: RateState) -> RateControl:
-        """The stored data of a part."""
+        """Returns the settings that are stored in a part."""
         return cls(state.of(CONTROL), state.of(PAUSED) or None, state.pin(key))
 
     @property
     def is_set(self) -> bool:
-        """Whether the parts must be kept."""
+        """Whether the parts must be kept, because the rate is paused or pinned."""
         return self.paused_at is not None or self.pin is not None
 
     def paused(self, now: Millis) -> RateControl:
-        """The control with a pause; an earlier pause continues."""
+        """The settings with the rate paused; if it was already paused, the earlier pause time is kept."""
         return replace(self, paused_at=self.paused_at or now)
 
     def numbered(self, at: int) -> RateControl:
-        """The control as a new action at a time in microseconds."""
+        """The settings with the number of a new action at the given time, in microseconds."""
         return replace(self, number=max(at, self.number + 1))
 
     def update(self, state: RateState, at_least: int, at_most: int) -> RateUpdate:
@@ -454,12 +460,13 @@ class RateStatus:
     """The current state of a rate.
 
     Attributes:
-        rate: the rate in force: the pinned rate, or the latest task's; `None` if no task has used the rate yet.
+        rate: the rate in force, which is pinned or was requested by the latest task; `None` if no task has used the
+            rate yet.
         asked: the rate that the latest task requested.
-        used: number of starts that still count, and reduce how many starts can follow at once.
+        used: number of starts that still count and reduce how many starts are possible at once.
         available: number of starts that are possible at once.
-        waiting: number of places in line that are still to come, including tasks cancelled since; `None` while the rate
-            is paused, because tasks get no places then.
+        waiting: number of places in line that are still to come, including the places of tasks that have been cancelled
+            since; `None` while the rate is paused, because tasks get no places then.
         next_free_at: when a task of normal priority could start if requested now; `None` while the rate is paused.
     """
 
@@ -474,7 +481,7 @@ class RateStatus:
 
     @classmethod
     def of(cls, key: str, states: Mapping[int, RateState], now: Millis) -> RateStatus:
-        """The state of a rate.
+        """Returns the current state of a rate.
 
         Args:
             key: key of the rate.

@@ -1,4 +1,4 @@
-"""Redaction: hides values in payloads and results from readers and from the archive."""
+"""Redacts values in payloads and results, so that readers and the archive do not see them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ if TYPE_CHECKING:
 REDACTED = "$redacted"
 """Name of the only field of a JSON object that replaces a hidden value."""
 _CONTENTS = frozenset({"payload", "result", "json", "form"})
-"""Response fields with the owner's JSON, other than the fields below."""
+"""Response fields that contain JSON from the owner, except the fields below."""
 _PARAMETERS = frozenset({"parameters", "default"})
-"""Fields with topology definition parameters, whose values may be for nodes of any type."""
+"""Fields with topology definition parameters, whose values can be used by nodes of any type."""
 _CHANGED = frozenset({"from", "to"})
-"""Fields of a difference, whose `path` is the place of the fields' values."""
+"""Fields of a difference that contain values; its `path` is the location of these values."""
 _BODY = "body"
 """Field with the content of a request, in one of several forms, or with a target's response to a query."""
 _SCHEMA = "payload_schema"
 """Field that contains field names but no values."""
 _BY_NAME = "nodes"
-"""Field with objects under names that users choose."""
+"""Field that contains objects under names that users choose."""
 
 
 def marker() -> dict[str, bool]:
-    """The JSON in place of a hidden value, which cannot be mistaken for a value and cannot be written."""
+    """The JSON that replaces a hidden value.
+
+    It cannot be mistaken for a value, and requests that contain it are rejected.
+    """
     return {REDACTED: True}
 
 
@@ -39,7 +42,7 @@ class Paths:
     Attributes:
         all: whether everything is hidden.
         names: fields at any depth.
-        pointers: JSON pointers, as their steps; `*` stands for any field or element.
+        pointers: JSON pointers, split into steps; the step `*` stands for any field or element.
     """
 
     all: bool = False
@@ -48,14 +51,14 @@ class Paths:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Paths:
-        """Parses paths as in the settings: `*`, names, and JSON pointers."""
+        """Parses paths as written in the settings, which are `*`, names, and JSON pointers."""
         names = frozenset(text for text in texts if text != ANY and not text.startswith("/"))
         pointers = [text[1:].split("/") for text in texts if text.startswith("/")]
         steps = (tuple(step.replace("~1", "/").replace("~0", "~") for step in each) for each in pointers)
         return cls(ANY in texts, names, tuple(steps))
 
     def removed_from(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        """A value with markers in place of the hidden parts."""
+        """A copy of a value with markers in place of the hidden parts."""
         if self.all:
             return None if value is None else marker()
         return self._without(value, self.pointers)
@@ -95,7 +98,7 @@ class Redaction:
         """A response, or a part of a response, with the contents of all tasks redacted.
 
         Args:
-            document: JSON, in which an object with a `type` is a task, or will become one.
+            document: JSON, in which an object with a `type` is a task or describes a task to create.
             task_type: the type of the task that the part belongs to; `None` if unknown.
         """
         if isinstance(document, list):

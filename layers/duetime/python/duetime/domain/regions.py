@@ -1,7 +1,7 @@
-"""Two Regions with one replicated table: which Region is active, and how it takes over the other Region's records.
+"""Decides which of two Regions with one replicated table is active, and how it takes over the other Region's records.
 
-Replication is asynchronous, and items arrive in any order, so a takeover must work if any of the last writes are
-missing.
+Replication is asynchronous, and items arrive in any order, so a takeover must work even if some of the latest writes
+are missing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @frozen
 class ActiveRegion:
-    """The Region that may work, as recorded in the replicated table.
+    """The Region that is allowed to process tasks, as recorded in the replicated table.
 
     Attributes:
         name: name of the Region.
-        epoch: epoch of its fences; raised by each takeover.
+        epoch: epoch of its fences; each takeover raises the epoch.
         since: when the takeover began.
-        is_open: whether the Region works; no Region works until the takeover has ended.
+        is_open: whether the Region processes tasks; neither Region does so until the takeover has ended.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ActiveRegion:
 
 
 def next_region(target: str, known: list[ActiveRegion], least_epoch: int, now: Millis) -> ActiveRegion:
-    """The record with which a Region takes over; the existing record if the same takeover was run before.
+    """The record that makes a Region the active Region; the existing record if the same takeover was started before.
 
     Args:
         target: the Region that takes over.
@@ -63,7 +63,8 @@ class TakenOver:
     Attributes:
         task: the record in the new epoch.
         timer: the timer of its check, to be written first; `None` if no check is needed.
-        was_cut_off: whether an attempt was running; a topology's run is not cut off, but continues elsewhere.
+        was_cut_off: whether a running attempt was cut off; a topology's run is not cut off, but continues outside the
+            Region's workers.
     """
 
     task: Task
@@ -79,14 +80,14 @@ def is_taken_over(task: Task, region: ActiveRegion) -> bool:
 def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: bool) -> TakenOver | None:
     """The record of a task in the epoch of the active Region; `None` if there is nothing to take over.
 
-    Each open task gets a timer, because its own timer may not have been replicated. A task that had just ended is
-    completed again, because its follow-ups may not have been replicated either, and are idempotent.
+    Each open task gets a timer, because its own timer may not have been replicated. The follow-ups of a task that had
+    just ended are run again, because they may not have been replicated either; they are idempotent.
 
     Args:
         task: an open task, or one that has ended since shortly before the takeover.
         region: the active Region.
         now: the time.
-        keeps_leases: whether the Region already works, and its attempts under an old fence continue.
+        keeps_leases: whether the Region is already processing tasks, so that its attempts with an old fence continue.
     """
     fence = fence_of_epoch(task.fence, region.epoch)
     is_leased = task.state in LEASED
@@ -104,7 +105,7 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
 
 
 def has_attempt(task: Task, now: Millis) -> bool:
-    """Whether a takeover would cut off a running attempt; a topology's run continues elsewhere."""
+    """Whether a takeover would cut off a running attempt; a topology's run continues outside the Region's workers."""
     return task.state in LEASED and not task.is_topology and (task.lease_expires_at or 0) > now
 
 

@@ -1,7 +1,8 @@
-"""Takes over a restored table's records, compared with the records of the table that it replaces.
+"""Takes over a restored table's records after comparing them with the records of the table that it replaces.
 
-A restored record has its state at the restore point. Since then, attempts may have run from the replaced table, and
-some may still be running. To keep them from writing, the fence of every open record is raised into a new epoch.
+A restored record has the state that it had at the restore point. Since then, attempts may have run from the replaced
+table, and some may still be running. So that these attempts can no longer write, the fence of every open record is
+raised to a new epoch.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ RESTORED = "restored: its attempt was cut off"
 HELD_TAG = "duetime/restored"
 """Tag of a task that is paused until the operator decides; its value is the state that the task had before."""
 _LEAST_KEPT = 2 * DAY
-"""Minimum time for which an outcome that is taken over can be read."""
+"""Minimum time for which an outcome remains readable after it is taken over from the replaced table."""
 
 
 PLAN_LOST = TaskError(
     "PlanLost", "its topology, or the plan that created it, is lost: an earlier write was not replicated or restored"
 )
-"""The error of a node that no run of its topology will start."""
+"""The error of a node that will not be started by any run of its topology."""
 
 
 class AfterRestore(StrEnum):
     """What happens to tasks that had run after the restore point.
 
     Attributes:
-        SKIP: tasks that had ended end the same way again, without an attempt; tasks that had only begun are paused.
+        SKIP: tasks that had ended get the same outcome again without an attempt; tasks that had only begun are paused.
         RERUN: the tasks run again.
         ASK: the tasks are paused.
     """
@@ -55,14 +56,14 @@ class AfterRestore(StrEnum):
 
 
 class Divergence(StrEnum):
-    """How a task's last record differs from the restored record, by what happened after the restore point.
+    """What happened to a task after the restore point, so that its last record differs from the restored record.
 
     Attributes:
         NONE: nothing is known to have happened.
         CHANGED: the record was written, but no attempt began.
         BEGUN: an attempt was running at the restore point, or began after it.
         ENDED: the task ended.
-        REMOVED: the replaced table no longer has the task: its user erased it, or its record expired.
+        REMOVED: the replaced table no longer has the task, because its user erased it or its record expired.
         CREATED: the task was created, so the restored table does not have it.
         REOPENED: the task had ended before the restore point and was retried after it.
         UNKNOWN: there is no table to compare with.
@@ -127,7 +128,7 @@ def divergence_of(restored: Task, replaced: Task | None, *, is_known: bool) -> D
 def take_over(
     restored: Task, replaced: Task | None, divergence: Divergence, after: AfterRestore, epoch: int, now: Millis
 ) -> Takeover | None:
-    """The record of an open task in the new epoch; `None` if already taken over, with nothing left to decide.
+    """The record of an open task in the new epoch; `None` if it is already taken over and no decision is pending.
 
     Args:
         restored: the record, without `finished_at`.
@@ -145,16 +146,17 @@ def take_over(
         ended = _ended_as(restored, replaced, epoch, now)
         return Takeover(ended, divergence, _timer(ended, now), copies_contents=True)
     task = freed(restored, epoch, now)
-    # A topology continues from its nodes, each of which is held separately.
+    # A topology is not held; it continues from its nodes, each of which is held separately.
     if after is not AfterRestore.RERUN and divergence in _MAY_HAVE_RUN and not task.is_topology:
         task = _held(task, now)
     return Takeover(task, divergence, _check_of(restored, task, now))
 
 
 def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
-    """The timer of a record that was taken over; `None` if not needed, or if the record is in the minute of its check.
+    """The timer of a record that was taken over.
 
-    A restored table may lack the timer, because a backup does not keep the order of writes to different items.
+    `None` if no timer is needed, or if the record is stored under the minute of its check. A restored table may lack
+    the timer, because a backup does not keep the order of writes to different items.
     """
     if task.state in {State.PAUSED, State.BLOCKED}:
         return None
@@ -167,7 +169,7 @@ def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
 def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
     """The record of a schedule's occurrence that was created after the restore point; `None` to let it run again.
 
-    Schedule and time determine the id, so the schedule finds the record and does not create it again.
+    The id follows from the schedule and the time, so the schedule finds the record and does not create it again.
     """
     if after is AfterRestore.RERUN or not replaced.claims:
         return None
@@ -195,17 +197,17 @@ def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: M
 
 
 def freed(task: Task, epoch: int, now: Millis) -> Task:
-    """The record with a fence in the new epoch, and without the lease of an attempt that was cut off."""
+    """The record with a fence in the new epoch; the lease of an attempt that was cut off is removed."""
     fence = fence_of_epoch(task.fence, epoch)
     raised = replace(task, fence=fence, version=task.version + 1, sent=False)
     if task.state not in LEASED:
         return replace(raised, lease_expires_at=None)
     if is_job(task.target) and task.awaiting_notification:
-        # The attempt continues, because the job runs in AWS, even if the table does not contain the job.
+        # The attempt continues even if the table does not contain the job, because the job runs in AWS.
         return replace(raised, deferred_fence=fence)
     cut_off = replace(raised, lease_expires_at=now, deferred_fence=None, unacknowledged=None)
     if task.state is State.ROLLING_BACK or task.requested_action is not None:
-        # The worker that takes over the lease repeats the rollback, or does what was requested.
+        # The worker that takes over the lease repeats the rollback, or carries out the request.
         return cut_off
     return replace(
         cut_off,
@@ -221,10 +223,10 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
 
 
 def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) -> bool:
-    """Whether no run of its topology will start or end a node.
+    """Whether a node is left over, because no run of its topology will start or end it.
 
     This is the case if its topology, or the plan that created it, was not replicated or restored, if another plan has
-    replaced that plan, or if the end of its topology is there but the node's own end is not.
+    replaced that plan, or if the topology's end was stored but the node's end was not.
 
     Args:
         node: a node.
@@ -239,7 +241,7 @@ def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) 
 
 
 def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
-    """A leftover node as cancelled, and the timer for a worker to run its follow-ups."""
+    """A leftover node, now cancelled, and the timer that makes a worker run its follow-ups."""
     ref = node.node_ref and replace(node.node_ref, note=Reason.STOPPED.value)
     raised = replace(node, version=node.version + 1, generation=node.generation + 1, next_at=now, sent=False)
     ended = replace(raised, state=State.CANCELLED, node_ref=ref, error=PLAN_LOST, lease_expires_at=None)
@@ -247,7 +249,7 @@ def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
 
 
 def _held(task: Task, now: Millis) -> Task:
-    """A copy of the task, paused until the operator decides, if it can be paused."""
+    """A copy of the task that is paused until the operator decides, or the task itself if it cannot be paused."""
     if task.state not in STARTABLE | {State.BLOCKED}:
         return task
     by = Attribution(ActorType.SYSTEM, reason="it had run after the point that the table was restored to")
@@ -257,7 +259,7 @@ def _held(task: Task, now: Millis) -> Task:
 
 
 def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
-    """A held task after the operator's decision for all held tasks; `None` if the task is still paused."""
+    """A held task after the operator has decided about all held tasks; `None` if the task stays paused."""
     has_ended = replaced is not None and replaced.is_terminal
     if after is AfterRestore.SKIP and replaced is not None and has_ended:
         ended = _ended_as(task, replaced, epoch, now)
@@ -298,7 +300,7 @@ def _timer(task: Task, at: Millis) -> Timer:
 
 
 def facts(task: Task, divergence: Divergence, effect: str) -> dict[str, str]:
-    """One line of the report."""
+    """Returns one line of the report."""
     found = {"id": task.id.text, "owner": task.owner, "type": task.type, "change": divergence.value, "now": effect}
     if task.name:
         found["name"] = task.name

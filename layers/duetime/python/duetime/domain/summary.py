@@ -1,7 +1,7 @@
 """Counts of tasks, derived from writes to their records.
 
 A write moves a task from one group to another. Counts are sums of such steps, which may be added in any order. Each
-step must be added only once, even if the stream redelivers it.
+step must be added only once, even if the stream redelivers the write.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 
 MARK_BYTES = 8
-"""Size of a step's mark in bytes: small enough to store, and large enough that no two marks of a minute are equal."""
+"""Size of a step's mark in bytes, which is small enough to store, and large enough that marks within a minute are
+unique."""
 
 
 @frozen(order=True)
@@ -52,7 +53,7 @@ class Step:
     """The effect of one write on the counts.
 
     Attributes:
-        mark: mark of the write, which is the same for each delivery.
+        mark: identifies the write, and is the same for each delivery.
         left: the group before the write; `None` if the task was in no group.
         entered: the group after the write; `None` if the task is in no group.
         at: when the write was made, in whole seconds; the same for each delivery.
@@ -71,11 +72,11 @@ class Step:
 
 @frozen
 class StepSet:
-    """Steps that are counted and stored together: steps of writes to one part of an owner's tasks in one time span.
+    """A set of steps that are counted and stored together, for writes to one part of an owner's tasks in one time span.
 
     The time of the writes determines the span, so a redelivered step belongs to the same sets. A step is stored in the
-    widest set that was not full when the step was counted. A full set no longer changes. So a step is uncounted if
-    neither the full sets nor the first set that is not full contain it.
+    set with the longest span that was not full when the step was counted. A full set no longer changes. A step is
+    therefore uncounted if it is neither in a full set nor in the first set that is not full.
 
     Attributes:
         part: part of the owner's counts, as returned by `part_of`.
@@ -96,7 +97,7 @@ class StepSet:
         return self.begins_at + self.span
 
     def narrowed(self, steps: Iterable[Step]) -> dict[StepSet, list[Step]]:
-        """The sets of the next shorter span for steps of this set; empty if there is no shorter span."""
+        """The sets with the next shorter span that cover this set's span; empty if there is no shorter span."""
         found: dict[StepSet, list[Step]] = defaultdict(list)
         for span in [each for each in SUMMARY_SPANS if each < self.span][:1]:
             for step in steps:
@@ -122,7 +123,7 @@ class CountedSteps:
 
     @property
     def is_full(self) -> bool:
-        """Whether more steps are stored in sets of a shorter span, if there is one."""
+        """Whether this set is full, so that more steps are stored in sets with a shorter span, if there is one."""
         return len(self.marks) >= SUMMARY_STEPS_TOGETHER
 
     def followed_by(self, steps: Iterable[Step]) -> CountedSteps:
@@ -136,9 +137,9 @@ class Summary:
 
     Attributes:
         counts: number of tasks in each group that is not empty.
-        as_of: time of the latest counted write; `None` if no write was counted.
-        is_complete: whether all tasks are included; false if there are more types than are read, or older tasks that
-            are not recounted yet.
+        as_of: time of the latest write that was counted; `None` if no write was counted.
+        is_complete: whether all tasks are included; false if not all types were read, or if older tasks have not been
+            recounted yet.
         counted_since: tasks created before this time are counted by reading the table; `None` if there are no such
             tasks.
         recounted_at: time of the latest recount; `None` if there was no recount.
@@ -159,7 +160,7 @@ def part_of(task: TaskSnapshot, spread: int) -> int:
 def steps_of(
     changes: Iterable[TaskChange], spread: int, generation: int = 0, since: Millis = 0
 ) -> dict[StepSet, list[Step]]:
-    """The steps of writes, by sets of the longest span; most writes to a task have no step.
+    """The steps of writes, grouped by the sets with the longest span; most writes to a task cause no step.
 
     Args:
         changes: the writes.
@@ -189,7 +190,7 @@ def sums(steps: Iterable[Step]) -> dict[Group, int]:
 
 
 def first_of_types(steps: Sequence[Step], most: int) -> list[Step]:
-    """The longest prefix of the steps that affects at most this many types."""
+    """The longest prefix of the steps that affects no more than the given number of types."""
     types: set[str] = set()
     for number, step in enumerate(steps):
         types |= step.types
@@ -220,7 +221,7 @@ def _mark(change_id: str) -> bytes:
 
 
 def are_old(steps: Iterable[Step], now: Millis) -> bool:
-    """Whether any change is so old that other changes may be lost."""
+    """Whether any change is so old that other changes may have been lost."""
     return any(now - step.at > SUMMARY_GAP for step in steps)
 
 
@@ -233,7 +234,7 @@ class Recount:
         started_at: when it started.
         found: number of older tasks found so far.
         part: number of parts counted so far.
-        cursor: start of its next part; empty for the start of the table.
+        cursor: where the recount's next part starts; empty for the start of the table.
         busy_since: when counting of the current part started; `None` between parts.
     """
 
@@ -263,8 +264,9 @@ class EndedCounts:
     """Progress of setting the TTL of ended generations' counts.
 
     Attributes:
-        before: the counts of all generations before this generation have a TTL.
-        owner: the last owner whose counts of later generations have a TTL; empty for no owner.
+        before: a generation; the counts of all earlier generations have a TTL.
+        owner: the last owner whose counts in this and later ended generations have been given a TTL; empty for no
+            owner.
     """
 
     before: int = 0
@@ -278,10 +280,10 @@ class Generation:
     Attributes:
         number: number of the generation, from 0; later generations have greater numbers.
         since: tasks created at or after this time are counted by their changes; 0 for all tasks.
-        seen_at: the latest stored time at which changes were read.
+        seen_at: when changes were last read, as far as this time was stored.
         recounting: the current recount, if any.
         recounted: the last complete recount, if any.
-        ended_counts: progress for the counts of ended generations.
+        ended_counts: progress of setting the TTL of ended generations' counts.
         version: version of this value; 0 if nothing is stored.
     """
 
@@ -294,12 +296,12 @@ class Generation:
     version: int = 0
 
     def was_unread(self, now: Millis) -> bool:
-        """Whether changes may not have been read for so long that some are lost."""
+        """Whether changes may have been unread for so long that some changes are lost."""
         return now - self.seen_at > SUMMARY_GAP
 
     def next(self, now: Millis) -> Generation:
-        """The next generation, which starts somewhat later, when every process knows it."""
-        # Owners before the last processed one also have counts of this generation.
+        """The next generation, which starts after some time, when every process knows about it."""
+        # Owners before the last processed owner also have counts in this generation, without a TTL.
         ended = EndedCounts(self.ended_counts.before)
         return Generation(self.number + 1, now + SUMMARY_RESTART_DELAY, now, ended_counts=ended, version=self.version)
 
@@ -310,7 +312,7 @@ class Generation:
         return self.recounted is not None and now - self.recounted.started_at < SUMMARY_RECOUNT_KEPT
 
     def advanced(self, now: Millis) -> Generation | None:
-        """The value to store before a part is counted, or to record that changes are read; `None` for no change."""
+        """The value to store before a part is counted, or when changes are read; `None` if nothing must be stored."""
         recount = self._next_part(now)
         if recount is not None:
             return replace(self, seen_at=now, recounting=replace(recount, busy_since=now))
@@ -326,11 +328,11 @@ class Generation:
         return replace(self, recounting=None, recounted=done)
 
     def lets_counts_expire(self, now: Millis) -> bool:
-        """Whether counts of ended generations without a TTL are no longer used."""
+        """Whether there are counts of ended generations that are no longer used and have no TTL yet."""
         return self.ended_counts.before < self.number and now >= self.since + SUMMARY_ENDED_KEPT
 
     def after_ended_counts(self, owner: str) -> Generation:
-        """The value after setting the TTL of counts up to and including an owner's; empty for all owners."""
+        """The value after the TTL was set for the counts of all owners up to the given owner; empty for all owners."""
         return replace(
             self, ended_counts=EndedCounts(self.ended_counts.before, owner) if owner else EndedCounts(self.number)
         )
@@ -345,7 +347,8 @@ class Generation:
             return self.recounting
         if now - self.recounting.busy_since < SUMMARY_RECOUNT_LEASE:
             return None
-        # It is unknown how much of the part was counted, so the recount restarts under another number.
+        # It is unknown how much of the part was counted before the process died, so the recount restarts with another
+        # number.
         return Recount(self.recounting.number + 1, now)
 
     def _next_recount_at(self) -> Millis | None:
@@ -354,7 +357,7 @@ class Generation:
         if not self.since or (last is not None and not last.found):
             return None
         if last is None:
-            # From then on, no request can create an older task.
+            # After this time, no request can still create a task from before the generation.
             return self.since + SUMMARY_RESTART_DELAY
         age = last.started_at - self.since
         return last.started_at + min(max(age, SUMMARY_RECOUNT_AGAIN), SUMMARY_RECOUNT_AT_LEAST)

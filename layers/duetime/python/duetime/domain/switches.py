@@ -57,7 +57,7 @@ class SwitchKey:
 
     @property
     def resource(self) -> str:
-        """Key of the lock or rate that enforces the switch's limits; tasks' keys contain no slash."""
+        """Key of the lock or rate that enforces the switch's limits; only these keys contain a slash."""
         return f"{self.scope}/{self.name}"
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ ALL_TASKS = SwitchKey(SwitchScope.ALL, "all")
 
 @frozen
 class Switch:
-    """A decision to stop or limit some tasks.
+    """A setting that stops or limits some tasks.
 
     Attributes:
         stopped: whether none of these tasks may start.
@@ -79,7 +79,7 @@ class Switch:
         reason: human-readable reason.
         updated_at: when the switch was set.
         updated_by: who set the switch.
-        rate: limit for starts of their attempts; `None` for no limit.
+        rate: limit for the starts of these tasks' attempts; `None` for no limit.
     """
 
     key: SwitchKey
@@ -121,7 +121,7 @@ class Switches:
         return tuple(self.by_key[key] for key in keys if key in self.by_key)
 
     def verdict(self, task: Task) -> str | None:
-        """Why a task may not start, in words; `None` if it may start."""
+        """Human-readable reason why a task may not start; `None` if it may start."""
         stopped = next((switch for switch in self.of(task) if switch.stopped), None)
         if stopped is None:
             return None

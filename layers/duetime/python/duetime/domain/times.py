@@ -1,7 +1,7 @@
 """Instants and minutes.
 
-Every instant in the domain is a whole number of milliseconds since the Unix epoch (`Millis`), the resolution that
-duetime promises, so that comparisons, additions and storage are exact.
+Every instant in the domain is a whole number of milliseconds since the Unix epoch (`Millis`), so that comparisons,
+additions and storage are exact. Milliseconds are the resolution that duetime promises.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HOUR: Millis = 3_600_000
 DAY: Millis = 86_400_000
 
 LAST_INSTANT: Millis = 253_402_300_799_999
-"""The end of the year 9999, the maximum of RFC 3339."""
+"""The end of the year 9999, which is the latest time in RFC 3339."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 

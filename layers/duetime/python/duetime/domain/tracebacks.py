@@ -1,6 +1,6 @@
-"""Loggable facts about an error: its location for duetime's own defects, its traceback for a handler's errors.
+"""Extracts facts about errors for logs: the location of duetime's own errors, and the traceback of a handler's errors.
 
-Because the error's class may be a user's class, these functions never raise, regardless of what the class does.
+These functions never raise, even if the error's class, which a user may have written, is broken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from duetime_common.frozen_classes import frozen
 _CLASS_NAME = type.__dict__["__name__"]
 """Python's own getter for a class's name, because a metaclass may override `__name__`."""
 _LONGEST_SECRET = 40_000
-"""Maximum length of a secret with its name, as the patterns below match them."""
+"""Maximum length of a secret together with its name that the patterns below match."""
 _PLACES = 8
 _CAUSES = 3
 _CUT = "[cut] "
@@ -63,8 +63,8 @@ def message_of(error: BaseException) -> str:
 def places_of(error: BaseException) -> str:
     """The class of an error and where the error was raised, innermost first, followed by its causes.
 
-    Messages are left out because they may quote user data, except messages of AWS errors, which contain the call and
-    the reason for its rejection.
+    Messages are left out because they may quote user data. Messages of AWS errors are included, because they contain
+    the call and the reason for its rejection.
     """
     causes: list[str] = []
     cause: BaseException | None = error
@@ -109,12 +109,12 @@ def traceback_of(error: BaseException) -> str:
         text = writable("".join(traceback.TracebackException(type(error), error, frames).format()))
     except BaseException as defect:  # noqa: BLE001 - a class of errors may break whatever reads its attributes
         text = f"{places_of(error)}\nits traceback cannot be read: {class_name(defect)}\n"
-    # Keeps enough additional text to find every secret together with its name.
+    # Enough additional text is kept to find every secret together with its name.
     return last_part(redacted(text[-MAX_LOGGED_TRACEBACK_LENGTH - _LONGEST_SECRET :]), MAX_LOGGED_TRACEBACK_LENGTH)
 
 
 def redacted(text: str) -> str:
-    """Replaces secrets in a text: values with suspicious names, tokens, keys, passwords in URLs."""
+    """Replaces secrets in a text, which are values with suspicious names, tokens, keys, and passwords in URLs."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text

@@ -1,4 +1,4 @@
-"""Settings by task type pattern: how long ended tasks are kept, and which function runs a type's handler."""
+"""Settings by task type pattern, which say how long ended tasks are kept and which function runs a type's handler."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RetentionPolicy:
         return next(kept, self.default)
 
     def patterns(self, *, kept: bool) -> list[str]:
-        """The patterns of types that are kept for some time, or that are not kept."""
+        """The patterns of types whose ended tasks are kept for some time, or are not kept at all."""
         return [pattern for pattern, each in self.by_pattern.items() if bool(each) is kept]
 
     @property

@@ -1,4 +1,4 @@
-"""Uploads: payloads that a client sends to S3 before it creates their tasks."""
+"""Uploads, which are payloads that a client sends to S3 before it creates their tasks."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class SignedUpload:
     """The signed request that writes an upload.
 
     Attributes:
-        url: where to send the bytes with `PUT`.
-        headers: the signed headers, which the request must have.
+        url: URL to which the bytes are sent with `PUT`.
+        headers: the signed headers, which the request must contain.
         expires_at: when the signature expires.
     """
 
@@ -59,7 +59,7 @@ class SignedUpload:
 
 
 class UploadMissing(FieldInvalid):
-    """A creation names an upload that the owner does not have."""
+    """A request to create a task names an upload that the owner does not have."""
 
     def __init__(self) -> None:
         reason = "is not the id of a complete upload; an upload expires, and can be used for one task only"

@@ -1,1 +1,1 @@
-"""Protocols for everything that the use cases need from outside; adapters and in-memory fakes implement them."""
+"""Protocols for everything that the use cases need from outside, which adapters and in-memory fakes implement."""

@@ -1,4 +1,4 @@
-"""Consumers of the table's changes, including the event bus and the archive."""
+"""Ports for consumers of the table's changes, including the event bus and the archive."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 
 class ChangeConsumer(Protocol):
-    """Processes writes to records after they were made.
+    """Processes writes to records after the writes were made. A consumer receives each write at least once.
 
-    A consumer gets each write at least once. A consumer's errors are logged and counted, and do not affect other
-    consumers.
+    A consumer's errors are logged and counted, and do not affect other consumers.
     """
 
     @property
@@ -30,7 +29,7 @@ class ChangeConsumer(Protocol):
 
 
 class EventBus(Protocol):
-    """A bus that delivers events by rules."""
+    """An event bus that delivers events according to rules."""
 
     def publish(self, events: Sequence[Event]) -> int:
         """Put events on the bus; rejected events are retried a few times.
@@ -45,11 +44,11 @@ class ArchiveEncoder(Protocol):
     """Encodes a task as a line of the archive."""
 
     def line(self, task: Task, older: Sequence[AttemptRecord]) -> str:
-        """The line for a task with its attempts and events, without a line break.
+        """Return the line for a task with its attempts and events, without a line break.
 
         Args:
-            task: the record, with its available contents.
-            older: attempts stored outside the record.
+            task: the record, with the contents that are available.
+            older: attempts that are stored outside the record.
 
         Raises:
             ValueError: a content is not valid JSON.
@@ -61,7 +60,7 @@ class ArchiveStore(Protocol):
     """The archive's bucket."""
 
     def put(self, key: str, lines: Sequence[str]) -> None:
-        """Write an object; writing it again replaces it.
+        """Write an object; writing an object with the same key again replaces it.
 
         Raises:
             Unavailable: the store failed.
@@ -69,7 +68,7 @@ class ArchiveStore(Protocol):
         ...
 
     def keys(self, after: str, limit: int) -> Sequence[str]:
-        """The first keys of objects with tasks that follow `after`, in order.
+        """The next keys, in order, of objects with tasks, starting after the key `after`.
 
         Raises:
             Unavailable: the store failed.

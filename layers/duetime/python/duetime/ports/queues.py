@@ -1,4 +1,4 @@
-"""The queues between the trigger and the workers."""
+"""Ports for the queues between the trigger and the workers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Delivery:
 
     Attributes:
         message: the message.
-        receipt: handle of this delivery, needed to change its visibility.
-        id: the queue's id for the message, by which a batch reports the message.
+        receipt: handle of this delivery, which is needed to change the message's visibility.
+        id: the queue's id for the message, which identifies it in the report about a batch.
         sent_at: when the message was sent; 0 if unknown.
     """
 
@@ -41,14 +41,14 @@ class Outgoing:
 
 
 class MessagePace(Protocol):
-    """Spreads the messages of owners that may not run all of their due tasks at once."""
+    """Delays messages of owners that may not run all of their due tasks at once, in order to spread the starts."""
 
     def is_limited(self, owner: str) -> bool:
-        """Whether messages of an owner may be delayed."""
+        """Whether an owner's messages may be delayed."""
         ...
 
     def delay_seconds(self, owner: str, delay_seconds: int) -> int:
-        """The delay for a message that would otherwise have the given delay; both are 0 to 900 seconds."""
+        """The delay to use instead of a message's given delay; both delays are from 0 to 900 seconds."""
         ...
 
 
@@ -67,14 +67,11 @@ class WorkQueues(Protocol):
         ...
 
     def come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set the visibility timeouts of undeleted messages of one queue.
-
-        Already deleted messages are skipped.
-        """
+        """Set the visibility timeouts of messages in one queue; messages that are already deleted are skipped."""
         ...
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
-        """Approximate number of messages in the queue of a priority or a pull queue."""
+        """Approximate number of messages in a priority's queue or in a pull queue."""
         ...
 
 
@@ -88,15 +85,14 @@ class PullQueues(WorkQueues, Protocol):
             pull_queue: a pulled type that has a queue.
             limit: maximum number of messages, 1 to 10.
             wait_seconds: how long to wait for the first message.
-            away_seconds: seconds until undeleted messages are delivered again.
+            away_seconds: seconds until messages that are not deleted are delivered again.
 
-        Returns:
-            The received messages; messages that are not duetime's are deleted and left out.
+        Returns: The received messages; messages that do not come from duetime are deleted and left out.
         """
         ...
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages of one queue; messages already deleted are skipped."""
+        """Delete up to ten messages of one queue; messages that are already deleted are skipped."""
         ...
 
 
@@ -106,7 +102,7 @@ class Reject:
 
     Attributes:
         body: body of the event as it was received.
-        reason: the reason in words.
+        reason: human-readable reason.
     """
 
     body: str
@@ -114,7 +110,7 @@ class Reject:
 
 
 class Rejects(Protocol):
-    """Stores rejected events for people to check."""
+    """Stores rejected events so that people can check them."""
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
         """Store rejected events.

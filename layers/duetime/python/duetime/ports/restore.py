@@ -1,4 +1,4 @@
-"""Ports for replacing a table or a Region: restored tables, and the record of the active Region."""
+"""Ports for replacing a table or a Region, which access restored tables and the record of the active Region."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TableStatus(Enum):
-    """Whether a table can be used."""
+    """The state of a table: whether it can be used."""
 
     MISSING = "missing"
     CREATING = "creating"
@@ -27,7 +27,7 @@ class TableStatus(Enum):
 
 
 class TableFailed(Exception):
-    """AWS rejected the restore of a table."""
+    """AWS rejected the request to restore a table."""
 
 
 @frozen
@@ -67,10 +67,10 @@ class TakeoverPage:
 
 
 class TableRestore(Protocol):
-    """Restores tables from their continuous backup."""
+    """Restores tables from their continuous backups."""
 
     def begin(self, source: str, target: str, at: Millis) -> None:
-        """Begin to restore a table as it was at a given time, unless the restore is already running or finished.
+        """Start restoring a table to its state at a given time, unless the restore is already running or has finished.
 
         Raises:
             TableFailed: AWS rejected the restore.
@@ -90,7 +90,7 @@ class TableRestore(Protocol):
         ...
 
     def complete(self, source: str, target: str, epoch: int) -> str:
-        """Give a restored table the settings that a restore omits: stream, TTL, backup, tags, protection.
+        """Apply the settings that a restore omits to a restored table: stream, TTL, backup, tags, protection.
 
         The call may be repeated.
 
@@ -106,14 +106,14 @@ class TableRestore(Protocol):
 
 
 class RecordRewriter(Protocol):
-    """Reads and rewrites records of one table in ways that functions never do."""
+    """Reads and rewrites records in one table in ways that deployed functions never use."""
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read records consistently, without missing and unreadable records."""
+        """Read records consistently; missing and unreadable records are left out."""
         ...
 
     def rewrite(self, before: Task, after: Task) -> bool:
-        """Replace a record, unless it was written since it was read; unknown attributes are kept."""
+        """Replace a record, unless it has been written since it was read; unknown attributes are kept."""
         ...
 
     def add_timer(self, timer: Timer) -> None:
@@ -129,11 +129,11 @@ class Records(RecordRewriter, Protocol):
     """All records of one table."""
 
     def open_page(self, segment: int, segments: int, cursor: str) -> TakeoverPage:
-        """The next records with unfinished work in one of the table's segments, and schedules, read consistently."""
+        """The next schedules and records with unfinished work in one segment of the table, read consistently."""
         ...
 
     def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
-        """The next records that were created, or retried after their end, since a time."""
+        """The next records that were created, or retried after their end, since a given time."""
         ...
 
     def insert(self, task: Task) -> bool:
@@ -141,7 +141,7 @@ class Records(RecordRewriter, Protocol):
         ...
 
     def copy_contents(self, task_id: TaskId, source: Self) -> None:
-        """Copy the contents and old attempts of a task that another table stores in separate items."""
+        """Copy a task's contents and old attempts that another table stores in separate items."""
         ...
 
 
@@ -153,7 +153,7 @@ class RegionStore(Protocol):
         ...
 
     def save(self, region: ActiveRegion) -> bool:
-        """Store the record, unless the stored record is of a later epoch."""
+        """Store the record, unless the stored record has a later epoch."""
         ...
 
     def put_probe(self, probe: str) -> None:
@@ -169,9 +169,9 @@ class RegionRecords(RecordRewriter, Protocol):
     """The records of one replica of the table."""
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
-        """The next open tasks, tasks that ended since the given time, and schedules, read consistently."""
+        """The next schedules, open tasks, and tasks that ended since the given time, read consistently."""
         ...
 
     def running_tasks(self, now: Millis) -> int:
-        """The number of tasks with a running attempt, not counting topologies. This method reads the entire table."""
+        """Count the tasks with a running attempt, except topologies. This method reads the entire table."""
         ...

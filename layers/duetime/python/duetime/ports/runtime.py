@@ -1,4 +1,4 @@
-"""Clock, randomness, concurrency and process, injected so that tests and simulations can control them."""
+"""Ports for the clock, randomness, concurrency and the process, which tests and simulations can replace."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Span:
 
     Attributes:
         attributes: attributes named by OpenTelemetry's semantic conventions.
-        links: contexts (`traceparent`) of the span's causes, which may be long past.
-        parent: context of the span's parent; `None` for the open span of this thread, if any.
+        links: contexts (`traceparent`) of the span's causes, which may have ended long ago.
+        parent: context of the span's parent; `None` means the open span of this thread, if there is one.
         begins_trace: whether the span begins a new trace, even if a span is open in this thread.
     """
 
@@ -54,15 +54,15 @@ class OpenSpan(Protocol):
         ...
 
     def end_with(self, attributes: Mapping[str, str | int], error: str = "") -> None:
-        """Add attributes known at the span's end; an error type marks the span as failed."""
+        """Add attributes that are known when the span ends; an error type marks the span as failed."""
         ...
 
 
 class Tracer(Protocol):
-    """Creates spans. Only `flush` waits until spans are exported."""
+    """Creates spans. Only `flush` waits for the export of spans."""
 
     def span(self, span: Span) -> AbstractContextManager[OpenSpan]:
-        """A span around a block."""
+        """A span that lasts for a `with` block."""
         ...
 
     def current(self) -> str | None:
@@ -70,12 +70,12 @@ class Tracer(Protocol):
         ...
 
     def flush(self) -> None:
-        """Export ended spans, for a limited time. This method never raises."""
+        """Export spans that have ended, for a limited time. This method never raises."""
         ...
 
 
 class Untraced:
-    """The tracer of a deployment that exports no spans, which also serves as each of its spans."""
+    """The tracer of a deployment that exports no spans; the tracer itself is used as each span."""
 
     context: str | None = None
 
@@ -107,7 +107,7 @@ class Clock(Protocol):
         ...
 
     def sleep_until(self, at: Millis) -> None:
-        """Return no earlier than `at` by this clock."""
+        """Wait until this clock shows at least `at`."""
         ...
 
 
@@ -115,19 +115,19 @@ class RandomSource(Protocol):
     """Randomness."""
 
     def bits(self, count: int) -> int:
-        """A whole number with the given number of random bits."""
+        """A random integer with the given number of bits."""
         ...
 
     def below(self, bound: int) -> int:
-        """A random whole number of at least 0 and less than `bound`."""
+        """A random integer that is at least 0 and less than `bound`."""
         ...
 
     def fraction(self) -> float:
-        """A random number of at least 0 and less than 1."""
+        """A random number that is at least 0 and less than 1."""
         ...
 
     def nonce(self) -> str:
-        """A short text that is unique in practice."""
+        """A short text that is unique for all practical purposes."""
         ...
 
 
@@ -148,11 +148,11 @@ class Executor(Protocol):
         ...
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when all jobs have ended, when one more of them ends, or at the given time."""
+        """Wait until all jobs have ended, another job ends, or the given time is reached, whichever comes first."""
         ...
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call `work` for each item, several in parallel, and return the results in order.
+        """Call `work` for each item, with several calls in parallel, and return the results in order.
 
         Errors of `work` are raised.
         """
@@ -160,30 +160,30 @@ class Executor(Protocol):
 
 
 class Process(Protocol):
-    """The process of the function."""
+    """The process in which the function runs."""
 
     def end(self) -> None:
-        """End the process at once, because a thread cannot be stopped otherwise."""
+        """End the process at once, which is the only way to stop a thread."""
         ...
 
 
 class Telemetry(Protocol):
-    """Counts and measurements, written once per invocation."""
+    """Counts, measures and logs; counts and measurements are written once per invocation."""
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count, and if a dimension is given, to the count for its value."""
+        """Add to a count and, if a dimension is given, also to the count for the dimension's value."""
         ...
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Record one duration, and if a dimension is given, also for its value."""
+        """Record one duration and, if a dimension is given, also record it for the dimension's value."""
         ...
 
     def note(self, text: str, **facts: object) -> None:
-        """Log an event that a person should notice."""
+        """Log an event that people should notice."""
         ...
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:
-        """Attribute lines logged and printed in this block to the attempt at this claimed task."""
+        """Attribute lines that are logged and printed in this block to the attempt of a claimed task."""
         ...
 
 
@@ -192,13 +192,13 @@ class Runtime:
     """The environment of every use case.
 
     Attributes:
-        clock: the time.
-        random_source: randomness.
+        clock: the clock.
+        random_source: source of randomness.
         executor: runs calls concurrently.
         telemetry: counts, measures and logs.
         tracer: creates spans.
-        epochs: returns the epoch for the fences of new and reopened tasks; the epoch rises when the table is restored,
-            and when another Region takes over.
+        epochs: function that returns the epoch for the fences of new and reopened tasks; the epoch rises when the table
+            is restored, and when another Region takes over.
     """
 
     clock: Clock
@@ -210,15 +210,15 @@ class Runtime:
 
     @property
     def epoch(self) -> int:
-        """The epoch for new fences."""
+        """The epoch to use for new fences."""
         return self.epochs()
 
     def now(self) -> Millis:
-        """The time by this runtime's clock."""
+        """The time according to this runtime's clock."""
         return self.clock.now()
 
     def nonce(self) -> str:
-        """A short text that is unique in practice."""
+        """A short text that is unique for all practical purposes."""
         return self.random_source.nonce()
 
 
@@ -231,8 +231,8 @@ class Heartbeat(Protocol):
 
 
 class FanOut(Protocol):
-    """Additional invocations of the trigger."""
+    """Starts additional invocations of the trigger."""
 
     def read_groups(self, groups: Sequence[int]) -> None:
-        """Read each of these groups of shards in a separate invocation."""
+        """Start a separate invocation for each of these groups of shards, to read the group."""
         ...

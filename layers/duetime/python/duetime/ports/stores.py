@@ -1,4 +1,4 @@
-"""The stores except those for tasks and topologies, with a protocol for each kind of store and one for all stores."""
+"""Protocols for all stores except those for tasks and topologies, and one protocol for a deployment's stores."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class GroupStore(Protocol):
-    """Groups. Each member has an item, which shows whether its task has ended, and in which state.
+    """Groups. Each member has an item that shows whether the member's task has ended, and in which state.
 
     Every method raises `Unavailable` if the store does not answer.
     """
@@ -60,43 +60,43 @@ class GroupStore(Protocol):
         ...
 
     def save(self, group: groups.Group, nonce: str) -> bool:
-        """Write the next version of a group, and return whether the group still had the version that was read."""
+        """Write a group's next version if it still has the version that was read; return whether it was written."""
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> Sequence[groups.Group]:
-        """An owner's groups in order of their ids, eventually consistent; fewer than `limit` only at the end."""
+        """An owner's groups in order of their ids, eventually consistent; fewer than `limit` groups mean the end."""
         ...
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
-        """Write the item of a member that joins, or joins again before it ends, and return whether it was written."""
+        """Write the item of a member that joins, or joins again before its end; return whether it was written."""
         ...
 
     def note(
         self, owner: str, group_id: str, member: Member, expires_at: Millis | None, read: Member | None = None
     ) -> None:
-        """Note the outcome of a member, or that it is open again, unless a later version was noted.
+        """Store the outcome of a member, or that the member is open again, unless a later version is stored.
 
         Args:
             owner: owner of the group.
             group_id: id of the group.
             member: the new values.
             expires_at: when the item may be removed; `None` while the task is open.
-            read: the item as read, which must be unchanged; `None` if the stored item does not matter.
+            read: the item as read, which must still be unchanged; `None` to write regardless of the stored item.
         """
         ...
 
     def remove_member(self, owner: str, group_id: str, task_id: TaskId, read: Member | None = None) -> None:
-        """Remove the item of a member; if `read` is given, only while the item is unchanged."""
+        """Remove the item of a member; if `read` is given, only if the item has not changed since it was read."""
         ...
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> Sequence[Member]:
-        """Some open members, read consistently; empty only if no member is open.
+        """Some of a group's open members, read consistently; empty only if no member is open.
 
         Args:
             owner: owner of the group.
             group_id: id of the group.
             limit: maximum number of members.
-            near: a member whose partition is read first.
+            near: a member; the partition that contains this member is read first.
         """
         ...
 
@@ -108,18 +108,17 @@ class GroupStore(Protocol):
             group_id: id of the group.
             most_open: maximum number of ids of open members.
 
-        Returns:
-            The number of ended members by state, ids of open members, and the number of open members.
+        Returns: The number of ended members by state, the ids of some open members, and the number of open members.
         """
         ...
 
     def remove(self, owner: str, group_id: str) -> bool:
-        """Remove some members of a group, and the group once no member is left; return whether the group is removed."""
+        """Remove some members of a group, and the group itself when no member is left; return whether it is removed."""
         ...
 
 
 class Stores(Protocol):
-    """The stores of a deployment. Each store is created at first use."""
+    """The stores of a deployment, each of which is created when it is first used."""
 
     @property
     def tasks(self) -> TaskStore:
@@ -228,7 +227,7 @@ class Stores(Protocol):
 
     @property
     def circuit_breakers(self) -> CircuitStore:
-        """Circuits of HTTP hosts that have failed."""
+        """Circuits of HTTP hosts whose calls have failed."""
         ...
 
     @property
@@ -256,7 +255,7 @@ class LockStore(Protocol):
     """Locks and their lines."""
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
-        """Read a lock and the first tasks in line, consistently; a missing lock has no holders."""
+        """Read a lock and the first tasks in its line, consistently; a missing lock is returned without holders."""
         ...
 
     def read_many(self, names: Sequence[LockName]) -> list[Lock]:
@@ -269,10 +268,11 @@ class LockStore(Protocol):
         The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 
         Args:
-            lock: lock with the version that was read, and the new holders.
+            lock: the lock with the version that was read and the new holders.
             nonce: nonce of this save.
             expires_at: when the lock may be removed.
-            taker: attempt that takes the lock; rejected if a later attempt of the same task is already a holder.
+            taker: the attempt that takes the lock; the call is rejected if a later attempt of the same task is already
+                a holder.
 
         Returns:
             Whether the holders are stored.
@@ -280,12 +280,12 @@ class LockStore(Protocol):
         ...
 
     def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
-        """Extend a hold to the holder's new end; a delayed renewal does not shorten the hold.
+        """Extend a hold to the new end given in `holder`; a delayed renewal does not shorten the hold.
 
         Args:
             name: name of the lock.
             holder: the task, its fence and its new end.
-            expires_at: when the lock may be removed; not before any hold can end.
+            expires_at: when the lock may be removed; no hold may end later than this time.
 
         Returns:
             Whether the task still holds the lock with this fence.
@@ -293,7 +293,7 @@ class LockStore(Protocol):
         ...
 
     def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
-        """Add a task to a lock's line; joining again changes nothing."""
+        """Add a task to a lock's line; adding it again changes nothing."""
         ...
 
     def leave(self, name: LockName, waiter: Waiter) -> None:
@@ -301,33 +301,34 @@ class LockStore(Protocol):
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Keys of an owner's locks in order, eventually consistent; the list continues after `after`."""
+        """The keys of an owner's locks that follow `after`, in order, eventually consistent."""
         ...
 
 
 class SignalStore(Protocol):
-    """Signals of events, and the tasks that wait for them."""
+    """Signals about events, and the tasks that wait for these events."""
 
     def put(self, event: AwaitedEvent, signal: SentSignal, expires_at: Millis) -> None:
         """Store a signal; storing it again changes nothing."""
         ...
 
     def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
-        """The signals of an event, starting with the given id, in order of ids, read consistently.
+        """The signals about an event from the given id on, in order of ids, read consistently.
 
         Args:
             event: the event.
             first: the lowest id.
-            page: how many signals one request reads; the next request is sent when these signals are used up.
+            page: how many signals one request reads; the next request is sent when all these signals have been
+                returned.
         """
         ...
 
     def join(self, event: AwaitedEvent, waiting: WaitingTask, expires_at: Millis) -> None:
-        """Note a task that waits for an event; a later claim of the task replaces the note."""
+        """Store that a task waits for an event; a later claim of the task replaces the entry."""
         ...
 
     def leave(self, event: AwaitedEvent, waiting: WaitingTask) -> None:
-        """Remove the note of a task, unless a later claim has replaced it."""
+        """Remove the entry of a waiting task, unless a later claim has replaced the entry."""
         ...
 
     def waiting(self, event: AwaitedEvent, after: TaskId, limit: int) -> Sequence[WaitingTask]:
@@ -339,12 +340,15 @@ class OrderLineStore(Protocol):
     """Lines of ordered keys."""
 
     def next_number(self, name: LineName, count: int, now: Millis) -> int:
-        """Take the next numbers of a key, and return the first number. A request sent twice skips numbers.
+        """Take the next numbers of a key, and return the first number.
+
+        If a request is sent twice, some numbers are skipped.
 
         Args:
             name: name of the line.
             count: how many consecutive numbers to take.
-            now: the time; a key without numbers begins with it, so that later numbers are always greater.
+            now: the time, which is the first number of a key that has no numbers yet, so that later numbers are always
+                greater.
         """
         ...
 
@@ -365,11 +369,11 @@ class OrderLineStore(Protocol):
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """An owner's ordered keys in order, eventually consistent; the list continues after `after`."""
+        """The ordered keys of an owner that follow `after`, in order, eventually consistent."""
         ...
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
-        """Give the turn to a task, unless the turn was given since the line was read.
+        """Give the turn to a task, unless the turn has been given to a task since the line was read.
 
         The call is safe to resend, because a rejection by an item with the write's own nonce counts as success.
 
@@ -379,11 +383,11 @@ class OrderLineStore(Protocol):
         ...
 
     def let_expire(self, name: LineName, at: Millis) -> None:
-        """Let the counter and the turn of a line expire, unless they are used again; places stay."""
+        """Let the counter and the turn of a line expire, unless they are used again; places do not expire."""
         ...
 
     def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
-        """Places before a number, the nearest first, up to a limit; an eventually consistent read."""
+        """The places before a number, nearest first, up to a limit, read with eventual consistency."""
         ...
 
 
@@ -396,13 +400,13 @@ class LongPollStore(Protocol):
         Args:
             place: number of the place.
             nonce: nonce of the request.
-            now: the current time; a hold that has ended by then does not count.
+            now: the current time; a hold that has ended by this time does not count.
             until: when the hold ends if the place is not released.
         """
         ...
 
     def give_back(self, place: int, nonce: str) -> None:
-        """Release a place; does nothing if another request holds the place."""
+        """Release a place, unless another request holds the place."""
         ...
 
 
@@ -414,19 +418,21 @@ class RateStore(Protocol):
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Keys of an owner's rates in order, eventually consistent; the list continues after `after`."""
+        """The keys of an owner's rates that follow `after`, in order, eventually consistent."""
         ...
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
-        """Make an update, if its conditions are met. An update sent twice may be made twice, which wastes a start.
+        """Make an update, if its conditions are met.
+
+        An update that is sent twice may be made twice, which wastes a start.
 
         Args:
             name: name of the part.
             update: values to set and to add, and their conditions.
             expires_at: when the part may be removed; `None` for no expiry.
 
-        Returns:
-            Whether the update was made; and the state after it, or the state that rejected it.
+        Returns: Whether the update was made, and the state after the update, or the state because of which it was
+        rejected.
 
         Raises:
             Unavailable: the store throttles or fails after its own retries.
@@ -453,7 +459,7 @@ class TypeDefaultsStore(Protocol):
 
 
 class SwitchStore(Protocol):
-    """The switches of a deployment, which are few."""
+    """The switches of a deployment."""
 
     def read(self, *, consistent: bool) -> StoredSwitches:
         """Read all switches; empty while nothing is stored."""
@@ -486,7 +492,7 @@ class IntakeRuleStore(Protocol):
             Whether the rules are stored.
 
         Raises:
-            IntakeRulesFull: the rules are too large together.
+            IntakeRulesFull: the rules are too large in total.
         """
         ...
 
@@ -535,11 +541,11 @@ class QuotaUseStore(Protocol):
         ...
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read what an owner currently holds of a quota, by name, consistently."""
+        """Read the holds by which an owner currently uses a quota, by the holds' names, consistently."""
         ...
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
-        """Store something that counts towards an owner's quota. The call is safe to resend."""
+        """Store a hold, which counts towards an owner's quota. The call is safe to resend."""
         ...
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
@@ -550,8 +556,8 @@ class QuotaUseStore(Protocol):
             quota: the quota that the place belongs to.
             place: number of the place.
             nonce: identifies the taker.
-            now: the current time; a hold that has ended by then does not count.
-            until: when the hold ends if the place is not dropped.
+            now: the current time; a hold that has ended by this time does not count.
+            until: when the hold ends if the place is not released before.
 
         Returns:
             Whether the place is taken.
@@ -559,18 +565,15 @@ class QuotaUseStore(Protocol):
         ...
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner no longer holds; with a nonce, only if that taker held it.
-
-        The call is safe to resend.
-        """
+        """Remove a hold; if a nonce is given, only if the taker with this nonce has it. The call is safe to resend."""
         ...
 
 
 class CircuitStore(Protocol):
-    """The circuits of HTTP hosts that have failed, one for each owner's calls to a host."""
+    """The circuits of HTTP hosts whose calls have failed, with one circuit for each owner and host."""
 
     def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
-        """Read the circuit for an owner's calls to a host; closed if nothing is stored."""
+        """Read the circuit for an owner's calls to a host; if no circuit is stored, it is closed."""
         ...
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
@@ -598,17 +601,18 @@ class ScheduleStore(Protocol):
     def vacancy(self, owner: str, name: str) -> int | None:
         """The edition for creating a schedule with this name, read consistently; `None` if the name is taken.
 
-        The edition is 0 for an unused name, otherwise the deletion marker's. A creation passes the edition that it
-        read, so that a late creation cannot replace a schedule that was created or deleted in the meantime.
+        The edition is 0 for an unused name, and otherwise the deletion marker's edition. A request to create a schedule
+        passes the edition that it read, so that a late request cannot replace a schedule that was created or deleted in
+        the meantime.
         """
         ...
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """Leftovers of the schedule last deleted under a name, kept for some hours unless the name is used again."""
+        """Data left over from the last schedule deleted under a name, kept for some hours unless the name is reused."""
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule, if its identity and edition are as read; store a new schedule if the name is vacant.
+        """Store a schedule, if its identity and edition are as read, or a new schedule, if the name is free.
 
         The `uid` identifies the schedule, so another schedule with the same name is not changed, regardless of its
         edition.
@@ -643,9 +647,9 @@ class ScheduleStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """An owner's schedules in order of name, eventually consistent; the list continues after `after`.
+        """The schedules of an owner that follow `after`, in order of name, eventually consistent.
 
-        Fewer than `limit` are returned only at the end.
+        Fewer than `limit` schedules are returned only at the end.
         """
         ...
 
@@ -669,7 +673,7 @@ class CalendarStore(Protocol):
         ...
 
     def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
-        """Read a calendar and the edition of its name, consistently; a deletion marker has an edition too."""
+        """Read a calendar and the edition of its name, consistently. A deletion marker also has an edition."""
         ...
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
@@ -683,18 +687,18 @@ class CalendarStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """An owner's calendars in order of name, eventually consistent; the list continues after `after`.
+        """The calendars of an owner that follow `after`, in order of name, eventually consistent.
 
-        Fewer than `limit` are returned only at the end.
+        Fewer than `limit` calendars are returned only at the end.
         """
         ...
 
 
 class SummaryStore(Protocol):
-    """The counts of each owner's tasks, in parts, and the steps that have been counted."""
+    """The counts of each owner's tasks, divided into parts, and the steps that have been counted."""
 
     def counted(self, of: StepSet) -> CountedSteps:
-        """Read which steps of a set have been counted, consistently."""
+        """Read, consistently, which steps of a set have been counted."""
         ...
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
@@ -702,13 +706,13 @@ class SummaryStore(Protocol):
 
         Args:
             of: set to which the steps belong.
-            counted: counted steps as read; none of `steps` is among them.
+            counted: the counted steps as read, which must not include any of `steps`.
             steps: steps of at most `MOST_TYPES` types.
             nonce: nonce of this write.
 
         Returns:
-            Whether the steps are counted. If not, another process has counted, or is counting, and the set must be read
-            again.
+            Whether the steps are counted. If they are not, another process has counted them or is counting them, and
+                the set must be read again.
         """
         ...
 
@@ -717,7 +721,7 @@ class SummaryStore(Protocol):
         ...
 
     def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
-        """Set the TTL for one part of an owner's counts of all earlier generations. The call is safe to resend."""
+        """Set the TTL of one part of an owner's counts in all earlier generations. The call is safe to resend."""
         ...
 
 
@@ -737,23 +741,23 @@ class SummaryRecounts(Protocol):
         ...
 
     def is_fresh(self, at: Millis) -> bool:
-        """Whether the table is small, and has no task created before the given time."""
+        """Whether the table is small and has no task that was created before the given time."""
         ...
 
     def older_tasks(self, cursor: str, since: Millis, pages: int) -> OlderTasks:
-        """Read a part of the table for tasks created before a time, eventually consistent.
+        """Read a part of the table, with eventual consistency, for tasks created before a given time.
 
         Args:
             cursor: start of the part; empty for the start of the table.
-            since: the time.
-            pages: maximum megabytes to read.
+            since: the given time.
+            pages: maximum number of megabytes to read.
         """
         ...
 
     def add_older(
         self, generation: Generation, recount: Recount, owner: str, type_: str, numbers: Mapping[Group, int]
     ) -> None:
-        """Add the result for the current part of a recount. The call is safe to resend."""
+        """Add the result of the current part to a recount. The call is safe to resend."""
         ...
 
     def read_older(self, generation: Generation, recount: Recount, owner: str) -> Summary:
@@ -765,7 +769,7 @@ class SummaryRecounts(Protocol):
         ...
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """The owners that have or had tasks, after the given owner, in order."""
+        """The owners that have or had tasks and follow the given owner, in order."""
         ...
 
 
@@ -773,7 +777,7 @@ class TracebackStore(Protocol):
     """One traceback per task: the traceback of the attempt with the highest fence."""
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Store a traceback, which replaces an earlier attempt's traceback, but not a later attempt's.
+        """Store a traceback, which replaces an earlier attempt's traceback, but not a later attempt's traceback.
 
         The call is safe to resend.
         """
@@ -785,7 +789,7 @@ class TracebackStore(Protocol):
 
 
 class StepStore(Protocol):
-    """The results of tasks' steps, which are erased with the contents of their task."""
+    """The results of handlers' steps, which are erased together with the contents of their tasks."""
 
     def list_of(self, task_id: TaskId) -> list[StepResult]:
         """The steps of a task in the order in which they ended, read consistently."""
@@ -809,7 +813,7 @@ class CursorStore(Protocol):
         Args:
             group: number of the group.
             holder: unique id of the invocation.
-            now: the current time by the taker's clock.
+            now: the current time according to the taker's clock.
             until: when the hold expires.
             first: cursors for a group without stored cursors.
 
@@ -822,15 +826,14 @@ class CursorStore(Protocol):
         ...
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Store the read position of a group, and keep the group until `until` (0 releases it).
+        """Store the read position of a group, and keep the group until `until` (0 releases the group).
 
-        Returns:
-            Whether the position is stored; `False` if the group has a different epoch.
+        Returns: Whether the position is stored; `False` if the group has another epoch.
         """
         ...
 
     def join(self, group: int, cursors: Cursors) -> Cursors | None:
-        """Add progress to the stored cursors, for any holder of the group; the hold does not change.
+        """Add progress to the stored cursors, whoever holds the group; the hold does not change.
 
         Returns:
             The stored cursors, at a new epoch; `None` if another invocation holds the group.
@@ -838,11 +841,11 @@ class CursorStore(Protocol):
         ...
 
     def read(self, group: int) -> Cursors | None:
-        """Read the position of a group, eventually consistent; `None` if the group has never been read."""
+        """Read the read position of a group, eventually consistent; `None` if the group has never been read."""
         ...
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Replace any stored cursors, and remove the holder; an invocation that holds the group loses it."""
+        """Replace any stored cursors, and remove the holder; an invocation that holds the group loses the group."""
         ...
 
 
@@ -862,7 +865,7 @@ class ShardStore(Protocol):
         ...
 
     def announce_type_defaults(self) -> None:
-        """Announce that an owner sets type defaults; the number of shards must have been announced before."""
+        """Announce that an owner sets type defaults. The number of shards must have been announced before."""
         ...
 
 
@@ -890,7 +893,7 @@ class BulkStore(Protocol):
         ...
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
-        """Store which operation starts on a topology, unless another operation was stored since the last read.
+        """Store which operation starts on a topology, unless another operation has been stored since the last read.
 
         The call is safe to resend.
 
@@ -904,15 +907,15 @@ class BulkStarter(Protocol):
     """Starts bulk operations."""
 
     def start(self, operation_id: TaskId) -> None:
-        """Start an operation now, asynchronously. If the start is lost, the operation's timer starts it."""
+        """Start an operation asynchronously. If the request to start it is lost, the operation's timer starts it."""
         ...
 
 
 class BulkSteps(Protocol):
-    """Runs steps of one kind of bulk operation. Two processes may run the same step, so a step may be done twice."""
+    """Runs steps of one kind of bulk operation. Two processes may run the same step, so a step may run twice."""
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
-        """Do as much of an operation as fits before `until`, and return its progress.
+        """Run as much of an operation as is possible before `until`, and return the operation's progress.
 
         Raises:
             Replaced: a later request has replaced the operation.
@@ -923,10 +926,10 @@ class BulkSteps(Protocol):
 
 
 class ScheduleActions(Protocol):
-    """Pauses and resumes schedules by a filter."""
+    """Pauses and resumes the schedules that match a filter."""
 
     def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
-        """Process one piece; repeating a piece is safe.
+        """Process one piece; processing a piece again is safe.
 
         Raises:
             Unavailable: the store did not answer, and nothing was done.
@@ -938,7 +941,7 @@ class BulkRequestReader(Protocol):
     """Parses stored request bodies."""
 
     def __call__(self, kind: BulkKind, text: bytes) -> BulkRequest:
-        """The request in an accepted body."""
+        """Decode the request in a body that was accepted before."""
         ...
 
 
@@ -946,11 +949,11 @@ class PurgeRequestReader(Protocol):
     """Decodes purge requests, and finds the archive rows that they remove."""
 
     def __call__(self, text: bytes, owner: str) -> PurgeRequest:
-        """The request in an accepted body, for the data of an owner."""
+        """Decode the request in a body that was accepted before, for the data of an owner."""
         ...
 
     def is_meant(self, request: PurgeRequest, line: str) -> bool:
-        """Whether a purge removes a line of the archive; an unreadable line is kept."""
+        """Whether a purge removes a line from the archive; an unreadable line is kept."""
         ...
 
 
@@ -958,7 +961,7 @@ class AuditLog(Protocol):
     """The audit log, to which lines can only be added."""
 
     def add(self, at: Millis, line: str) -> None:
-        """Add a line.
+        """Add a line to the log.
 
         Raises:
             Unavailable: the line could not be stored.
@@ -967,7 +970,7 @@ class AuditLog(Protocol):
 
 
 class LinkStore(Protocol):
-    """Links with which people without credentials act on a task."""
+    """The store of links, with which people without credentials can act on a task."""
 
     def put(self, link: Link) -> None:
         """Store a new link. The call is safe to resend."""
@@ -982,7 +985,7 @@ class LinkStore(Protocol):
         ...
 
     def note_use(self, link: Link) -> None:
-        """Store the time and purpose of a link's use, unless a use is stored or the link is deleted.
+        """Store when and for what a link was used, unless a use is already stored or the link is deleted.
 
         The call is safe to resend.
         """
@@ -1013,14 +1016,14 @@ class ApiKeyStore(Protocol):
         ...
 
     def note_use(self, id_: str, at: Millis, unless_since: Millis) -> None:
-        """Store a time of use, unless a time after `unless_since` is stored or the key is deleted.
+        """Store when a key was used, unless a time after `unless_since` is stored or the key is deleted.
 
         The call is safe to resend.
         """
         ...
 
     def list(self, after: str, limit: int) -> tuple[Sequence[ApiKey], str | None]:
-        """Keys after the given id, in order of creation, and the last id if more may follow."""
+        """The keys after the given id, in order of creation, and the last id if more keys may follow."""
         ...
 
 
@@ -1032,7 +1035,7 @@ class WatchStore(Protocol):
         ...
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket. The call is safe to resend, because the connection that has used the ticket may use it again.
+        """Use a ticket. The call is safe to resend, because the connection that used a ticket may use it again.
 
         Returns:
             The ticket; `None` if it is unknown, has expired, or was used by another connection.
@@ -1060,11 +1063,11 @@ class WatchStore(Protocol):
         ...
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot now has a subscription with another name."""
+        """Remove a subscription, unless its slot now contains a subscription with another name."""
         ...
 
     def subscriptions(self, owner: str) -> list[Subscription]:
-        """Read the subscriptions of an owner, consistently, so that every subscription stored before is included."""
+        """Read an owner's subscriptions, consistently, so that all previously stored subscriptions are included."""
         ...
 
 
@@ -1075,7 +1078,7 @@ class Delivery(Enum):
     GONE = "gone"
     """The connection is closed."""
     REFUSED = "refused"
-    """The connection or the gateway accepts no more messages for now, or did not answer."""
+    """The connection or the gateway accepts no more messages for now, or has not answered."""
 
 
 class ConnectionSender(Protocol):
@@ -1086,15 +1089,18 @@ class ConnectionSender(Protocol):
         ...
 
     def close(self, connection_id: str) -> None:
-        """Close a connection. This method never raises; a connection that could not be closed gets no more messages."""
+        """Close a connection. This method never raises.
+
+        A connection that cannot be closed receives no more messages.
+        """
         ...
 
 
 class MessageEncoder(Protocol):
-    """Encodes messages to connections in the format of the protocol."""
+    """Encodes messages to connections in the protocol's format."""
 
     def snapshot(self, ref: str, record: Watched | None) -> str:
-        """The first message of a subscription; a list has no record."""
+        """The first message of a subscription, with its record; a subscription to a list has no record."""
         ...
 
     def unsubscribed(self, ref: str) -> str:

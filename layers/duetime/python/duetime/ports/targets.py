@@ -1,4 +1,4 @@
-"""Calls to the targets of tasks."""
+"""Ports for calls to tasks' targets, and for decisions before and after these calls."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class StepKeepers(Protocol):
-    """Creates the store for step results."""
+    """Creates stores for step results."""
 
     def __call__(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> StepKeeper:
-        """The store for the steps of an attempt's phase; each step begins only while `has_lease()`."""
+        """Create the store for an attempt's steps in a phase. A step begins only while `has_lease()` returns true."""
         ...
 
 
 class EventRunner(Protocol):
-    """Ends tasks that have waited for an event."""
+    """Decides how tasks that have waited for an event end."""
 
     def ending(self, target: EventTarget, task: Task) -> Succeeded | Failed:
-        """The end of a task that no longer waits: the payload of its signal, or a failure.
+        """The end of a task that no longer waits, which is a success with its signal's payload, or a failure.
 
         Raises:
             Unavailable: the store did not answer.
@@ -50,26 +50,26 @@ def _always() -> bool:
 
 @frozen
 class Work:
-    """The input of a target, the same for a Python handler and for an HTTP service.
+    """The input of a target, which is the same for a Python handler and for an HTTP service.
 
     Attributes:
         phase: phase to run.
-        task: the claimed record; its `attempt` and `fence` are this attempt's.
+        task: the claimed record, with this attempt's `attempt` and `fence`.
         payload: JSON text in UTF-8.
         checkpoint: checkpoint of an earlier attempt; JSON text in UTF-8.
-        deadline: end of the attempt with all its phases; the cleanup has its own deadline.
-        seconds: seconds left until the deadline.
-        report: reports the task's progress and renews the lease; progress `None` only renews the lease.
+        deadline: when all phases of the attempt must have ended; the cleanup has a separate deadline.
+        seconds: number of seconds left until the deadline.
+        report: reports the task's progress and renews the lease; if the progress is `None`, only renews the lease.
         requested_action: the user's request to the attempt, as of the last heartbeat.
-        inputs: for a topology node, the results of the parents that it names; for a task that runs after a group, the
-            counts of the group's members: one JSON object in UTF-8.
+        inputs: one JSON object in UTF-8, which contains the results of the parents that a topology node names, or, for
+            a task that runs after a group, the counts of the group's members.
         step_keeper: creates the store for the results of the handler's steps; `None` if there is no store.
-        save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if there
-            is no store.
-        batch_groups: groups the attempt with other attempts of its delivery; `None` if it runs alone.
-        is_leased: whether the attempt's lease has time left, by this process's clock.
+        save_checkpoint: stores a checkpoint at once, and returns whether the attempt still has its lease; `None` if
+            there is no store.
+        batch_groups: groups the attempt with other attempts from the same delivery; `None` if the attempt runs alone.
+        is_leased: returns whether the attempt's lease has time left, according to this process's clock.
         reload_checkpoint: reads the stored checkpoint again, because another function may have saved it.
-        executed_by: notes another Lambda function that has run the attempt, as `name:version`.
+        executed_by: records that another Lambda function has run the attempt, as `name:version`.
     """
 
     phase: Phase
@@ -90,7 +90,7 @@ class Work:
 
 
 class BatchGroups(Protocol):
-    """Groups attempts for a common call."""
+    """Groups attempts that share a call."""
 
     def join(
         self,
@@ -101,12 +101,12 @@ class BatchGroups(Protocol):
         max_size: int,
         max_wait: Millis,
     ) -> R:
-        """Join the group of a key, and wait for the result of its call.
+        """Join the group with a key, and wait for the result of the group's call.
 
         Args:
             key: key of the group.
-            member: passed to the call, in the order of joining.
-            call: called once per group, with its members and the current time; must not raise.
+            member: this attempt's value, which is passed to the call; members are in the order in which they joined.
+            call: function that is called once per group, with the group's members and the current time; must not raise.
             max_size: maximum number of members.
             max_wait: longest wait for other members after the first member has joined.
 
@@ -120,7 +120,7 @@ class TargetRunner(Protocol):
     """Calls targets."""
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the task's target offers, which always include `run`."""
+        """The phases that the task's target supports, which always include `run`."""
         ...
 
     def run(self, work: Work) -> TargetEnding:
@@ -132,22 +132,22 @@ class TargetRunner(Protocol):
 
 
 class Jobs(Protocol):
-    """The jobs that AWS runs for tasks. Every method raises `Unavailable` if the service did not answer."""
+    """Access to the jobs that AWS runs for tasks. Every method raises `Unavailable` if the service did not answer."""
 
     def name(self, ended_job: tuple[str, ...]) -> str:
         """The name of the job in an event, as in `Message`; empty if no task started the job."""
         ...
 
     def ending(self, task: Task) -> Succeeded | Failed | None:
-        """The end of the job of a task's current attempt; `None` while the job runs."""
+        """How the job of a task's current attempt ended; `None` while the job runs."""
         ...
 
     def find(self, task: Task) -> str | None:
-        """The ARN of the job of a task's current attempt, found by name; `None` if its service does not list it."""
+        """Find the ARN of the job of a task's current attempt by its name; `None` if its service does not list it."""
         ...
 
     def stop(self, task: Task) -> None:
-        """Stop the job of a task's current attempt; a job that has ended does not change."""
+        """Stop the job of a task's current attempt; if the job has ended, nothing changes."""
         ...
 
 
@@ -176,25 +176,26 @@ class TargetQueries(Protocol):
     """Sends queries about tasks to HTTP endpoints."""
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
-        """Send a query about a task to an endpoint; any status is a valid answer.
+        """Send a query about a task to an endpoint; a response with any status is a valid answer.
 
         Raises:
             TargetSilent: the endpoint did not answer in time.
-            TargetUnreachable: the endpoint must not be called, cannot be reached, or its response is too large.
+            TargetUnreachable: the endpoint must not be called, cannot be reached, or returns a response that is too
+                large.
             Unavailable: the call could not be forwarded or signed.
         """
         ...
 
 
 class Callbacks(Protocol):
-    """Notifies users and endpoints of outcomes."""
+    """Notifies users and endpoints about outcomes."""
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
-        """Send a notice to an address once, and return the error, if any. This method never raises."""
+        """Send a notice to an address, without retries, and return the error, if any. This method never raises."""
         ...
 
     def outcome_event(self, task: Task) -> bytes:
-        """A task's outcome, as JSON text in UTF-8."""
+        """Encode a task's outcome as JSON text in UTF-8."""
         ...
 
 
@@ -202,15 +203,15 @@ class StartGate(Protocol):
     """Decides which due tasks must not start now."""
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether a just-claimed task must wait or be skipped, and why; `None` if the task may begin."""
+        """Whether a task that was just claimed must wait or be skipped, and why; `None` if it may start."""
         ...
 
 
 class SwitchRates(Protocol):
-    """Limits how often attempts at selected tasks may start."""
+    """Limits how often attempts of selected tasks may start."""
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates that apply to a task besides the task's own rate."""
+        """The rates that apply to a task in addition to the task's own rate."""
         ...
 
 
@@ -222,7 +223,7 @@ class RateLimits(Protocol):
 
         Args:
             task: the claimed record.
-            of_switches: rates that apply besides the task's own.
+            of_switches: rates that apply in addition to the task's own rate.
         """
         ...
 
@@ -231,34 +232,34 @@ class ConcurrencyCaps(Protocol):
     """Limits how many of the selected tasks may run at once."""
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that enforce the caps on a task, besides the task's own locks."""
+        """The locks that enforce concurrency limits on a task, in addition to the task's own locks."""
         ...
 
     def look_again(self) -> None:
-        """Ensure that the caps are read again before their next use."""
+        """Ensure that the concurrency limits are read again before they are used next."""
         ...
 
 
 class InputReader(Protocol):
-    """Reads the inputs of topology nodes: the results of their parents."""
+    """Reads the inputs of topology nodes, which are the results of the nodes' parents."""
 
     def inputs_of(self, task: Task) -> bytes | None:
         """A task's inputs as one JSON object in UTF-8; `None` if the task needs no inputs.
 
         Raises:
-            InputsTooLarge: the inputs are too large in total, so a retry does not help.
+            InputsTooLarge: the inputs are too large in total, so a retry would not help.
         """
         ...
 
 
 class TopologyChecker(Protocol):
-    """Ensures that running topologies end, regardless of what happens to their executions."""
+    """Ensures that running topologies end, whatever happens to their executions."""
 
     def check_topology(self, task: Task) -> None:
         """Check a topology.
 
         Args:
-            task: the topology's task, just read, with its running attempt.
+            task: the topology's task with its running attempt, which was just read.
 
         Raises:
             Unavailable: the check must be repeated.
@@ -267,13 +268,13 @@ class TopologyChecker(Protocol):
 
 
 class JobChecker(Protocol):
-    """Ensures that the attempts of jobs that AWS runs for tasks end."""
+    """Ensures that attempts end if AWS runs jobs for them."""
 
     def take_event(self, ended_job: tuple[str, ...]) -> DeleteMessage | RedeliverMessage:
         """Process the event that reports a job's end.
 
         Args:
-            ended_job: names the job, as in `Message`.
+            ended_job: identifies the job, as in `Message`.
 
         Raises:
             Unavailable: the event must be processed again.
@@ -305,7 +306,7 @@ class DependencyListener(Protocol):
     """Starts or ends tasks that wait for other tasks."""
 
     def check(self, task: Task) -> None:
-        """Check a task, just read, that waits for other tasks.
+        """Check a task that waits for other tasks and was just read.
 
         Raises:
             Unavailable: the check must be repeated.
@@ -322,7 +323,10 @@ class DependencyListener(Protocol):
 
 
 class NodeListener(Protocol):
-    """Updates a topology after the end of a node, and its nodes after its own end. Updates may be repeated."""
+    """Updates a topology after a node has ended, and the topology's nodes after the topology has ended.
+
+    Updates may be repeated.
+    """
 
     def follow(self, task: Task) -> Millis | None:
         """Process the end of this node or topology.

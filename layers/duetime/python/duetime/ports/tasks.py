@@ -1,4 +1,4 @@
-"""The stores of tasks, their timers and contents, and idempotency keys.
+"""Ports for the stores of tasks, their timers and contents, and idempotency keys.
 
 Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
 """
@@ -37,12 +37,12 @@ class ListQuery:
         descending: whether the latest due tasks come first.
         failed_only: whether to list only `failed` tasks.
         children_of: the task that started the children, to list only its children.
-        in_group: the group whose members are listed; empty for all tasks.
+        in_group: the group whose members are listed; empty to list tasks regardless of groups.
         limit: maximum number of ids.
         since: earliest time of the listed ids; a descending list ends at this time.
-        with_nodes: whether to list topology nodes too.
-        by_end: whether `TaskReader.list` orders by the times of the ends, and lists only ended tasks.
-        part: a part of the list, from `TaskStore.parts_of`; empty for the whole list.
+        with_nodes: whether to also list topology nodes.
+        by_end: whether `TaskReader.list` lists only ended tasks, ordered by when they ended.
+        part: a part of the list, as returned by `TaskStore.parts_of`; empty for the entire list.
     """
 
     owner: str
@@ -60,7 +60,7 @@ class ListQuery:
 
 @frozen
 class MinutePage:
-    """A part of one shard of a minute.
+    """A page of the items in one shard of a minute.
 
     Attributes:
         items: readable items with their sort keys, in order.
@@ -73,11 +73,12 @@ class MinutePage:
 
 @frozen
 class Insertions:
-    """The known results of inserting records with few requests; any other record may or may not be written.
+    """The known results of inserting records with few requests. It is unknown whether any other record is written.
 
     Attributes:
         written: records known to be written by this call.
-        existing: records whose ids existed. This call may have written them, if a request was sent twice.
+        existing: records whose ids already existed. If a request was sent twice, this call itself may have written some
+            of these records.
     """
 
     written: Sequence[Task]
@@ -88,17 +89,18 @@ class TaskStore(Protocol):
     """The records of tasks, and their timers."""
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
-        """Write a new record, unless its id exists; if it has a unique key, in a transaction with the key's item.
+        """Write a new record, unless its id exists.
 
-        The call is safe to resend: if the record exists with this task's own nonce, this call wrote the record.
+        If the task has a unique key, the key's item is written in the same transaction. The call is safe to resend,
+        because a record with this task's own nonce must have been written by this call.
 
         Returns:
-            Whether the stored record is this task.
+            Whether the stored record is the given task.
         """
         ...
 
     def insert(self, tasks: Sequence[Task]) -> Insertions:
-        """Write new records with few requests, except records whose ids exist.
+        """Write new records with few requests, except records whose ids already exist.
 
         This method never raises `Unavailable`.
         """
@@ -113,19 +115,19 @@ class TaskStore(Protocol):
         ...
 
     def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
-        """Make one conditional write, in one request, without a read before or after it.
+        """Make one conditional write in one request, without an additional read.
 
         The call is safe to resend, because a rejection by a record with the write's own nonce means that the write was
-        applied. A write that includes a key's item is also rejected if that item was written first, and the record is
-        then read.
+        applied. A write that includes a key's item is also rejected if another process has written that item first; in
+        this case, the record is read.
         """
         ...
 
     def add_timer(self, timer: Timer) -> None:
         """Write a timer into the minute of its check; writing it again changes nothing.
 
-        A timer with other data is not replaced, because it may belong to an accepted change while this change is
-        rejected.
+        An existing timer with other data is not replaced, because it may belong to a change that was accepted, while
+        the change that writes this timer may still be rejected.
         """
         ...
 
@@ -142,11 +144,14 @@ class TaskStore(Protocol):
         ...
 
     def is_notified(self, timer: LateTimer) -> bool:
-        """Whether the notice of a late timer was sent, or the timer is removed, read consistently."""
+        """Whether the notice of a late timer was sent or the timer was removed, read consistently."""
         ...
 
     def mark_notified(self, timer: LateTimer) -> None:
-        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer is not restored."""
+        """Mark a late timer's notice as sent, so that later readings ignore the timer.
+
+        A removed timer is not restored.
+        """
         ...
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
@@ -155,7 +160,7 @@ class TaskStore(Protocol):
         Args:
             minute: the minute.
             shard: the shard.
-            after: a sort key; the empty text for the first page.
+            after: a sort key; empty for the first page.
             consistent: whether to read consistently.
         """
         ...
@@ -167,7 +172,7 @@ class TaskStore(Protocol):
     def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
         """The parts of a list.
 
-        `list_ids` reads a page of each part with one request, so parts can be read in parallel.
+        `list_ids` reads one page of a part with one request, so parts can be read in parallel.
         """
         ...
 
@@ -177,7 +182,7 @@ class TaskStore(Protocol):
 
 
 class TaskListStore(Protocol):
-    """Lists of owners' tasks by state, type, name, tag and more."""
+    """The lists of owners' tasks by state, type, name, tag and more."""
 
     def head(self, owner: str) -> ListHead | None:
         """The progress of an owner's lists, eventually consistent; `None` if the owner has no lists."""
@@ -202,7 +207,7 @@ class TaskListStore(Protocol):
     def postings(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
-        """The next postings of a list as (place, task id) pairs, ordered by place; an eventually consistent read.
+        """The next postings of a list as (place, task id) pairs, ordered by place, eventually consistent.
 
         Args:
             name: the list.
@@ -210,8 +215,7 @@ class TaskListStore(Protocol):
             limit: maximum number of postings.
             descending: whether the latest postings come first.
 
-        Returns:
-            The pairs; fewer than the limit only at the end of the list.
+        Returns: The pairs; fewer pairs than the limit are returned only at the end of the list.
         """
         ...
 
@@ -221,7 +225,7 @@ class TaskListStore(Protocol):
 
 
 class ContentStore(Protocol):
-    """Payloads and results that are too large for a record."""
+    """The store of payloads and results that are too large for a record."""
 
     def keep(
         self,
@@ -231,7 +235,7 @@ class ContentStore(Protocol):
         expiry: Expiry | None = None,
         inline: int = INLINE_CONTENT_BYTES,
     ) -> Content:
-        """Store bytes according to their compressed size; a content that fits into the record is only returned.
+        """Store bytes outside the record if their compressed size requires this; otherwise, only return them.
 
         Args:
             task_id: the task that the bytes belong to.
@@ -244,7 +248,7 @@ class ContentStore(Protocol):
         ...
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, regardless of where they are stored.
+        """Read the bytes of a content, wherever they are stored.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -252,7 +256,7 @@ class ContentStore(Protocol):
         ...
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, as in `fetch`; for an uploaded payload, a temporary address of the bytes.
+        """The bytes of a content, as in `fetch`; for an uploaded payload, a temporary URL of the bytes.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -264,15 +268,15 @@ class ContentStore(Protocol):
         ...
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
-        """Remove the expiry of a content outside the record; for an item, only if it equals `expiry`, if given."""
+        """Remove the expiry of a content outside the record; if `expiry` is given, only if an item has this expiry."""
         ...
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
-        """Set the expiry of all items outside a record; a later expiry is kept."""
+        """Set the expiry of all items outside a record, unless they already have a later expiry."""
         ...
 
     def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
-        """Remove these contents and all other items outside a record; some may already be removed."""
+        """Remove these contents and all other items outside a record; some of them may already be removed."""
         ...
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
@@ -284,15 +288,15 @@ class ContentStore(Protocol):
         ...
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """The stored attempt records of a task, unordered, including those just stored."""
+        """The stored attempt records of a task, in any order, including records that were just stored."""
         ...
 
 
 class UploadStore(Protocol):
-    """Payloads that clients have uploaded, kept until a task is created with them."""
+    """Payloads that clients have uploaded, which are kept until a task is created with them."""
 
     def sign(self, upload: Upload, content: UploadedBytes, now: Millis) -> SignedUpload:
-        """Sign the one request that writes an upload of this size and type."""
+        """Sign the request that writes an upload of this size and type; no other request is signed."""
         ...
 
     def attach(self, upload: Upload, task_id: TaskId, expiry: Expiry) -> Content | None:
@@ -317,10 +321,10 @@ class OccurrenceFinder(Protocol):
 
 
 class DependentStore(Protocol):
-    """The tasks that wait for the end of other tasks."""
+    """The store of which tasks wait for the end of other tasks."""
 
     def add(self, task_id: TaskId, dependent: TaskId, expires_at: Millis) -> None:
-        """Note that `dependent` waits for a task; noting this again extends the note.
+        """Store that `dependent` waits for a task; storing this again extends the entry's life.
 
         Raises:
             Unavailable: the store did not answer.
@@ -345,31 +349,30 @@ class KeyStore(Protocol):
     """Idempotency keys."""
 
     def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
-        """Store the object of an owner's key, unless the key is taken and has not expired.
+        """Store the value of an owner's key, unless the key is taken and has not expired.
 
-        Returns:
-            The object that the key stands for now: `wanted`, or an earlier object.
+        Returns: The value that the key now has, which is `wanted` or an earlier value.
         """
         ...
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Point a key to a different task than planned, unless the key already points elsewhere."""
+        """Make a key refer to another task than planned, unless this has already been done."""
         ...
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """The object of an owner's key, read consistently; `None` if the key is not taken, or has expired."""
+        """The value of an owner's key, read consistently; `None` if the key is not taken, or has expired."""
         ...
 
 
 class UniqueKeyStore(Protocol):
-    """The task that last took a unique key; `TaskStore.create` and `TaskStore.apply` take keys."""
+    """Stores which task last took a unique key; `TaskStore.create` and `TaskStore.apply` take keys."""
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
-        """The task that took a key last, read consistently; `None` if the key was never taken, or its item is gone."""
+        """The task that last took a key, read consistently; `None` if no task ever took it or its item was removed."""
         ...
 
     def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:
-        """Set the TTL of a key's item, if it still names a task that has ended.
+        """Set the TTL of a key's item, if the item still names the given task, which has ended.
 
         Args:
             owner: owner of the key.

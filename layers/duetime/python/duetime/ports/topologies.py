@@ -1,4 +1,4 @@
-"""The store of topology runs, and the state machine that executes them."""
+"""Ports for the stores of topologies' definitions and runs, and for the state machine that executes runs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class GraphReader(Protocol):
     """Parses topologies' payloads."""
 
     def __call__(self, payload: bytes) -> Graph:
-        """The graph in a payload.
+        """Parse the graph in a payload.
 
         Raises:
-            FieldInvalid: the payload is not a graph; accepted topologies have a valid graph.
+            FieldInvalid: the payload is not a graph, which cannot happen for accepted topologies.
         """
         ...
 
@@ -35,7 +35,7 @@ class NewGraphReader(Protocol):
     """Parses payloads of new topologies."""
 
     def __call__(self, payload: bytes, parameters: Collection[str]) -> Graph:
-        """The graph in a payload.
+        """Parse the graph in a payload.
 
         Args:
             payload: payload of a new task.
@@ -51,7 +51,7 @@ class DefinitionStore(Protocol):
     """Topology definitions. Every method may raise `duetime.domain.errors.Unavailable`."""
 
     def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
-        """Read the latest version and the edition of the name, consistently; a deletion marker has an edition too."""
+        """Read the latest version and the edition of the name, consistently. A deletion marker also has an edition."""
         ...
 
     def read_earlier(self, owner: str, name: str, version: int) -> Definition | None:
@@ -61,8 +61,7 @@ class DefinitionStore(Protocol):
     def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
         """Store the next version, if the name still has the edition that was read. The call is safe to resend.
 
-        Returns:
-            Whether the version is stored, at the next edition, whose number is the version.
+        Returns: Whether the version is stored at the next edition, whose number is also the version's number.
 
         Raises:
             FieldInvalid: the definition is too large.
@@ -81,7 +80,7 @@ class DefinitionStore(Protocol):
         ...
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
-        """Descriptions of the earlier versions, latest first, read consistently."""
+        """Metadata of the earlier versions, latest first, read consistently."""
         ...
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
@@ -95,21 +94,23 @@ class DefinitionStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest version of each of an owner's definitions after `after`, by name, eventually consistent.
+        """The latest version of each of an owner's definitions that follow `after`, by name, eventually consistent.
 
-        Fewer than `limit` are returned only at the end.
+        Fewer than `limit` versions are returned only at the end.
         """
         ...
 
 
 class TopologyStore(Protocol):
-    """Data of topologies besides their tasks. Every method may raise `duetime.domain.errors.Unavailable`.
+    """The store of topologies' data that is not in the records of their tasks.
 
-    A node is identified by the id of its task, which differs in each run.
+    Every method may raise `duetime.domain.errors.Unavailable`.
+
+    A node is identified by the id of its task, which is different in each run.
     """
 
     def read(self, topology: TaskId) -> RunState | None:
-        """Read the run state of a topology, consistently; `None` if the topology has never begun."""
+        """Read the run state of a topology, consistently; `None` if the topology has never started."""
         ...
 
     def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
@@ -132,7 +133,7 @@ class TopologyStore(Protocol):
     def add_edges(
         self, node: TaskId, edges: int, arrived: Mapping[int, Outcome], expires_at: Millis
     ) -> tuple[Chunk, Chunk]:
-        """Count edges of one chunk that have arrived at a node; edges that were already counted change nothing.
+        """Count edges in one chunk that have arrived at a node; edges that were already counted change nothing.
 
         Args:
             node: id of the child.
@@ -140,13 +141,12 @@ class TopologyStore(Protocol):
             arrived: outcomes of the parents of these edges, by the edges' positions.
             expires_at: when the counts may be removed.
 
-        Returns:
-            The edges' chunk before and after; equal if all edges were already counted.
+        Returns: The edges' chunk before and after the call; both are equal if all edges were already counted.
         """
         ...
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
-        """Store a chunk's report, unless a fuller report is stored, and return the counts."""
+        """Store a chunk's report, unless a report with more edges is stored, and return the counts."""
         ...
 
     def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
@@ -154,7 +154,7 @@ class TopologyStore(Protocol):
         ...
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
-        """Store the token that reports a node's end to the run's execution, replacing an older token."""
+        """Store the token with which a node's end is reported to the run's execution; it replaces an older token."""
         ...
 
     def read_token(self, node: TaskId) -> str | None:
@@ -163,10 +163,10 @@ class TopologyStore(Protocol):
 
 
 class TopologyQuota(Protocol):
-    """Limits the topologies that an owner runs at the same time."""
+    """Limits how many topologies an owner can run at the same time."""
 
     def refusal(self, task: Task, nodes: int) -> str | None:
-        """The reason why a topology with this many nodes must not run now; `None` if it may.
+        """The reason why a topology with this many nodes must not run now; `None` if it may run.
 
         Raises:
             Unavailable: the store did not answer.
@@ -181,12 +181,11 @@ class TopologyRollback(Protocol):
         """Roll back the nodes that are ready, while time is left.
 
         Args:
-            task: the topology's task, under the lease of its rollback.
+            task: the topology's task, whose rollback has a lease.
             until: when to stop.
 
-        Returns:
-            `Succeeded` once all nodes are rolled back, `Failed` if a node cannot be rolled back; otherwise the next
-            step's time (`Postponed`).
+        Returns: `Succeeded` once all nodes are rolled back, `Failed` if a node cannot be rolled back, and otherwise
+        `Postponed` with the time of the next step.
 
         Raises:
             Unavailable: a store did not answer; the call must be repeated.
@@ -198,7 +197,7 @@ class StateMachine(Protocol):
     """The state machine that runs topologies."""
 
     def start(self, topology: TaskId, fence: int) -> None:
-        """Start the run of an attempt; starting it again changes nothing.
+        """Start the run of a topology's attempt; starting the run again changes nothing.
 
         Raises:
             Unavailable: the run could not be started now.
@@ -206,7 +205,7 @@ class StateMachine(Protocol):
         ...
 
     def is_running(self, topology: TaskId, fence: int) -> bool:
-        """Whether the run of an attempt is active: it has begun, and has neither ended nor been stopped.
+        """Whether the run of an attempt is active, which means that it has started and neither ended nor been stopped.
 
         Raises:
             Unavailable: the state is unknown now.
@@ -214,7 +213,7 @@ class StateMachine(Protocol):
         ...
 
     def was_aborted(self, topology: TaskId, fence: int) -> bool:
-        """Whether a person has stopped the run of an attempt, as opposed to a failure or a timeout.
+        """Whether the run of an attempt was stopped by a person, and not by a failure or a timeout.
 
         Raises:
             Unavailable: the state is unknown now.
@@ -222,7 +221,7 @@ class StateMachine(Protocol):
         ...
 
     def answer(self, token: str) -> None:
-        """Report the end of a node by its token; a token without a waiting execution is ignored.
+        """Report the end of a node with its token; if no execution waits for the token, the call does nothing.
 
         Raises:
             Unavailable: the state machine did not answer.

@@ -1,4 +1,4 @@
-"""Bodies of actions by filter: filters, their decoding, and the confirmation of a dry run."""
+"""Request bodies of actions by filter, with their decoding, and the confirmation token of a dry run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _as_filter(schema: dict[str, Any]) -> None:
 
 
 class Conditions(TaskConditions):
-    """Filter conditions, which are the same as a list's query parameters."""
+    """Filter conditions, which are the same as the query parameters of a list."""
 
     model_config = ConfigDict(json_schema_extra=_as_filter)
 
@@ -63,7 +63,7 @@ class Conditions(TaskConditions):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no conditions."""
+        """Whether the filter has no conditions."""
         return self.task_filter == TaskFilter()
 
 
@@ -213,16 +213,16 @@ def read_filter_action(model: type[S], document: Document) -> S:
 
 
 def request_of(body: FilterActionBody, scope: str, text: bytes, until: Millis | None) -> BulkRequest:
-    """Converts a body to a request.
+    """Converts a body into a request.
 
     Args:
         body: the request.
         scope: scope of the request's token, as returned by `scope_of`.
         text: the original body.
-        until: exclude tasks that were created or ended later.
+        until: tasks that were created or ended later are excluded.
 
     Raises:
-        FieldsInvalid: the token belongs to another request, or the update contradicts itself.
+        FieldsInvalid: the token belongs to another request, or fields of the update contradict each other.
     """
     return _request_of(body, _after(body.next_token, scope), text, until)
 
@@ -246,7 +246,7 @@ def is_forced(body: FilterActionBody) -> bool:
 
 
 def is_piece(body: FilterActionBody) -> bool:
-    """Whether the request processes or counts only one piece, without a bulk operation."""
+    """Whether the request processes or counts only one piece, without starting a bulk operation."""
     return body.dry_run or body.limit is not None
 
 
@@ -274,14 +274,14 @@ _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
 
 
 def scope_of(body: FilterActionBody, owner: str) -> str:
-    """The scope of a token: kind of operation, owner, order and filter."""
+    """The scope of a token, which consists of the kind of operation, the owner, the order and the filter."""
     return repr((owner, type(body).__name__, body.order, body.filter.task_filter))
 
 
 def _reject_unclear(body: FilterActionBody) -> None:
     """Rejects empty filters without confirmation, and contradictory fields."""
     if "tags" in body.filter.model_fields_set and not body.filter.tags:
-        # Empty tags may be a client's mistake, and would match more tasks than intended.
+        # Empty tags may be a client's mistake, which would match more tasks than intended.
         raise _refused("filter.tags", "is empty: give a tag, or leave it out", FaultCode.TOO_SHORT)
     is_empty = body.filter.is_empty
     if is_empty and not body.all:
@@ -325,8 +325,8 @@ def confirmation_token(body: FilterActionBody, owner: str, deployment: str, unti
 def confirmed_until(body: FilterActionBody, owner: str, deployment: str, now: Millis) -> Millis | None:
     """The time of the dry run, which excludes tasks that were created or ended later; `None` for no time limit.
 
-    A dry run's first piece uses the current time. The dry run's later pieces must send the same token, so that all
-    pieces count up to the same time.
+    A dry run's first piece uses the current time. Later pieces of the dry run must send the token that the first piece
+    returned, so that all pieces count up to the same time.
 
     Raises:
         FieldsInvalid: the token belongs to another deployment, owner, filter or action.
@@ -336,13 +336,13 @@ def confirmed_until(body: FilterActionBody, owner: str, deployment: str, now: Mi
     try:
         return int(page_tokens.text_after(body.confirmation_token, _scope(body, owner, deployment)))
     except (ParametersInvalid, ValueError):
-        # The token's check value is not secret: anyone can compute it for any content.
+        # The token's check value is not a secret, because anyone can compute it for any content.
         reason = "does not belong to this deployment, filter and action: repeat the dry run"
         raise FieldsInvalid([Fault(CONFIRMATION, reason, FaultCode.CONFLICT)]) from None
 
 
 def _scope(body: FilterActionBody, owner: str, deployment: str) -> str:
-    """The content that a dry run confirms, which excludes pace and order."""
+    """The content of a request that a dry run confirms, which excludes pace and order."""
     update = body.update.model_dump(mode="json", exclude_unset=True) if isinstance(body, BulkUpdate) else None
     wanted = body.filter.model_dump(mode="json")
     return json.dumps([CONFIRMATION, deployment, owner, kind_of(body), is_forced(body), wanted, update], sort_keys=True)

@@ -87,7 +87,7 @@ def bulk_response(operation: BulkOperation) -> BulkOperationResponse:
 
 
 class FilterActionResult(TypedDict):
-    """The result of an action by filter."""
+    """The result of an action on all tasks or schedules that match a filter."""
 
     examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
     matched: Annotated[
@@ -119,7 +119,7 @@ class FilterActionResult(TypedDict):
 
 
 def filter_action_response(swept: FilterResult, scope: str, confirmation: str | None = None) -> FilterActionResult:
-    """The response for one piece, with the token for the next piece, and the confirmation token for a dry run."""
+    """The response for one piece, with the next piece's token and, after a dry run, the confirmation token."""
     return response_of(
         FilterActionResult,
         swept,
@@ -148,7 +148,7 @@ PIECES = (
     f"same idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} "
     "tasks is processed or counted: repeat the request with the response's `next_token` until `next_token` is null."
 )
-"""How requests with a filter are processed."""
+"""Description of how requests with a filter are processed."""
 _OPEN_TASKS = f"{PIECES} Repeating a piece does no harm. Tasks that have ended are skipped."
 
 

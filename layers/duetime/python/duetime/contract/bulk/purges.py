@@ -53,7 +53,7 @@ class PurgeFilter(Conditions):
 
 
 class PurgeCreate(Body):
-    """Selects what to purge: exactly one of `task_ids`, `filter` and `all`."""
+    """Selects what to purge, with exactly one of `task_ids`, `filter` and `all`."""
 
     task_ids: Annotated[
         Sequence[str] | None,
@@ -180,13 +180,13 @@ class PurgeBodies:
     """`duetime.ports.stores.PurgeRequestReader`."""
 
     def __call__(self, text: bytes, owner: str) -> PurgeRequest:
-        """The request in an accepted body, for an owner's data."""
+        """Decodes the request in a body that was accepted before, for an owner's data."""
         return purge_of(request_json.read(text.decode(), depth=MAX_JSON_DEPTH + NESTING), owner)
 
     def is_meant(self, request: PurgeRequest, line: str) -> bool:
         """Whether a purge removes a line from the archive; an unreadable line is kept."""
         if json.dumps(request.owner) not in line:
-            # Most lines belong to other owners, and need not be parsed.
+            # Most lines belong to other owners, so they need not be parsed.
             return False
         task = archived_task(line)
         if task is None or task.owner != request.owner:

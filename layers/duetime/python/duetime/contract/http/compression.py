@@ -1,4 +1,4 @@
-"""Gzip compression of bodies. Imported only when a body is compressed."""
+"""Gzip compression of bodies. This module is imported only when a body is compressed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, E
 
 _GZIP = 16 + zlib.MAX_WBITS
 _QUICK = 1
-"""Compression level 1 takes a third of the time of the default level 6, and its pages of tasks are hardly larger."""
+"""Compression level 1 takes a third of the time that the default level 6 takes, and compressed pages of tasks are
+hardly larger."""
 
 
 def unpack(data: bytes, encoding: str, limit: int) -> bytes:
@@ -17,12 +18,12 @@ def unpack(data: bytes, encoding: str, limit: int) -> bytes:
     Args:
         data: the compressed body.
         encoding: the `Content-Encoding`, which must be `gzip` or `identity`.
-        limit: maximum decompressed size in bytes, also in memory.
+        limit: maximum decompressed size in bytes, which is not exceeded in memory either.
 
     Raises:
         EncodingUnsupported: the body has another encoding or several encodings.
         BodyTooLarge: the decompressed body exceeds the limit.
-        BodyUnreadable: the body is not valid gzip, or incomplete.
+        BodyUnreadable: the body is not valid gzip or is incomplete.
     """
     match encoding.strip().lower():
         case "gzip" | "x-gzip":

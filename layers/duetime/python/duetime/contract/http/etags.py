@@ -1,7 +1,8 @@
 """Entity tags, which are quoted as in RFC 9110 and contain a record's version, or a version and a hash.
 
-A response composed of many records has no version. Its tag consists of the main record's version and a hash of the
-response, so the tag changes whenever the response changes. Requests that change only the main record use the version.
+A response composed of many records has no version of its own, so its tag consists of the main record's version and a
+hash of the response. The tag therefore changes whenever the response changes. Requests that change only the main record
+use just the version in the tag.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import re
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 
 NO_VERSION = 0
-"""Stands for a tag that matches no task, because versions start at 1."""
+"""Version that stands for a tag that matches no task, because versions start at 1."""
 MAX_CONDITION_LENGTH = 1_024
 _MOST_DIGITS = 15
 _ENTITY_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 IF_MATCH_PATTERN = rf"^[ \t]*(?:\*|{_ENTITY_TAG})[ \t]*$"
-"""One tag, because a change applies to one version, or `*` for any version."""
+"""Pattern of one tag, because a change applies to one version, or `*` for any version."""
 IF_NONE_MATCH_PATTERN = rf"^[ \t]*(?:\*|{_ENTITY_TAG}(?:[ \t]*,[ \t]*{_ENTITY_TAG})*)[ \t]*$"
-"""Comma-separated tags, or `*` for any tag (Source: RFC 9110, 13.1.2)."""
+"""Pattern of comma-separated tags, or `*` for any tag (Source: RFC 9110, 13.1.2)."""
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<text>[!#-~\x80-\xff]*)"')
 _LIST = re.compile(IF_NONE_MATCH_PATTERN.removeprefix("^").removesuffix("$"))
 _BLANKS = " \t"
@@ -49,8 +50,8 @@ def version_wanted(if_match: str | None) -> int | None:
     if len(tags) > 1:
         raise ParametersInvalid.of("If-Match", "names more than one version", FaultCode.DUPLICATE)
     weak, text = tags[0]
-    # Weak tags mean approximate equality, which is not sufficient for changes (RFC 9110, 13.1.1).
-    # A change ignores the hash that `content_etag` adds.
+    # Weak tags stand for approximate equality, which is not sufficient for changes (RFC 9110, 13.1.1). A change ignores
+    # the hash that `content_etag` adds.
     match = _VERSION_OF.fullmatch(text)
     return NO_VERSION if weak or match is None else int(match["version"])
 

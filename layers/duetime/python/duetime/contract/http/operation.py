@@ -1,7 +1,9 @@
-"""Declarations of operations, and routing: `Allow`, the OpenAPI document and the docs follow from the declarations.
+"""Declares operations and routes requests.
+
+`Allow`, the OpenAPI document and the docs are derived from the declarations.
 
 The API does not know its path prefix, because an API stage, a custom domain with a base path, the local stack or a
-proxy may add one. Therefore prefixes of request paths are ignored, and references are relative.
+proxy may add one. Prefixes of request paths are therefore ignored, and references are relative.
 
 Modules that declare operations are imported when a request first needs them, because requests for tasks should not wait
 for the models of schedules, graphs and bulk operations.
@@ -74,7 +76,7 @@ def _flag(text: object) -> bool:
 
 
 Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
-"""A boolean: `1` or `true`, `0` or `false`."""
+"""Parses a boolean, which is `1` or `true`, or `0` or `false`."""
 
 
 class Parameters(Body):
@@ -87,7 +89,7 @@ class Parameters(Body):
     repeatable: ClassVar[frozenset[str]] = frozenset()
 
     def contradictions(self) -> Sequence[Fault]:
-        """Faults in combinations of valid parameters."""
+        """Returns faults in combinations of parameters that are individually valid."""
         return ()
 
 
@@ -110,7 +112,7 @@ def read_query(model: type[P], raw: str) -> P:
 
 
 def no_query(raw: str) -> None:
-    """Rejects all parameters by name.
+    """Rejects all parameters; the error names them.
 
     Raises:
         ParametersInvalid: there is a parameter.
@@ -156,7 +158,7 @@ def reject_unless_json(declared: str, accepted: Sequence[str]) -> None:
         accepted: media types that the operation accepts.
 
     Raises:
-        MediaTypeUnsupported: the type is not supported; the error names the invalid part.
+        MediaTypeUnsupported: the type is not supported; the error names the invalid part of the header.
     """
     media_type, *parameters = (part.strip() for part in declared.split(";"))
     if media_type.lower() not in (JSON, MERGE_PATCH) or media_type.lower() not in accepted:
@@ -236,7 +238,7 @@ IF_NONE_MATCH = Header(
 )
 
 FOR_A_LEASE = (errors.TypeNotPulled, errors.LeaseNotFound, errors.FenceMismatch)
-"""Errors that a request with `LEASE` can cause."""
+"""The errors that an operation on a lease can cause."""
 
 REPLAYED = "Idempotent-Replayed"
 """Response header that shows that an earlier request with the same idempotency key received the same response."""
@@ -245,7 +247,8 @@ ON_CONFLICT = "Duetime-On-Conflict"
 """Response header that shows that the task in the response holds the unique key of the task that was to be created."""
 
 CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name, KEY_LIFE.name)
-"""Headers that decide whether a request takes effect, so operations with side effects never ignore these headers."""
+"""Headers that decide whether a request takes effect; operations with side effects therefore never ignore these
+headers."""
 
 _ALWAYS = (request_errors.ParametersInvalid,)
 _OF_A_CALLER = (
@@ -299,7 +302,7 @@ class Returns:
     status: int = 200
 
     def found(self, description: str) -> Returns:
-        """The same response with status 200 and another description, for something that already existed."""
+        """The same response with status 200 and another description, for a resource that already existed."""
         headers = {**self.headers, ON_CONFLICT: "What happened to the task that holds the key: `keep` or `replace`."}
         return replace(self, status=200, description=description, headers=headers)
 
@@ -318,26 +321,27 @@ class Returns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation(Generic[Q]):
-    """A method of a path.
+    """An operation, which is a method of a path.
 
     Attributes:
         id: name in generated clients.
         route: method and path.
-        returns: successful response.
+        returns: the successful response.
         accepted: response with status 202, if any.
         kept: response with status 200 if another task holds the unique key of the task to be created.
         query: model of the query parameters; `None` for no parameters.
         body: model of the request's body; `EmptyRequest` for an optional empty body.
-        body_types: accepted media types besides JSON.
-        nesting: levels that the body adds around a task.
-        headers: request headers, besides the owner's, and `If-None-Match` on a GET.
-        errors: possible errors besides those that body, path and caller imply.
-        has_open_path: whether the last path parameter may contain slashes, because the gateway decodes paths.
+        body_types: accepted media types in addition to JSON.
+        nesting: number of nesting levels that the body adds around a task.
+        headers: request headers, apart from the owner's header, and `If-None-Match` for a GET.
+        errors: possible errors, apart from those that body, path and caller imply.
+        has_open_path: whether the last path parameter can contain slashes, which happens because the gateway decodes
+            paths.
         is_public: whether unauthenticated callers are accepted.
-        is_question: whether the operation is safe although its method is not GET.
-        role: the required role; `None` means reader for a safe operation, otherwise writer.
-        deprecated: the day from which another operation, named in the description, should be used.
-        sunset: the day on which the operation is removed.
+        is_question: whether the operation changes nothing although its method is not GET.
+        role: the required role; `None` means reader for a safe operation, and writer for any other operation.
+        deprecated: the day from which another operation, which the description names, should be used.
+        sunset: the day on which the operation will be removed.
     """
 
     id: str
@@ -419,7 +423,7 @@ class Operation(Generic[Q]):
             *_ALWAYS,
             *(() if self.is_public else _OF_A_CALLER),
             *((errors.OperatorRequired,) if self.needs is Role.OPERATOR else ()),
-            # An operation without a body rejects any body, so that no content is silently ignored.
+            # An operation without a body rejects every body, so that content is never silently ignored.
             *(() if self.body is None and self.method == "GET" else _OF_A_BODY),
             *(error for part, found in _NOT_FOUND.items() if part in self.path for error in found),
             *self.errors,
@@ -445,7 +449,8 @@ def _beginning(day: date) -> datetime:
 
 
 CONTRACT_VERSION = "1.0.0"
-"""The contract's version, which is independent of the package version: the package can change without the contract."""
+"""The contract's version, which is independent of the package's version because the package can change when the
+contract does not."""
 TASKS = "duetime.contract.tasks.operations"
 _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations"
@@ -492,7 +497,7 @@ _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def operations_of(module: str) -> Sequence[Operation[Any]]:
-    """All operations that a module declares, found by type, so that no list can be incomplete."""
+    """All operations that a module declares, found by their type, so that no separate list is needed."""
     return tuple(value for value in vars(import_module(module)).values() if isinstance(value, Operation))
 
 
@@ -515,7 +520,7 @@ def path_within(path: str) -> str:
 
 
 def reference_to(path: str, request_path: str) -> str:
-    """A path relative to the path of the request, which works in responses with any path prefix.
+    """A path relative to the request's path, which works in responses behind any path prefix.
 
     Args:
         path: the path to refer to, such as `/v1/tasks/ID`.
@@ -553,7 +558,7 @@ def methods_at(path: str) -> Sequence[str]:
     Raises:
         PathNotFound: the path does not exist.
     """
-    # Fixed paths take precedence over patterns that also match them.
+    # Fixed paths take precedence over patterns that also match these paths.
     found = sorted(_matches(path), key=lambda match: len(match[2]))
     if not found:
         raise PathNotFound
@@ -561,7 +566,7 @@ def methods_at(path: str) -> Sequence[str]:
 
 
 def _is_fixed_where(one: str, other: str) -> bool:
-    """Whether a pattern takes precedence because it has a fixed part where another pattern has its first parameter."""
+    """Whether a pattern takes precedence: where the two patterns first differ, only the other has a parameter."""
     places = zip(one.split("/"), other.split("/"), strict=False)
     differing = next(
         ((mine, others) for mine, others in places if mine.startswith("{") != others.startswith("{")), None
@@ -591,7 +596,7 @@ def _matches(path: str) -> Iterator[tuple[str, Mapping[str, Operation[Any]], Map
 
 
 def _parameters(pattern: Sequence[str], parts: Sequence[str]) -> Mapping[str, str] | None:
-    """The path parameters; `None` if the path does not match."""
+    """The values of the path parameters; `None` if the path does not match."""
     if len(pattern) != len(parts):
         return None
     found: dict[str, str] = {}

@@ -28,7 +28,7 @@ def token_of(after: TaskId, scope: str) -> str:
 
     Args:
         after: the last id of a page.
-        scope: identifies the list: owner, order and filters.
+        scope: identifies the list by owner, order and filters.
     """
     return text_token(after.text, scope)
 
@@ -52,7 +52,7 @@ def text_after(token: str, scope: str) -> str:
 
 
 def unchecked_text(token: str) -> str:
-    """The text of a token that was already validated."""
+    """The text after which a token continues, for a token that was already validated."""
     return _decoded(token)[1:-_CHECK_LENGTH]
 
 

@@ -1,4 +1,4 @@
-"""RFC 9457 problems for all errors, and the table of their codes."""
+"""Converts all errors into RFC 9457 problems, and contains the table of their codes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Problem(TypedDict):
 
 
 def problem_of(error: Exception, instance: str) -> Problem:
-    """Converts an error to a problem. An unexpected error reveals no implementation details.
+    """Converts an error into a problem. The problem of an unexpected error reveals no implementation details.
 
     Args:
         error: the error.
@@ -67,7 +67,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
 
 
 def faults_of(error: Exception) -> tuple[Fault, ...]:
-    """The faults of an error, by field."""
+    """The invalid fields that an error reports."""
     if isinstance(error, FaultyRequest):
         return error.faults
     if isinstance(error, errors.FieldInvalid):
@@ -95,7 +95,7 @@ def _detail(error: Exception, kind: Kind) -> str:
 
 
 class ProblemCode(StrEnum):
-    """Code that identifies a kind of problem to programs. Codes are never renamed."""
+    """Code by which programs can identify a kind of problem. Codes are never renamed."""
 
     INTERNAL = "internal"
     BODY_UNREADABLE = "body_unreadable"
@@ -336,7 +336,7 @@ KINDS: Mapping[type[Exception], Kind] = {
 
 
 def code_of(name: str) -> str:
-    """The code for an error class by its name, which stored bulk operations use to count errors."""
+    """The code for an error class, given by the class's name. Stored bulk operations count errors by this name."""
     named = {error.__name__: kind.code for error, kind in KINDS.items()}
     return named.get(name, "refused")
 
@@ -347,5 +347,5 @@ def kind_of(error: Exception) -> Kind:
 
 
 def rest_kinds() -> Mapping[type[Exception], Kind]:
-    """The problems of REST requests, by error, without those that only WebSocket connections have."""
+    """The problems of REST requests, by error; problems of WebSocket connections are left out."""
     return {error: kind for error, kind in KINDS.items() if error is not errors.SubscriptionsFull}

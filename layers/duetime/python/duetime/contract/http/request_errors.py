@@ -25,7 +25,7 @@ class Fault:
 
 
 class FaultyRequest(RequestError):
-    """A request with faults in fields."""
+    """A request with invalid fields."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)[:MOST_FAULTS]
@@ -82,7 +82,7 @@ class EncodingUnsupported(FaultyRequest):
 
 
 class PathNotFound(RequestError):
-    """There is no resource at this path."""
+    """No resource exists at this path."""
 
     def __init__(self) -> None:
         super().__init__("there is nothing at this path; GET /v1 links to the description of the API")

@@ -1,4 +1,4 @@
-"""Request JSON: parsing, paths such as `tasks[7].payload.x`, and merge patches (RFC 7396)."""
+"""Parses request JSON, builds paths such as `tasks[7].payload.x`, and applies merge patches (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LONGEST_KEY = 64
 
 
 def joined(path: str, part: str | int) -> str:
-    """Extends a path by one step; the empty path is the body."""
+    """Extends a path by one step; the empty path refers to the body."""
     if isinstance(part, int):
         return f"{path or BODY}[{part}]"
     return f"{path}.{shown(part)}" if path else shown(part)
@@ -58,7 +58,7 @@ def path_of(parts: Iterable[str | int]) -> str:
 
 
 def shown(key: str) -> str:
-    """A client's key in printable form, which is truncated if long, and `""` if empty."""
+    """A client's key in printable form; a long key is truncated, and an empty key is shown as `""`."""
     cut = key[:_LONGEST_KEY]
     printable = cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
     return f"{printable}…" if len(key) > _LONGEST_KEY else printable or '""'
@@ -98,9 +98,9 @@ def merged(before: Mapping[str, Any], patch: Mapping[str, Any], opaque: Sequence
 
 _GZIP = b"\x1f\x8b"
 _GZIP_REPLACED = "\x1f\ufffd"
-"""Start of a gzip body that was decoded as UTF-8."""
+"""How a gzip body begins if it was decoded as UTF-8."""
 _REPLACEMENT = "\ufffd"
-"""Replaces bytes that are not valid characters."""
+"""Stands for bytes that are not valid characters."""
 _PACKED = "is compressed with gzip: set 'Content-Encoding: gzip'"
 _PACKED_AS_TEXT = "is compressed, but the gateway passed it on as text: send a compressed body without 'Content-Type'"
 _UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
@@ -110,14 +110,14 @@ _REDACTED = f'"{REDACTED}"'
 _NOT_THE_VALUE = f"is `{REDACTED}`, the marker of a hidden value: send the value, or leave the field out"
 _SHAPE = bytes.maketrans(b"123456789.E", b"0000000000e")
 _TOO_LONG = b"0" * (MAX_NUMBER_DIGITS + 1)
-"""The shape of a number with too many digits."""
+"""Pattern of a number that may have too many digits."""
 _EXPONENT = b"0e000"
-"""The shape of an exponent with three digits; numbers with shorter exponents are never out of range."""
+"""Pattern of an exponent with three digits; a number with a shorter exponent is never out of range."""
 _COLON = "\\u003"
-"""The start of an escaped colon (U+003A)."""
+"""How an escaped colon (U+003A) begins."""
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
-# Possessive quantifiers prevent backtracking for any text.
+# The possessive quantifiers prevent backtracking, whatever the text is.
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
@@ -127,7 +127,7 @@ class Document:
 
     Attributes:
         value: the parsed JSON.
-        marked: whether any value may be invalid; `faults_in` returns the paths.
+        marked: whether any value may be invalid; `faults_in` returns the paths of invalid values.
         depth: an upper bound on the nesting depth.
     """
 
@@ -165,7 +165,7 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
 
 
 def _examined(text: str, depth: int) -> Document:
-    """Parses a text that may be invalid, which takes three times as long as parsing a valid text."""
+    """Parses a text that may contain invalid values, which takes three times as long as parsing a valid text."""
     if not text or text.isspace():
         raise BodyUnreadable("is empty")
     if (unlike := _not_json(text)) is not None:
@@ -177,16 +177,17 @@ def _examined(text: str, depth: int) -> Document:
 
 
 def _is_exact(text: str, value: object) -> bool:
-    """Whether a parsed text certainly has no repeated keys, no numbers that parsing changes, and no redacted values."""
+    """Whether a parsed text certainly has no repeated keys, no numbers that parsing changed, and no redacted values."""
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
-    # Each key has a colon, and colons in strings are kept, so the value has fewer colons only if keys were repeated.
+    # Every key is followed by a colon, and colons in strings are kept, so the value has fewer colons only if keys were
+    # repeated.
     return text.count(":") == to_json(value).count(b":")
 
 
 def _may_have_surrogates(text: str) -> bool:
-    """Whether a text may contain surrogates; the fast check comes first."""
+    """Whether a text may contain surrogates, with the fastest check first."""
     if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         return True
     return not text.isascii() and SURROGATE.search(text) is not None
@@ -199,7 +200,7 @@ def reject_invalid_values(value: object, document: Document, place: tuple[str | 
 
 
 def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: str | None = None) -> str:
-    """The text of a body, which may be invalid JSON.
+    """The text of a body; the text may be invalid JSON.
 
     Args:
         body: the body from the gateway.
@@ -212,7 +213,7 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
         BodyUnreadable: the body is not valid base64, UTF-8 or gzip.
         EncodingUnsupported: the encoding is not gzip.
     """
-    # Base64 has four characters for three bytes, so a text that is too long is rejected before decoding.
+    # Base64 uses four characters for three bytes, so a text that is too long can be rejected before it is decoded.
     if len(body) > (MAX_BODY_BYTES * 4 // 3 + 4 if is_base64 else MAX_BODY_BYTES):
         raise BodyTooLarge(MAX_BODY_BYTES)
     if is_base64:
@@ -230,7 +231,7 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
 
 def unpacked(data: bytes, encoding: str) -> bytes:
     """Decompresses a body; see `contract.http.compression`."""
-    # Bodies are rarely compressed, so most processes never need this module.
+    # Bodies are rarely compressed, so most processes never need the imported module.
     from duetime.contract.http.compression import unpack  # noqa: PLC0415 - see the line above
 
     return unpack(data, encoding, MAX_BODY_BYTES)
@@ -252,14 +253,14 @@ def _decoded(body: str, encoding: str) -> str:
 
 
 def _unlike_utf_8(data: bytes) -> str | None:
-    """The likely format of bytes that are not UTF-8; `None` if unrecognized."""
+    """The likely format of bytes that are not UTF-8; `None` if the format is not recognized."""
     if data.startswith(_GZIP):
         return _PACKED
     return _UTF_16 if data.startswith((b"\xff\xfe", b"\xfe\xff")) else None
 
 
 def _not_json(text: str) -> str | None:
-    """The likely format of a text that does not start like JSON."""
+    """The likely format of a text whose start is not JSON."""
     if text.startswith("\ufeff"):
         return "begins with a byte order mark (U+FEFF): leave it out"
     if text.startswith(_GZIP_REPLACED):
@@ -268,14 +269,14 @@ def _not_json(text: str) -> str | None:
 
 
 def _bracket_depth(text: str, limit: int) -> float:
-    """The nesting depth of a text; infinite above a limit, or if strings contain brackets.
+    """The nesting depth of a text; infinite if the depth exceeds a limit or if strings contain brackets.
 
     This function takes a tenth of the time that tokenizing the text takes.
     """
     data = text.encode("utf-8", "surrogatepass")
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # A string without brackets is reduced to its two quotation marks.
+    # Strings without brackets are reduced to their two quotation marks.
     brackets = data.translate(_BRACKETS, _NO_BRACKETS).replace(b'""', b"")
     depth = 0
     while brackets and depth < limit:
@@ -286,10 +287,10 @@ def _bracket_depth(text: str, limit: int) -> float:
 
 
 def _depth(text: str, limit: int) -> float:
-    """An upper bound on the nesting depth of a text, at most the limit.
+    """An upper bound on the nesting depth of a text, which is at most the limit.
 
     Raises:
-        FieldsInvalid: the text is nested more deeply.
+        FieldsInvalid: the text is nested more deeply than the limit allows.
     """
     if (brackets := text.count("[") + text.count("{")) <= limit:
         return brackets
@@ -329,7 +330,7 @@ class _Mark:
 
 
 class Reader:
-    """Parses one text.
+    """A parser for one text.
 
     Attributes:
         marked: whether any value was replaced.
@@ -357,7 +358,7 @@ class Reader:
                 f"is not JSON: {error.msg.lower().removesuffix(' at')} at line {error.lineno}, column {error.colno}"
             ) from None
         except RecursionError:
-            # The depth was checked before; if the stack is still too small, the response should not be a 500.
+            # The depth was checked before; if the stack is still too small, the response should not have status 500.
             _reject_unparsable()
 
     def _integer(self, text: str) -> object:
@@ -397,7 +398,7 @@ def faults_in(value: object, path: str = "") -> tuple[Fault, ...]:
 
 
 def _faults(value: object, path: str) -> Iterator[Fault]:
-    """The paths of all marks and lone surrogates in a value with limited depth."""
+    """The paths of all marks and lone surrogates in a value whose depth is limited."""
     if isinstance(value, _Mark):
         yield Fault(path or BODY, value.reason, value.code)
     elif isinstance(value, str):
@@ -416,6 +417,6 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
 def compact(value: object) -> bytes:
     """Encodes JSON in UTF-8 without spaces.
 
-    The value must come from a document, so that its depth is limited and it has no NaN.
+    The value must come from a document, which ensures that its depth is limited and that it contains no NaN.
     """
     return to_json(value)

@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Body(BaseModel):
-    """Rejects unknown fields by name, and does not convert values of other types."""
+    """Rejects unknown fields by name, and rejects values of other types instead of converting them."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)

@@ -1,4 +1,4 @@
-"""Suggestions for unknown names. Imported only when a request has an unknown name."""
+"""Suggestions for unknown names. This module is imported only when a request has an unknown name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _LIKENESS = 0.75
-"""Minimum similarity of a misspelled name (Source: `difflib`, a ratio from 0 to 1)."""
+"""Minimum similarity between a misspelled name and a known name (Source: `difflib`, a ratio from 0 to 1)."""
 _LONGEST = 64
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """The hint after an unknown name: the name that was probably meant, or where to find the equivalent."""
+    """The hint for an unknown name, which says which name was probably meant or where to find the equivalent."""
     if meant := _usual(name, known):
         return f"; did you mean {meant!r}?"
     if len(name) <= _LONGEST and (said := next((each.text for each in meanings_of(plain_name(name)) if each.text), "")):
@@ -26,14 +26,14 @@ def hint(name: str, known: Collection[str]) -> str:
 
 
 def suggestion(name: str, known: Collection[str]) -> str | None:
-    """The known name that was probably meant, with a dot for a nested field; `None` if none is similar."""
+    """The known name that was probably meant, with a dot for a nested field; `None` if no known name is similar."""
     if len(name) > _LONGEST:
         return None
     return _usual(name, known) or next(iter(get_close_matches(plain_name(name), known, 1, _LIKENESS)), None)
 
 
 def _usual(name: str, known: Collection[str]) -> str | None:
-    """The known name for a different spelling, or for a name from another system."""
+    """The known name that a different spelling, or a name from another system, stands for."""
     if len(name) > _LONGEST:
         return None
     if (plain := plain_name(name)) in known:

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pydantic import ValidationInfo
 
 RANGE_REVERSED = "range_reversed"
-"""Pydantic error type for a time range whose end is not after its start."""
+"""The type of the pydantic error for a time range whose end is not after its start."""
 _LONGEST = 64
 _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<minute>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})"
     r"(?:\.(?P<fraction>[0-9]+))?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
-# The common forms have no leap second, and at most the precision of Python's `datetime`.
+# The common forms of times have no leap second, and no more precision than Python's `datetime`.
 _USUAL = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})")
 _FIRST_INSTANT = from_datetime(datetime.min.replace(tzinfo=UTC))
 _DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
@@ -35,17 +35,17 @@ _NEARLY = (
     (f"{_DATE}[Tt]{_TIME}[+-][0-9]{{4}}", "its offset needs a colon"),
     ("[0-9]+([.][0-9]+)?", "it is not a number of seconds"),
 )
-"""Common mistakes with their explanations; compiled only when needed."""
+"""Patterns of common mistakes, with explanations; the patterns are compiled only when needed."""
 _LEAP = 60
 _LAST_MINUTE_OF_DAY = 23 * 60 + 59
 _MINUTES_A_DAY = 24 * 60
 
 
 def instant_of(text: object) -> Millis:
-    """Parses an instant; rounds up to the millisecond, so that nothing runs early.
+    """Parses an instant, and rounds it up to the millisecond so that nothing runs early.
 
     Raises:
-        ValueError: the text is not RFC 3339 with an offset, or the time does not exist; the message has the reason.
+        ValueError: the text is not RFC 3339 with an offset, or the time does not exist; the message gives the reason.
     """
     if isinstance(text, str) and _USUAL.fullmatch(text):
         return _representable(_existing(text))
@@ -67,7 +67,7 @@ def ends_after(start: str) -> AfterValidator:
     """Rejects a time range whose end is not after its start, because such a range is empty.
 
     Args:
-        start: field with the start of the range, which the model declares before the end.
+        start: name of the field with the start of the range; the model must declare this field before the end.
     """
 
     def check(end: Millis | None, info: ValidationInfo) -> Millis | None:

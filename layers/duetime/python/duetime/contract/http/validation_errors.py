@@ -1,4 +1,4 @@
-"""Validates bodies against models, and converts pydantic's errors to faults with the API's paths and wording.
+"""Validates bodies against models, and converts pydantic's errors into faults with the API's paths and wording.
 
 A model may list known names that it rejects, as sets in class variables: `READ_ONLY` for fields that only responses
 have, and `FIXED` for fields that cannot change after creation.
@@ -95,7 +95,7 @@ _CODES = {
 }
 _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) | after validation")
 _MOST_EXACT = 2**53
-"""Up to this number, floating-point numbers represent whole numbers exactly."""
+"""Floating-point numbers represent all whole numbers up to this number exactly."""
 
 
 def validated(model: type[M], value: object, place: Place = ()) -> M:
@@ -110,10 +110,10 @@ def validated(model: type[M], value: object, place: Place = ()) -> M:
         FieldsInvalid: some fields are invalid.
     """
     try:
-        # `model_validate` would only add checks of its own arguments.
+        # Compared with this call, `model_validate` only adds checks of its own arguments.
         return model.__pydantic_validator__.validate_python(value)  # type: ignore[no-any-return]
     except ValidationError as error:
-        # Responses contain only the type of the input, and no URLs of pydantic's documentation.
+        # Responses contain only the type of the input, and no URLs from pydantic's documentation.
         found = error.errors(include_url=False)
     whole = [each["loc"] for each in found if each["type"] == "int_type" and _is_whole(each["input"])]
     if whole:
@@ -138,7 +138,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _with_integer(value: Any, location: Sequence[str | int]) -> Any:  # noqa: ANN401 - any JSON
-    """A copy in which whole floats are integers, because in JSON Schema, 30.0 equals 30."""
+    """A copy in which floats without a fraction are integers, because 30.0 equals 30 in JSON Schema."""
     if not location:
         return int(value) if isinstance(value, float) else value
     step, *rest = location
@@ -146,7 +146,7 @@ def _with_integer(value: Any, location: Sequence[str | int]) -> Any:  # noqa: AN
         return {**value, step: _with_integer(value[step], rest)}
     if isinstance(value, list) and isinstance(step, int):
         return [_with_integer(each, rest) if index == step else each for index, each in enumerate(value)]
-    # A step that pydantic adds, such as the kind of a target.
+    # This step is one that pydantic adds, such as the kind of a target.
     return _with_integer(value, rest)
 
 
@@ -177,7 +177,7 @@ def _type_of(value: object) -> str:
 
 
 def _steps(location: Place) -> Iterable[str | int]:
-    """The steps of a path as clients see it, without the union kinds and key marks that pydantic adds."""
+    """The steps of a path as clients see it, without the kinds of unions and the marks of keys that pydantic adds."""
     for index, step in enumerate(location):
         is_kind = index > 0 and location[index - 1] == "target" and step in _TARGET_KINDS
         if step != "[key]" and not is_kind:
@@ -190,7 +190,7 @@ def _unknown(models: Sequence[type[BaseModel]], name: str, field: str) -> Fault:
         return Fault(field, "is read-only: leave it out", FaultCode.READ_ONLY)
     if any(name in getattr(each, "FIXED", ()) for each in models):
         return Fault(field, "cannot be changed after creation: leave it out", FaultCode.CANNOT_CHANGE)
-    # Imported only for misspelled names.
+    # This module is imported only for misspelled names.
     from duetime.contract.http.suggestions import hint  # noqa: PLC0415 - see the line above
 
     known = {field.alias or key for each in models for key, field in each.model_fields.items()}
@@ -260,7 +260,8 @@ _WORDS: Mapping[str, str] = {
     cluster_pattern(): "should be the ARN of a cluster, such as arn:aws:ecs:eu-west-1:123456789012:cluster/orders",
     job_queue_pattern(): "should be the ARN of a job queue, such as "
     "arn:aws:batch:eu-west-1:123456789012:job-queue/orders",
-    # Copies of patterns whose modules would be slow to import. A test compares the copies with the OpenAPI document.
+    # These patterns are copies, because their modules would be slow to import. A test compares the copies with the
+    # OpenAPI document.
     "^[0-7][0-9A-HJKMNP-TV-Z]{25}$": "should be the id of a task: 26 digits and capital letters",
     "^[A-Za-z0-9_-]{1,2048}$": "should be the id of a lease, as the lease was handed out",
     "^([01][0-9]|2[0-3]):[0-5][0-9]$": "should be a time of day such as 09:30",

@@ -1,1 +1,1 @@
-"""Live updates: the ticket over REST, and the messages over the WebSocket."""
+"""The contract for live updates, which consists of the ticket over REST and the messages over the WebSocket."""

@@ -68,7 +68,7 @@ def document() -> Schema:
 
 
 def _operation(action: str, summary: str, names: Iterable[str]) -> Schema:
-    """An AsyncAPI operation on some messages, described from the server's point of view."""
+    """An AsyncAPI operation that sends or receives some messages, described from the server's point of view."""
     return {
         "action": action,
         "summary": summary,

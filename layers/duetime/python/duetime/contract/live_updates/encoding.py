@@ -68,7 +68,7 @@ class JsonEncoder:
         found: list[list[str]] = []
         free = 0
         for entry in map(_entry, notices):
-            # The extra 1 is the comma before the entry. JSON text is ASCII here, so a character is a byte.
+            # The additional 1 is for the comma before the entry. The JSON text is ASCII, so each character is one byte.
             if len(entry) + 1 > free:
                 found.append([])
                 free = room

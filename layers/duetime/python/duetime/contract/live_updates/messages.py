@@ -1,4 +1,4 @@
-"""Live update messages over the WebSocket, from and to clients."""
+"""The live update messages that clients send and receive over the WebSocket."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class WatchFilter(TaskConditions):
 
 
 class SubscribeMessage(Body):
-    """Starts a subscription, for which a snapshot and then changes are sent."""
+    """Starts a subscription, for which first a snapshot and then changes are sent."""
 
     do: Literal["subscribe"]
     ref: Ref
@@ -93,7 +93,7 @@ class UnsubscribeMessage(Body):
 
 
 class PingMessage(Body):
-    """Keeps the connection open, which API Gateway closes after ten minutes of silence."""
+    """Keeps the connection open, because API Gateway closes it after ten minutes without a message."""
 
     do: Literal["ping"]
     ref: Annotated[Ref | None, Field(description="Text that the response repeats.")] = None
@@ -133,7 +133,7 @@ Message: TypeAlias = Subscribe | Unsubscribe | Ping
 
 
 class MessageRefused(Exception):
-    """An invalid message.
+    """An invalid message was received.
 
     Attributes:
         ref: the name of the message's subscription, if it can be parsed.
@@ -169,7 +169,7 @@ def _reject_large(text: str) -> None:
 
 
 def _ref_in(value: object) -> str | None:
-    """The subscription named in a message, even if the rest of the message is invalid."""
+    """The subscription that a message names, even if the rest of the message is invalid."""
     ref = value.get("ref") if isinstance(value, dict) else None
     return ref if isinstance(ref, str) and len(ref) <= MAX_WATCH_REF_LENGTH and not faults_in(ref) else None
 
@@ -317,7 +317,7 @@ class ErrorFrame(TypedDict):
     kind: Literal["error"]
     ref: Annotated[str | None, Field(description="The rejected message's `ref`; null if it cannot be read.")]
     code: Annotated[ProblemCode, Field(description="Problem code, as in the REST API.")]
-    detail: Annotated[str, Field(description="What went wrong, for people.")]
+    detail: Annotated[str, Field(description="Human-readable description of what went wrong.")]
     errors: Annotated[Sequence[ProblemFault], Field(description="Errors in individual fields.")]
 
 

@@ -1,11 +1,11 @@
 """Converts schemas for clients.
 
-The result has only constructs that client generators support, and describes every field.
+A converted schema has only constructs that client generators support, and describes every field.
 
 Constraints that generated clients cannot express are moved to the description. The API validates with its own models,
 so the document may be more permissive than the models, but never stricter.
 
-Models are named differently from their classes: responses are plain nouns (`Task`, `Schedule`, `RetryPolicy`). Parts of
+Models have other names than their classes: responses are plain nouns (`Task`, `Schedule`, `RetryPolicy`). Parts of
 requests are named `...Input`, because they may omit fields that responses always have; request bodies name the action:
 `TaskCreate`, `TaskUpdate`.
 """
@@ -27,7 +27,7 @@ REFERENCE = f"{PREFIX}{{model}}"
 _RESPONSE = "Response"
 _REFERENCE = re.compile(rf"{PREFIX}(\w+)")
 NAMES: Mapping[str, str] = {
-    # Request bodies whose simple names are taken by other classes.
+    # These are request bodies whose simple names are used by other classes.
     "CalendarFields": "CalendarPut",
     "LeaseRequest": "LeaseAcquire",
     "SchedulePatch": "ScheduleUpdate",
@@ -69,7 +69,7 @@ NAMES: Mapping[str, str] = {
     "TopologyNode": "TopologyNodeInput",
     "TopologyTarget": "TopologyTargetInput",
     "Unique": "UniqueKeyInput",
-    # Responses whose simple names are too vague.
+    # These are responses whose simple names are too vague.
     "TypePage": "TaskTypePage",
     "TypeResponse": "TaskType",
     # Parts of responses.
@@ -96,7 +96,7 @@ NAMES: Mapping[str, str] = {
     "ResponseOptionsResponse": "HttpResponseOptions",
     "RetryResponse": "RetryPolicy",
     "UniqueResponse": "UniqueKey",
-    # Enumerations of the domain whose meaning depends on the module.
+    # These are enumerations in the domain whose meaning depends on the module.
     "AfterFailure": "OrderedKeyFailurePolicy",
     "BulkKind": "BulkOperationKind",
     "BulkState": "BulkOperationState",
@@ -157,7 +157,7 @@ def _with_names(value: Any) -> Any:  # noqa: ANN401 - any part of a schema
 
 DEFAULT = "Default: "
 _NOTHING: tuple[object, ...] = (None, "", [], {})
-"""Defaults that descriptions do not mention, because they mean that an omitted field is absent."""
+"""Defaults that descriptions do not mention, because these values only mean that the field was omitted."""
 _CONDITIONS = ("oneOf", "anyOf", "allOf", "not", "if", "then", "else")
 _CONDITION_KEYS = frozenset({"required", "properties", *_CONDITIONS})
 
@@ -187,7 +187,7 @@ def with_sentence(schema: Schema, sentence: str) -> Schema:
 
 
 def _without_title(schema: Schema) -> Schema:
-    """Removes titles that repeat a field's name; a field may itself be named title."""
+    """Removes titles that repeat a field's name; a field that is itself named title is kept."""
     return {name: value for name, value in schema.items() if name != "title" or not isinstance(value, str)}
 
 
@@ -221,7 +221,7 @@ def _text(default: object) -> str:
 
 
 def _with_description_outside(schema: Schema) -> Schema:
-    """Moves the description of a nullable field's only other type to the field itself."""
+    """Moves the description of a nullable field's only type apart from null to the field itself."""
     choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(choices) != 1 or "description" in schema or "description" not in choices[0]:
         return schema
@@ -231,7 +231,7 @@ def _with_description_outside(schema: Schema) -> Schema:
 
 
 def _with_conditions_in_words(schema: Schema) -> Schema:
-    """Describes allowed combinations in words, because a choice of bare `required` leads to an untyped body."""
+    """Describes allowed combinations in words, because a choice between `required` lists leads to an untyped body."""
     if "properties" not in schema:
         return schema
     conditions = {name: schema[name] for name in _CONDITIONS if name in schema and _is_bare(schema[name])}
@@ -243,7 +243,7 @@ def _with_conditions_in_words(schema: Schema) -> Schema:
 
 
 def _is_bare(condition: object) -> bool:
-    """Whether a condition is only about which fields are present."""
+    """Whether a condition only says which fields are present."""
     if isinstance(condition, list):
         return all(_is_bare(each) for each in condition)
     return isinstance(condition, dict) and set(condition) <= _CONDITION_KEYS
@@ -288,7 +288,7 @@ GROWS = "Later versions may add values."
 
 
 def described(schema: Schema) -> Schema:
-    """A model's schema with a plain description, and with fields described as in the docstring."""
+    """A model's schema with a plain description, and with the descriptions of fields from the docstring."""
     summary, attributes = parts_of(schema.get("description", ""))
     if "enum" in schema:
         return {**schema, "description": _with_values(summary, schema["enum"], attributes)}
@@ -304,7 +304,7 @@ def described(schema: Schema) -> Schema:
 
 
 def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
-    """A docstring's text, and its descriptions of attributes by name."""
+    """The text of a docstring, and the docstring's descriptions of attributes by name."""
     section = _SECTION.search(docstring)
     entries = _ENTRY.finditer(section["lines"]) if section else ()
     text = docstring[: section.start()] if section else docstring
@@ -329,7 +329,7 @@ def _one_line(text: str) -> str:
 
 _LEAST_IN_COMMON = 3
 _NOT_WHAT_IT_IS = ("Filter", "Patch", "Update")
-"""Suffixes of requests whose descriptions are about filters or changes, not the meaning of fields."""
+"""Suffixes of the names of requests whose field descriptions are about filters or changes, not the fields' meaning."""
 MEANINGS: Mapping[str, str] = {
     "arn": "ARN of the AWS resource.",
     "attempts": "The attempts, oldest first.",
@@ -381,7 +381,7 @@ MEANINGS: Mapping[str, str] = {
     "waiters": "The first tasks in the queue for the lock, in order.",
     "worker": "Name of the worker.",
 }
-"""Descriptions by field name, for names that mean the same in all schemas."""
+"""Descriptions by field name, for field names that have the same meaning in all schemas."""
 
 
 def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None:
@@ -402,7 +402,7 @@ def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None
 
 
 def _of_its_model(field: Schema, schemas: Mapping[str, Schema]) -> str:
-    """The description of the model that a field refers to, if the field refers to exactly one model besides null."""
+    """The description of the model that a field refers to, if the field refers to exactly one model apart from null."""
     models = [one["$ref"].rpartition("/")[2] for one in field.get("anyOf", ()) if "$ref" in one]
     return schemas[models[0]].get("description", "") if len(models) == 1 else ""
 
@@ -414,7 +414,7 @@ def _texts(schema: Schema) -> Mapping[str, str]:
 
 
 def _counterpart(schema: Schema, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
-    """The field descriptions of the request that shares most fields with a response; empty if it shares only a few."""
+    """The field descriptions of the request that shares the most fields with a response; empty if it shares few."""
     names = set(schema.get("properties", {}))
     best = max(asked.values(), key=lambda texts: (len(names & set(texts)), -len(texts)), default={})
     return best if len(names & set(best)) >= _LEAST_IN_COMMON else {}

@@ -1,4 +1,4 @@
-"""The complete OpenAPI document, for all deployments or for one deployment."""
+"""Builds the complete OpenAPI document, for all deployments or for one deployment."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 OPERATIONS: Sequence[Operation[Any]] = tuple(
     operation for module in dict.fromkeys(chain(*DECLARED_IN.values())) for operation in operations_of(module)
 )
-"""All operations of the API; importing this module imports the modules that declare them."""
+"""All operations of the API; importing this module also imports all modules that declare operations."""
 
 _ID: Schema = {"type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 _NAME: Schema = {"type": "string", "pattern": SCHEDULE_NAME_PATTERN}
@@ -121,7 +121,8 @@ def _query_parameter(name: str, schema: Schema, *, is_required: bool) -> Schema:
     schema = schema["anyOf"][0] if "anyOf" in schema else schema
     parameter: Schema = {"name": name, "in": "query", "description": description, "schema": described(schema)}
     if schema.get("type") == "array":
-        # All client generators repeat such a parameter by default. Commas are also accepted if the description says so.
+        # All client generators repeat a list parameter by default. Commas are also accepted if the parameter's
+        # description says so.
         parameter |= {"style": "form", "explode": True}
     return parameter | ({"required": True} if is_required else {})
 
@@ -130,7 +131,7 @@ def _header(header: Header) -> Schema:
     described_by = portable({"type": "string", **header.schema, "description": header.description})
     description = described_by.pop("description")
     if "const" in described_by:
-        # openapi-python-client omits operations with a header that has only one possible value.
+        # openapi-python-client omits operations that have a header with only one possible value.
         described_by["pattern"] = f"^{re.escape(described_by.pop('const'))}$"
     return {"name": header.name, "in": "header", "description": description, "schema": described_by}
 
@@ -145,7 +146,7 @@ _OF_THE_GATEWAY = {
     "503": "The API did not respond; the request can be repeated.",
     "504": "The API did not respond in time; the request may have taken effect.",
 }
-"""Statuses that the gateway may return without calling the API: see `ApiError`."""
+"""Statuses that the gateway can return without calling the API (see `ApiError`)."""
 _OF_A_CALLER = ("401", "403")
 _OF_ITS_END = {
     "Deprecation": "Date from which the operation is deprecated.",
@@ -169,7 +170,7 @@ def shared_responses() -> dict[str, Schema]:
 
 
 def _of_no_operation() -> list[problems.Kind]:
-    """The problems of requests that match no operation, for example with an unknown path."""
+    """The problems of requests that match no operation, such as requests with an unknown path."""
     codes = {problems.KINDS[error].code for operation in OPERATIONS for error in operation.all_errors}
     return [kind for kind in problems.rest_kinds().values() if kind.code not in codes]
 
@@ -242,7 +243,7 @@ def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool)
 KEY = "key"
 """The security scheme for API keys."""
 ANY = "any"
-"""All ways to authenticate, for the document that is independent of a deployment."""
+"""All ways to authenticate, for the document that does not describe a specific deployment."""
 _SCHEMES: Mapping[str, Schema] = {
     "sigv4": {
         "type": "apiKey",
@@ -315,7 +316,7 @@ def recorded() -> dict[str, Any]:
 def problem_examples(of: Mapping[str, Any]) -> dict[str, Schema]:
     """An example problem for each code, to which responses refer.
 
-    A problem that was not recorded has only the values of its kind.
+    The example of a problem that was not recorded has only the values that are common to its kind.
     """
     kinds = {kind.code: kind for kind in (*problems.rest_kinds().values(), problems.INTERNAL)}
     found = {code: of["problems"].get(code) or _bare(kind) for code, kind in kinds.items()}
@@ -378,7 +379,7 @@ _OF_ANOTHER = {
 
 
 def tag_of(operation: Operation) -> str:
-    """An operation's tag: the first part of its path after the version, unless that part belongs to another tag."""
+    """An operation's tag, which is the first part of its path after the version, unless that part has another tag."""
     parts = operation.path.split("/")
     subject = "links" if "links" in parts else [*parts[2:], ""][0]
     name = _OF_ANOTHER.get(subject, subject.replace("-", " "))
@@ -443,7 +444,7 @@ def _operation(operation: Operation, access: Access, examples: Mapping[str, Any]
         content |= {media_type: {"schema": {"type": "string"}} for media_type in operation.body_types}
         described["requestBody"] = {"required": not issubclass(operation.body, OPTIONAL_BODIES), "content": content}
     if operation.is_question:
-        # Read-only tools need this flag, because the method does not show that the operation is safe.
+        # Tools that only read need this flag, because the method does not show that the operation is safe.
         described["x-read-only"] = True
     described["security"] = [] if operation.is_public else access.security(operation.needs)
     if operation.deprecated is not None:
@@ -496,7 +497,7 @@ def schemas() -> dict[str, Schema]:
 
 
 def _models() -> Iterator[tuple[type, Mode]]:
-    """The models of all bodies: requests, responses, and requests that the scheduler sends."""
+    """The models of all bodies of requests, of responses, and of requests that the scheduler sends."""
     yield problems.Problem, "serialization"
     for model in MODELS:
         yield model, "serialization"
@@ -509,7 +510,7 @@ def _models() -> Iterator[tuple[type, Mode]]:
 
 
 def _describe_references(schema: Schema, found: dict[str, Schema]) -> None:
-    """Adds the referenced schema's description to fields that describe only a default, so that it is not hidden."""
+    """Adds the description of the referenced schema to fields that describe only a default, which would hide it."""
     for field in schema.get("properties", {}).values():
         if "$ref" in field and field.get("description", "").startswith(DEFAULT):
             field["description"] = f"{found[field['$ref'].rpartition('/')[2]]['description']} {field['description']}"
@@ -522,7 +523,7 @@ def _name_codes(found: dict[str, Schema]) -> None:
 
 
 def _reachable(found: dict[str, Schema], roots: Iterable[str]) -> set[str]:
-    """The names of all schemas that are reachable from the given schemas, including the given ones."""
+    """The names of the given schemas, and of all schemas that are reachable from them."""
     reached: set[str] = set()
     ahead = [name for name in roots if name in found]
     while ahead:

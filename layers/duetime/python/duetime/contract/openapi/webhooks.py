@@ -1,4 +1,4 @@
-"""Requests that the scheduler sends: callbacks, and requests to HTTP targets."""
+"""Describes the requests that the scheduler sends, which are callbacks and requests to HTTP targets."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 TIMINGS = ("cron", "rate", "interval", "dates", "permanent", "timings")
-"""The timing fields; a schedule has exactly one of them."""
+"""The timing fields, of which a schedule has exactly one."""
 MAX_RUNS = 1_000_000_000
 
 
@@ -89,7 +89,7 @@ _Dates = Annotated[list[_Date], Field(min_length=1, max_length=MAX_DATES)]
 
 
 class PermanentTiming(Body):
-    """Runs repeatedly, with each run starting some time after the previous run has ended."""
+    """Runs repeatedly; each run starts some time after the previous run has ended."""
 
     gap_seconds: Annotated[
         int,
@@ -194,7 +194,7 @@ class TimingFields(Body):
         Fold,
         Field(
             strict=False,
-            description="Whether a local time that occurs twice, when clocks go back, counts twice.",
+            description="Whether a local time that occurs twice because clocks go back counts twice.",
         ),
     ] = Fold.FIRST
     calendars: Annotated[
@@ -221,9 +221,9 @@ class TimingFields(Body):
         Field(
             ge=0,
             le=MAX_JITTER_SECONDS,
-            description="Spreads schedules with equal times: all occurrences of a schedule are delayed by the same "
-            "part of this many seconds, derived from the schedule's name. The delay is proportionally shorter if the "
-            "next occurrence is sooner.",
+            description="Spreads schedules that run at the same times: all occurrences of a schedule are delayed by "
+            "the same time, up to this many seconds, which is derived from the schedule's name. The delay is "
+            "proportionally shorter if the next occurrence is sooner.",
         ),
     ] = 0
     jitter_seconds: Annotated[
@@ -231,8 +231,10 @@ class TimingFields(Body):
         Field(
             ge=0,
             le=MAX_JITTER_SECONDS,
-            description="Maximum random delay of each occurrence in seconds, fixed for each occurrence and never "
-            "beyond the next occurrence.",
+            description=(
+                "Maximum random delay of each occurrence, in seconds. The delay is fixed for each occurrence and "
+                "never extends beyond the next occurrence."
+            ),
         ),
     ] = 0
     start_at: Annotated[Bound, Field(description="Time before which there are no occurrences; null for no limit.")] = (
@@ -277,7 +279,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """Adapts a schema for updates, in which omitted fields are unchanged and at least one field is required."""
+    """Adapts a schema for updates, where omitted fields stay unchanged and at least one field is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     schema |= {"minProperties": 1, "examples": [{"cron": "0 2 * * *", "task": {"timeout_seconds": 120}}]}
@@ -291,7 +293,7 @@ def _as_preview(schema: dict[str, Any]) -> None:
 
 
 def _as_template(schema: dict[str, Any]) -> None:
-    """Removes the due time, which the schedule determines."""
+    """Removes the due time from the schema, because the schedule determines it."""
     for name in ("due_at", "delay_seconds"):
         schema["properties"].pop(name)
     if "unique" in schema["properties"]:
@@ -306,7 +308,7 @@ def _as_template_update(schema: dict[str, Any]) -> None:
 
 
 RESERVED_NAMES = ("pause", "preview", "resume")
-"""Names that schedules cannot have, because they mean something else in paths."""
+"""Names that schedules cannot have, because these names have another meaning in paths."""
 
 
 def _not_reserved(name: str) -> str:
@@ -370,7 +372,10 @@ class ScheduleFields(TimingFields):
         CatchUpMode,
         Field(
             strict=False,
-            description="Whether only the latest missed occurrence within `catch_up_seconds` runs, or all of them.",
+            description=(
+                "Whether to run only the latest missed occurrence within `catch_up_seconds`, or all missed "
+                "occurrences within this time."
+            ),
         ),
     ] = CatchUpMode.LATEST
     pause_on_failure: Annotated[
@@ -380,9 +385,9 @@ class ScheduleFields(TimingFields):
         str | None,
         Field(
             pattern=TIME_OF_DAY,
-            description="Daily deadline, as a time of day in `timezone`: a run since the previous day must have "
-            "succeeded, if any was due. A missed deadline is logged, counted and raises an alarm; null for no "
-            "deadline.",
+            description="Daily deadline, as a time of day in `timezone`. If any run was due since the previous day's "
+            "deadline, a run must have succeeded. A missed deadline is logged, counted and raises an alarm; null for "
+            "no deadline.",
             examples=["06:00"],
         ),
     ] = None
@@ -423,12 +428,12 @@ class SchedulePatch(ScheduleFields):
     model_config = ConfigDict(json_schema_extra=_as_update)
     FIXED: ClassVar[frozenset[str]] = frozenset(ScheduleCreate.model_fields) - {*ScheduleFields.model_fields, "task"}
 
-    # Omitted fields are never read, because the names of the set fields are known.
+    # Omitted fields are never read, because it is known which fields are set.
     task: TaskTemplateUpdate = TaskTemplateUpdate()
 
 
 class PreviewRequest(TimingFields):
-    """A timing to preview; nothing is created."""
+    """A timing to preview, without creating a schedule."""
 
     model_config = ConfigDict(json_schema_extra=_as_preview, validate_by_alias=True)
 
@@ -581,7 +586,7 @@ def read_schedules_by_tag(document: Document) -> SchedulesByTag:
 
 
 def request_of(body: SchedulesByTag, kind: BulkKind, text: bytes) -> BulkRequest:
-    """Converts a body to a request."""
+    """Converts a body into a request."""
     action = FilterAction(wanted=TaskFilter(tags=body.filter.tags))
     return BulkRequest(kind, action, text, by=Attribution(reason=body.reason))
 

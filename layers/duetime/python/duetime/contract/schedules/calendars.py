@@ -46,7 +46,9 @@ def _time_of_day(text: object) -> Millis:
     return hours * HOUR + minutes * MINUTE + seconds * SECOND
 
 
-_Label = Annotated[str, Field(max_length=MAX_NAME_LENGTH, description="A label for people."), AfterValidator(printable)]
+_Label = Annotated[
+    str, Field(max_length=MAX_NAME_LENGTH, description="Human-readable label."), AfterValidator(printable)
+]
 _Time = Annotated[
     Millis,
     BeforeValidator(_time_of_day),
@@ -58,7 +60,7 @@ _Weekdays = Annotated[list[Weekday], Field(json_schema_extra={"uniqueItems": Tru
 
 
 def _labeled(value: object) -> object:
-    """Converts a list of dates to dates without labels."""
+    """Converts a list of dates into dates without labels."""
     return dict.fromkeys(value, "") if isinstance(value, list) and all(isinstance(x, str) for x in value) else value
 
 
@@ -163,7 +165,7 @@ class ICalendarQuery(Parameters):
     ] = None
 
     def reject(self) -> None:
-        """Rejects all parameters, for a JSON body.
+        """Rejects all parameters, because the body is JSON.
 
         Raises:
             ParametersInvalid: there is a parameter.
@@ -262,7 +264,7 @@ class CalendarSpanResponse(TypedDict):
 
 
 class CalendarResponse(TypedDict):
-    """A calendar: a named set of times."""
+    """A calendar, which is a named set of times."""
 
     name: Annotated[str, Field(description="Name of the calendar.")]
     mode: CalendarMode

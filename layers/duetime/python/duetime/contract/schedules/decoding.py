@@ -62,7 +62,7 @@ class PreviewSpec:
     """A decoded request for a preview.
 
     Attributes:
-        schedule: an unstored schedule with the timing, without its calendars.
+        schedule: a schedule with the timing, which is not stored and has no calendars yet.
         calendars: names of the calendars.
         after: the instant before the first occurrence.
         count: number of occurrences.
@@ -74,9 +74,9 @@ class PreviewSpec:
     count: int
 
     def occurrences(self, calendars: tuple[Calendar, ...]) -> Sequence[Occurrence]:
-        """The timing's occurrences with the given calendars.
+        """The timing's occurrences under the given calendars.
 
-        For a permanent schedule, only the first run's time is known.
+        For a permanent schedule, only the time of the first run is known.
         """
         schedule = replace(self.schedule, calendars=calendars)
         timing = schedule.timing
@@ -120,7 +120,7 @@ def schedule_spec(document: Document) -> ScheduleSpec:
 
 
 def preview_request(document: Document, now: Millis) -> PreviewSpec:
-    """Decodes a preview; rates without a start are counted from the preview's start.
+    """Decodes a preview; rates without a start begin at the preview's start.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -201,10 +201,10 @@ def backfill_request(document: Document) -> BackfillCreate:
 
 
 def written_of(body: TimingFields) -> Written:
-    """The timing in a body.
+    """Parses the timing in a body.
 
     Raises:
-        FieldInvalid: there is not exactly one valid timing; the error has the reason.
+        FieldInvalid: there is not exactly one valid timing; the error gives the reason.
     """
     given: dict[str, Any] = {name: value for name in TIMINGS if (value := getattr(body, name)) is not None}
     if body.permanent is not None:
@@ -229,7 +229,7 @@ def readable(written: Written) -> Written:
     """Validates a timing before it is stored.
 
     Raises:
-        FieldInvalid: there is not exactly one valid timing; the error has the reason.
+        FieldInvalid: there is not exactly one valid timing; the error gives the reason.
     """
     _ = written.timing
     return written
@@ -255,7 +255,7 @@ def template_of(task: TaskTemplate) -> TaskSpec:
 
 _PAYLOAD, _TASK, _TOPOLOGY = "payload", "task", "topology"
 _NULLABLE = ("retry", "lock", "rate", "notify_on", "expires_seconds", "fair_key")
-"""Nullable options that can have type defaults."""
+"""Options that can be null and can have type defaults."""
 _BY_GRAPH = ("notify_within_seconds",)
 """Task fields that a topology's graph determines, unless they are set."""
 
@@ -270,7 +270,7 @@ class TimingPatch:
         """Returns the updated timing.
 
         Raises:
-            FieldInvalid: not exactly one valid timing is left; the error has the reason.
+            FieldInvalid: not exactly one valid timing is left; the error gives the reason.
         """
         body, given = self.body, self.body.model_fields_set
         fields: dict[str, Any] = {name: getattr(body, name) for name in TIMINGS if name in given}
@@ -304,18 +304,18 @@ class TaskPatch:
         Raises:
             FieldsInvalid: some fields are invalid.
         """
-        # Null turns off the type's default, if any. For an option that cannot be null, null removes the option.
+        # Null turns off the type's default, if there is one. If an option cannot be null, null removes the option.
         opaque = (_PAYLOAD, "order", *(name for name in _NULLABLE if self.patch.get(name, name) is None))
         known = template_fields(before)
         for given, other in (("lock", "locks"), ("locks", "lock")):
             if self.patch.get(given) and not self.patch.get(other):
-                # `lock` and `locks` are two forms of one option, so one form replaces the other form.
+                # `lock` and `locks` are two forms of the same option, so each replaces the other.
                 known.pop(other, None)
         fields = merged(known, self.patch, opaque)
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:
             fields = {name: value for name, value in fields.items() if name not in _BY_GRAPH or name in self.patch}
         after = template_of(validated(TaskTemplate, fields, (_TASK,)))
-        # An update of other fields does not reject a type that was accepted before.
+        # An update of other fields must not be rejected because of a type that was accepted before.
         is_same = (after.type, after.target) == (before.type, before.target)
         return replace(after, allow_unknown_type=after.allow_unknown_type or is_same)
 

@@ -129,7 +129,7 @@ def previewed(occurrence: Occurrence) -> PreviewOccurrence:
 def occurrence_response(
     occurrence: Occurrence, task_id: TaskId | None, task: Task | None, note: str
 ) -> OccurrenceResponse:
-    """An occurrence of a schedule, with its task and the result in words."""
+    """An occurrence of a schedule, with its task and a description of the result."""
     shown = previewed(occurrence)
     shown["note"] = note or shown["note"]
     return OccurrenceResponse(
@@ -138,7 +138,7 @@ def occurrence_response(
 
 
 def template_fields(task: TaskSpec) -> dict[str, Any]:
-    """A schedule's task as in a request, without options that were not given."""
+    """A schedule's task in the form of a request, without options that were not given."""
     fields = {"type": task.type, **request_fields(task.target, task)}
     for name in DEFAULTED:
         if name in task.explicit:

@@ -88,11 +88,11 @@ class ScheduleListQuery(Parameters):
 
     @property
     def wanted(self) -> ScheduleFilter:
-        """The filter of the parameters."""
+        """The filter that these parameters describe."""
         return ScheduleFilter(self.state, self.type or "", self.tag, self.name_prefix or "")
 
     def scope(self, owner: str) -> str:
-        """Scope of the list's page tokens."""
+        """The scope for which the list's page tokens are valid."""
         return repr((owner, "schedules", self.state, self.type, sorted(self.tag.items()), self.name_prefix))
 
 
@@ -116,7 +116,7 @@ class OccurrencesQuery(Parameters):
         """The first and the last moment of the list.
 
         Raises:
-            ParametersInvalid: the last moment is past, and the list starts now.
+            ParametersInvalid: the last moment is in the past although the list starts now.
         """
         start = now if self.scheduled_after is None else self.scheduled_after
         end = LAST_INSTANT if self.scheduled_before is None else self.scheduled_before - 1
@@ -141,7 +141,7 @@ class RunListQuery(Parameters):
         _Instant,
         Field(
             description="Only runs scheduled for this time or later; the default is the schedule's creation. "
-            "For requested runs and backfills, the due time counts."
+            "For requested runs and backfills, the due time is compared."
         ),
     ] = None
     scheduled_before: Annotated[
@@ -158,7 +158,7 @@ class RunListQuery(Parameters):
     ] = None
 
     def scope(self, owner: str, name: str) -> str:
-        """Scope of the list's page tokens."""
+        """The scope for which the list's page tokens are valid."""
         return repr((owner, "runs", name, self.scheduled_after, self.scheduled_before, self.status))
 
 

@@ -37,7 +37,7 @@ class TaskTemplateResponse(TaskOptionsResponse):
 
 
 class PermanentResponse(TypedDict):
-    """Runs repeatedly, with each run starting some time after the previous run has ended."""
+    """Runs repeatedly; each run starts some time after the previous run has ended."""
 
     gap_seconds: Annotated[int, Field(description="Seconds from the end of one run to the start of the next.")]
 
@@ -112,7 +112,9 @@ class SkippedRunResponse(TypedDict):
     """A run that was skipped, or another event of the schedule."""
 
     recorded_at: Annotated[Instant, Field(description="When the event was recorded.")]
-    local_time: Annotated[str | None, Field(description="Local time of the occurrence, or of the first of several.")]
+    local_time: Annotated[
+        str | None, Field(description="Local time of the occurrence, or of the first of several occurrences.")
+    ]
     reason: str
 
 
@@ -143,7 +145,7 @@ class BackfillResponse(TypedDict):
     runs_known: Annotated[int, Field(description="Number of occurrences skipped because they already have a run.")]
     finished_at: Annotated[
         Instant | None,
-        Field(description="When the last run was started or the backfill was cancelled; null until then."),
+        Field(description="When the last run was started, or the backfill was cancelled; null until then."),
     ]
 
 
@@ -232,8 +234,10 @@ class ScheduleSummary(TypedDict):
     last_run: Annotated[
         LastRunResponse | None,
         Field(
-            description="The latest started run, scheduled or requested, possibly in progress. Null before the first "
-            "run."
+            description=(
+                "The latest started run, whether scheduled or requested; it may still be in progress. Null before "
+                "the first run."
+            )
         ),
     ]
     runs_started: Annotated[
@@ -309,9 +313,11 @@ class ScheduleRunResponse(TypedDict):
 
 
 class AppliedRunsWindow(TypedDict):
-    """The range of a list of runs."""
+    """The time range of a list of runs."""
 
-    scheduled_after: Annotated[Instant, Field(description="Start of the list; not before the schedule's creation.")]
+    scheduled_after: Annotated[
+        Instant, Field(description="Start of the list, which is never before the schedule's creation.")
+    ]
     scheduled_before: Annotated[Instant | None, Field(description="End of the list; null for no limit.")]
     complete_since: Annotated[
         Instant,
@@ -323,12 +329,15 @@ class AppliedRunsWindow(TypedDict):
     tasks_kept_since: Annotated[
         Instant,
         Field(
-            description="Tasks that ended before this time may be gone: their runs are listed as `expired`, without "
-            "task and outcome, or not listed if they are from before `complete_since`."
+            description=(
+                "Tasks that ended before this time may be gone. Their runs are listed as `expired`, without task and "
+                "outcome, or are not listed if they are from before `complete_since`."
+            )
         ),
     ]
     is_archived: Annotated[
-        bool, Field(description="Whether the archive contains tasks that are gone: `duetime archive query` finds them.")
+        bool,
+        Field(description="Whether the archive contains tasks that are gone, which `duetime archive query` finds."),
     ]
 
 

@@ -123,7 +123,7 @@ class Unique(Body):
 
 
 class Debounce(Body):
-    """Until the task starts, another creation with the same key delays the task and replaces its fields."""
+    """Until the task starts, each further creation with the same key delays the task and replaces its fields."""
 
     key: UniqueKey
     seconds: Annotated[
@@ -179,7 +179,7 @@ class OrderKey(Body):
 
 
 class TaskUniqueness(Body):
-    """Creation fields that relate a task to other tasks: shared key, group, parent and dependencies."""
+    """Creation fields that relate a task to other tasks: its unique or ordered key, group, parent and dependencies."""
 
     unique: Annotated[Unique | None, Field(description="The task's unique key; null for no key.")] = None
     debounce: Annotated[
@@ -225,7 +225,9 @@ class TaskUniqueness(Body):
 
 
 def without_uniqueness(schema: dict[str, Any], *, may_be_ordered: bool = False) -> None:
-    """Removes the uniqueness fields from a schema of a schedule or topology, whose parser rejects them with a reason.
+    """Removes the fields for unique keys from a schema of a schedule or topology.
+
+    The parser rejects these fields with a reason.
 
     Args:
         schema: schema of the part.
@@ -264,8 +266,9 @@ LateSeconds = Annotated[
     Field(
         ge=MIN_LATE_SECONDS,
         le=MAX_LATE_SECONDS,
-        description="After how many seconds from its due time a notice is sent if the task has not started; null for "
-        "no notice.",
+        description=(
+            "How many seconds after its due time a notice is sent if the task has not started; null for no notice."
+        ),
     ),
 ]
 RunningSeconds = Annotated[
@@ -273,8 +276,9 @@ RunningSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RUNNING_SECONDS,
-        description="After how many seconds from its start a notice is sent if an attempt has not ended; null for no "
-        "notice.",
+        description=(
+            "How many seconds after its start a notice is sent if an attempt has not ended; null for no notice."
+        ),
     ),
 ]
 
@@ -288,13 +292,13 @@ ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}
 def _as_creation(schema: dict[str, Any]) -> None:
     """Makes due times optional but not nullable in the schema."""
     schema["properties"]["due_at"].pop("default")
-    # The default depends on the type.
+    # The default depends on the task's type.
     schema["properties"]["target"].pop("default")
     schema |= ONE_DUE_TIME
 
 
 def _or_empty(text: str | None) -> str:
-    """Converts null, which responses contain, to an empty string."""
+    """Converts null, which responses contain, into an empty string."""
     return text or ""
 
 
@@ -323,15 +327,17 @@ class Retry(Body):
 
 
 class Lock(Body):
-    """A lock that a task holds while it runs; other tasks that need the lock wait, in due-time order."""
+    """A lock that a task holds while it runs; other tasks that need the lock wait in order of due time."""
 
     key: LockKey
     mode: Annotated[
         LockMode,
         Field(
             strict=False,
-            description="`shared` tasks hold the lock together, like readers; an `exclusive` task excludes all shared "
-            "tasks.",
+            description=(
+                "Tasks with `shared` can hold the lock at the same time, like readers; a task with `exclusive` "
+                "excludes all shared tasks."
+            ),
         ),
     ] = LockMode.EXCLUSIVE
     max_holders: MaxHolders | None = None
@@ -377,7 +383,7 @@ Locks = Annotated[
 
 
 class Rate(Body):
-    """Rate limit on attempts of all tasks with the same key; attempts over the limit wait by priority, then by age."""
+    """Rate limit on attempts of all tasks with the same key. Attempts over the limit wait by priority, then by age."""
 
     key: RateKey
     limit: RateLimit
@@ -388,7 +394,7 @@ class Rate(Body):
 class NotifyOn(Body):
     """Notices about a final failure (`failed`), a late start (`late_seconds`) or a long run (`running_seconds`).
 
-    At least one of the three is required.
+    At least one of these three fields is required.
     """
 
     to: NoticeAddress
@@ -404,7 +410,7 @@ class NotifyOn(Body):
 
 
 class _NullAsDefault(Body):
-    """Treats null as an omitted field where null has no other meaning."""
+    """Treats null in the same way as an omitted field where null has no other meaning."""
 
     NULLABLE: ClassVar[frozenset[str]] = frozenset(
         {"tags", "locks", "fair_weight", "retry", "due_at", "delay_seconds", "target"}
@@ -417,7 +423,7 @@ class _NullAsDefault(Body):
             return value
         given = {name: each for name, each in value.items() if each is not None or name not in cls.NULLABLE}
         if "retry" in cls.model_fields and value.get("retry", given) is None:
-            # An explicit null; an omitted field would get the type's default.
+            # This null is explicit, because an omitted field would get the type's default.
             given["retry"] = {}
         return given
 
@@ -498,7 +504,7 @@ class TaskLabels(_NullAsDefault):
     name: Annotated[
         TaskName | None,
         AfterValidator(_or_empty),
-        Field(description="A name for people, not necessarily unique; null for no name."),
+        Field(description="Human-readable name, which need not be unique; null for no name."),
     ] = ""
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
@@ -544,7 +550,7 @@ class TaskCreate(TaskFields, TaskUniqueness):
 
 
 class BatchEnvelope(Body):
-    """A batch whose tasks are validated individually later."""
+    """A batch whose tasks will be validated individually."""
 
     tasks: Annotated[list[Any], Field(min_length=1, max_length=MAX_BATCH)]
 
@@ -556,10 +562,10 @@ class TaskBatchCreate(Body):
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """Adapts a schema for updates, in which omitted fields are unchanged and at least one field is required."""
+    """Adapts a schema for updates, where omitted fields stay unchanged and at least one field is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
-    # Generators only type maps that cannot be null; null is not needed to remove all tags.
+    # Code generators give a map a type only if it cannot be null; null is not needed to remove all tags.
     schema["properties"]["tags"] = _not_null(schema["properties"]["tags"])
     schema |= {"minProperties": 1, **ONE_DUE_TIME}
 
@@ -570,7 +576,7 @@ def _not_null(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_part(schema: dict[str, Any]) -> None:
-    """Adapts the schema of an update's part, in which omitted fields are unchanged."""
+    """Adapts the schema of a part of an update, where omitted fields stay unchanged."""
     for field in schema["properties"].values():
         field.pop("default", None)
 
@@ -713,7 +719,7 @@ class TargetPatch(Body):
 
 
 class TaskPatch(Body):
-    """Update of a task that has not started, merged (RFC 7396); `payload` is replaced completely."""
+    """Update of a task that has not started, as a merge patch (RFC 7396); `payload` is replaced completely."""
 
     model_config = ConfigDict(json_schema_extra=_as_update)
     READ_ONLY: ClassVar[frozenset[str]] = TaskFields.READ_ONLY - set(TaskCreate.model_fields)
@@ -729,7 +735,7 @@ class TaskPatch(Body):
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
     fair_weight: FairWeight | None = None
-    name: Annotated[TaskName | None, Field(description="A name for people; null removes the name.")] = None
+    name: Annotated[TaskName | None, Field(description="Human-readable name; null removes the name.")] = None
     tags: Annotated[
         Annotated[dict[TagKey, TagValue | None], Field(json_schema_extra={"additionalProperties": False})] | None,
         Field(

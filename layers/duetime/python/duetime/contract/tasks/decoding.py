@@ -93,7 +93,7 @@ def _reject_deep(value: object, place: Place) -> None:
 
 
 def _parts(value: object) -> Iterable[object]:
-    """The elements of a list or the values of an object."""
+    """The elements of a list, or the values of an object."""
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
@@ -104,14 +104,14 @@ def _spec(value: object, place: Place) -> TaskSpec:
 
 
 def spec_of(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
-    """Converts a body, or a part of one, to a task.
+    """Converts a body, or a part of a body, into a task.
 
     Raises:
-        FieldsInvalid: fields contradict each other, or the payload is too large or not the required valid graph.
+        FieldsInvalid: fields contradict each other, or the payload is too large or, for a topology, not a valid graph.
     """
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place)
-    # Imported only when needed, because few tasks are topologies, and cold starts should be fast.
+    # This module is imported only when needed, because few tasks are topologies, and cold starts should be fast.
     from duetime.contract.topologies.decoding import topology_spec  # noqa: PLC0415 - see the line above
 
     return topology_spec(body, place)

@@ -65,7 +65,8 @@ _ANSWERED: tuple[Literal["status", "progress", "summary"], ...] = ("status", "pr
 
 def entry(task: Task) -> TaskSummary:
     """A task in a list."""
-    # Written out for speed (a page has a hundred entries), and because a task's `expires_at` is its record's expiry.
+    # The fields are written out for speed, because a page has a hundred entries, and because a task's `expires_at` is
+    # its record's expiry.
     return TaskSummary(
         id=str(task.id),
         state=task.state,
@@ -117,7 +118,7 @@ def _dependency(dependency: Dependency) -> str | AfterOccurrenceResponse:
 
 
 def request_fields(target: targets.Target | None, options: task_options.TaskOptions) -> dict[str, Any]:
-    """A task's target and options as in a request; fields without a value are omitted."""
+    """A task's target and options in the form of a request; fields without a value are omitted."""
     shown = {"target": None if target is None else target_response(target), **options_response(options)}
     fields: dict[str, Any] = json.loads(json_text(_without_nulls(shown)))
     return {**fields, "target": _without_nulls(fields["target"])} if "target" in fields else fields
@@ -129,7 +130,7 @@ def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def task_text(task: Task) -> str:
     """A complete task as JSON text. Payload and result are already JSON, and are inserted unchanged."""
-    # Rare fields, which lists and events omit to stay small.
+    # These fields are rare; lists and events omit them to stay small.
     group = None if task.group is None else GroupReferenceResponse(id=task.group)
     more = json_text({"group": group, "completes_group": task.completes, "kept_until": instant(task.expires_at)})
     return f"{_with_contents(task, ('payload', 'result'))[:-1]},{more[1:]}"
@@ -174,12 +175,12 @@ def json_of(content: Content | None) -> str:
 
 
 def instant(at: Millis | None) -> str | None:
-    """Formats an instant; `None` for `None`."""
+    """Formats an instant; returns `None` for `None`."""
     return None if at is None else to_iso(at)
 
 
 def _lease(task: Task) -> LeaseResponse | None:
-    """The lease of an attempt. The lease of a worker that only does follow-up work is not shown."""
+    """The lease of an attempt; the lease of a worker that only runs follow-ups is not shown."""
     if task.state not in LEASED or task.lease_expires_at is None:
         return None
     return LeaseResponse(worker=task.lease_worker or "", expires_at=to_iso(task.lease_expires_at))
@@ -315,7 +316,7 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
         fair_key=options.fair_key or "",
     )
     if not options.locks:
-        # Omitted for most tasks, to save space in lists, events and callbacks.
+        # These fields are omitted for most tasks, to save space in lists, events and callbacks.
         del response["locks"]
     if options.fair_key is None:
         del response["fair_key"]

@@ -1,4 +1,4 @@
-"""Converts fields of a task's body to domain values."""
+"""Converts fields of a task's body into domain values."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ _ONLY_IN_CREATIONS = "is allowed only where a task is created"
 _KEPT_AS_IT_IS = frozenset(task_options.TASK_OPTIONS) - _MADE
 _OF_CREATIONS = frozenset({"allow_unknown_type", "unique", "debounce", "order", "parent_task_id", "group", "after"})
 _MAY_CONTRADICT = frozenset({"delay_seconds", "locks", "rollback_on_failure", "debounce"})
-"""Fields that can contradict others; a request without any of these fields has no contradictions."""
+"""Fields that can contradict other fields; a request without any of these fields has no contradictions."""
 _DEFAULTED = frozenset(DEFAULTED)
 _DEFAULTS = {name: getattr(_BUILT_IN, name) for name in (*task_options.TASK_OPTIONS, "target", "unique")}
-"""Values of options that are not given."""
+"""The values of options that a request does not give."""
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
@@ -93,13 +93,13 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         fields["due_at"] = body.due_at
     if "delay_seconds" in given:
         fields["delay"] = delay_of(body)
-    # Options that were explicitly given their default value.
+    # Options that the request explicitly sets to their default values.
     explicit = [name for name in _DEFAULTED & given if fields[name] == _DEFAULTS[name]]
     return TaskSpec(type=body.type, explicit=frozenset(explicit), **fields)
 
 
 def _of_creation(body: TaskCreate, place: Place) -> dict[str, Any]:
-    """The fields that only creations have, apart from the type."""
+    """The fields, apart from the type, that only creations have."""
     return {
         "allow_unknown_type": body.allow_unknown_type,
         "unique": value_of(task_options.Unique, body.unique),
@@ -115,10 +115,10 @@ def _after(body: TaskCreate, place: Place) -> Dependencies:
     """The dependencies of the task.
 
     Raises:
-        FieldsInvalid: the task could replace an existing task that already waits for others, or it would wait for a
-            task that waits for it.
+        FieldsInvalid: the task could replace an existing task that already waits for other tasks, or the task would
+            wait for a task that waits for it.
     """
-    # Imported late, because few tasks wait for others.
+    # This module is imported late, because few tasks wait for other tasks.
     from duetime.domain.tasks.dependencies import Dependencies, Dependency, OccurrenceRef  # noqa: PLC0415 - see the line above
 
     if body.debounce is not None or (body.unique is not None and body.unique.on_conflict is OnConflict.REPLACE):
@@ -137,12 +137,12 @@ def _after(body: TaskCreate, place: Place) -> Dependencies:
 
 
 def plain_fields(body: TaskFields) -> dict[str, Any]:
-    """The fields that have the same name in the domain."""
+    """The fields that have the same names in the domain."""
     return {**_DEFAULTS, **_given(body)}
 
 
 def _given(body: TaskFields) -> dict[str, Any]:
-    """The given fields; if either `lock` or `locks` is given, the other is added."""
+    """The given fields; if only one of `lock` and `locks` is given, the other field is added."""
     given = body.model_fields_set
     fields = {name: getattr(body, name) for name in _KEPT_AS_IT_IS & given}
     if "target" in given:
@@ -180,7 +180,7 @@ def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
 
 
 def _reject_contradictions(body: TaskFields, place: Place) -> None:
-    """Rejects contradictions: two due times, or a rollback that the target does not support."""
+    """Rejects contradictions, such as two due times, or a rollback that the target does not support."""
     reject_two_due_times(body, place)
     if body.lock is not None and body.locks:
         reason = "cannot be given together with lock: name all locks in locks"
@@ -191,7 +191,7 @@ def _reject_contradictions(body: TaskFields, place: Place) -> None:
 
 
 def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
-    """Rejects fields that `debounce` excludes, because it determines the due time and the unique key."""
+    """Rejects fields that contradict `debounce`, because debouncing determines the due time and the unique key."""
     if body.debounce is None:
         return
     given = {"due_at", "delay_seconds"} & body.model_fields_set | ({"unique"} if body.unique is not None else set())
@@ -201,7 +201,7 @@ def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
 
 
 def reject_uniqueness(body: TaskCreate, place: Place, reason: str, *, order: str = "") -> None:
-    """Rejects a unique key, an ordered key, a parent, a group and dependencies where none are allowed.
+    """Rejects a unique key, an ordered key, a parent, a group and dependencies where these fields are not allowed.
 
     Args:
         body: the fields.
@@ -231,7 +231,7 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload in stored form.
 
     Raises:
-        FieldsInvalid: the payload is too large, has an unknown placeholder, or represents bytes in a wrong format.
+        FieldsInvalid: the payload is too large, has an unknown placeholder, or represents bytes in an invalid format.
     """
     if _names_upload(body):
         raise FieldsInvalid([Fault(path_of((*place, "payload", UPLOAD)), _ONLY_IN_CREATIONS, FaultCode.NOT_ALLOWED)])
@@ -267,7 +267,7 @@ def _upload_of(body: TaskCreate, place: Place) -> str | None:
 
 
 def _binary_payload(payload: dict[str, object], place: Place) -> bytes:
-    """A payload that represents bytes, in stored form, which includes even a default content type.
+    """A payload that represents bytes, in stored form, which also includes a default content type.
 
     Raises:
         FieldsInvalid: the payload has other fields, is not base64, or has too many bytes.
@@ -294,7 +294,8 @@ def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
     """The delay from a task's acceptance to its due time; `None` if not given."""
     if "delay_seconds" not in body.model_fields_set or body.delay_seconds is None:
         return None
-    # Uses the written decimal, rounded up, because binary fractions could add or lose a millisecond, as for 0.29 s.
+    # The decimal as written is used and rounded up, because binary fractions could add or lose a millisecond, as for
+    # 0.29 s.
     return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
 
 

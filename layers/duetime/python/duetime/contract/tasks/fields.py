@@ -47,7 +47,7 @@ TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$
 
 def printable(text: str) -> str:
     """Rejects control characters."""
-    # Printable text has no control characters, and this check is fast.
+    # Printable text contains no control characters, and checking for printable text is fast.
     if not text.isprintable() and any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
         raise ValueError("contains a control character")
     return text
@@ -60,7 +60,7 @@ def each_once(items: list[str]) -> list[str]:
     return items
 
 
-# Visible ASCII without `#`, which separates an owner from the rest of a key.
+# Owners contain visible ASCII characters except `#`, which separates an owner from the rest of a key.
 OWNER_PATTERN = rf'[!"$-~]{{1,{MAX_OWNER_LENGTH}}}'
 OWNER_RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters without #"
 TIME_SCHEMA: dict[str, Any] = {
@@ -102,7 +102,7 @@ TaskType = Annotated[
 ]
 TaskName = Annotated[
     str,
-    Field(max_length=MAX_NAME_LENGTH, description="A name for people, not necessarily unique."),
+    Field(max_length=MAX_NAME_LENGTH, description="Human-readable name, which need not be unique."),
     AfterValidator(printable),
 ]
 Reason = Annotated[
@@ -119,24 +119,26 @@ Reason = Annotated[
 WantedName = Annotated[TaskName, Field(min_length=1)]
 """The name in a filter. An empty name is rejected, because it is probably an unset variable."""
 WantedErrorText = Annotated[str, Field(min_length=1, max_length=MAX_ERROR_MESSAGE_LENGTH), AfterValidator(printable)]
-"""Part of an error message, in a filter."""
+"""A part of an error message, as used in a filter."""
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
 TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(printable)]
 Tags = Annotated[
     dict[TagKey, TagValue],
     Field(
         max_length=MAX_TAGS,
-        description="Labels to find tasks by.",
+        description="Labels by which tasks can be found.",
         examples=[{"team": "dba"}],
         json_schema_extra={"additionalProperties": False},
     ),
 ]
 TaskPriority = Annotated[
     Priority,
-    # JSON has no enumerations, so only the exact text of a member is accepted.
+    # JSON has no enumerations, so only the exact text of a member's value is accepted.
     Field(
         strict=False,
-        description="Orders tasks that are due at the same time; no task runs early because of its priority.",
+        description=(
+            "Determines the order of tasks that are due at the same time; no task runs early because of its priority."
+        ),
     ),
 ]
 At = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
@@ -211,8 +213,10 @@ LockWaitSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_LOCK_WAIT_SECONDS,
-        description="How many seconds each attempt can wait for the lock, counted from its first wait for any of the "
-        "task's locks; after that time, the task fails with the error `LockWaitExpired`. Null for no limit.",
+        description=(
+            "How many seconds each attempt can wait for the lock, counted from the attempt's first wait for any of "
+            "the task's locks; after that time, the task fails with the error `LockWaitExpired`. Null for no limit."
+        ),
     ),
 ]
 RateKey = Annotated[

@@ -131,7 +131,7 @@ def _worker(part: AttemptPart | None) -> str | None:
 
 
 def _actor(by: Attribution, task: Task) -> ActorResponse:
-    """An actor with its name, which is read from other fields of the record where possible."""
+    """An actor and its name, which is taken from other fields of the record where possible."""
     match by.actor:
         case ActorType.USER:
             name: str | None = by.name or task.owner
@@ -159,7 +159,7 @@ def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTrace
     Args:
         task: the record, which contains the latest attempts.
         older: attempts that did not fit into the record; attempts that the record contains are ignored.
-        traceback: traceback of the last attempt that has one.
+        traceback: traceback of the last attempt that has a traceback.
     """
     return AttemptList(attempts=[_attempt(line, task, traceback) for line in ended_attempts(task, older)])
 

@@ -1,4 +1,4 @@
-"""Events that create or cancel tasks, in EventBridge's format or converted to that format."""
+"""Decodes events that create or cancel tasks, and converts events in other formats to EventBridge's format."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 _DETAIL, _DETAIL_TYPE = "detail", "detail-type"
 _QUEUE = "queue"
-"""Source of messages that were sent directly to the intake's queue, not as events; SQS assigns their ids."""
+"""Source of messages that were sent directly to the intake's queue, and not as events; SQS assigns the ids of these
+messages."""
 _Name = Annotated[str, Field(min_length=1, max_length=MAX_EVENT_NAME_LENGTH)]
 
 
 class Event(BaseModel):
-    """The relevant fields of an event besides its detail; other fields are ignored.
+    """The relevant fields of an event apart from its detail; other fields are ignored.
 
     Source: EventBridge User Guide, "Events".
     """
@@ -53,8 +54,8 @@ def read_record(record: Mapping[str, Any], queues: Collection[str], detail_type:
     Args:
         record: the record from the Lambda event.
         queues: ARNs of queues whose messages are events for intake rules.
-        detail_type: detail type of events in the intake's own queue whose detail is a task; other events are for intake
-            rules.
+        detail_type: detail type of the events in the intake's own queue whose detail is a task; all other events are
+            for intake rules.
 
     Raises:
         FaultyRequest: the body is unreadable, or some fields are invalid.
@@ -77,14 +78,14 @@ def _read(body: str) -> Document:
 
 
 def _task_of(document: Document, record: Mapping[str, Any]) -> tuple[TaskSpec, Origin]:
-    """The task in a message, and the event from which it is created.
+    """The task in a message, and the event from which the task is created.
 
-    For a bare task, this event is the message itself.
+    If the message is just a task, the message itself is this event.
     """
     value = document.value
     if isinstance(value, dict) and _DETAIL in value:
         return task_spec_at(value[_DETAIL], (_DETAIL,), document), _origin(document)
-    # Identical for every delivery of a message.
+    # This time is the same for every delivery of a message.
     delivered = Origin(_QUEUE, record["messageId"], int(record["attributes"]["SentTimestamp"]))
     return task_spec_at(value, (), document), delivered
 
@@ -96,7 +97,7 @@ def _event_of(document: Document) -> IntakeEvent:
 
 
 def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
-    """The event in a message from a queue in the settings, or the message itself as an event.
+    """The event in a message from one of the queues in the settings, or the message itself as an event.
 
     Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS".
     """
@@ -128,7 +129,8 @@ def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
 def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
     """The event for a change in a DynamoDB table, with `keys`, `new` and `old` as JSON.
 
-    Binary attributes are base64, and sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
+    Binary attributes become base64 texts, and sets become lists. Source: AWS Lambda Developer Guide, "Using Lambda with
+    DynamoDB".
     """
     change = record["dynamodb"]
     detail = {
@@ -142,9 +144,10 @@ def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
 
 
 def events_of_logs(data: str) -> Iterator[IntakeEvent]:
-    """One event per CloudWatch Logs line, with its `message`, and `json` if the message is a JSON object.
+    """One event for each CloudWatch Logs line.
 
-    Source: CloudWatch Logs User Guide, "Subscription filters with AWS Lambda".
+    The event has the line's `message`, and `json` if the message is a JSON object. Source: CloudWatch Logs User Guide,
+    "Subscription filters with AWS Lambda".
 
     Args:
         data: the delivered JSON, compressed with gzip and encoded as base64.
@@ -157,7 +160,7 @@ def events_of_logs(data: str) -> Iterator[IntakeEvent]:
     except (binascii.Error, OSError, EOFError, zlib.error, ValueError) as error:
         raise BodyUnreadable("is not a delivery of CloudWatch Logs") from error
     if found["messageType"] != "DATA_MESSAGE":
-        # CloudWatch Logs only tests the delivery.
+        # This record is only a test of the delivery by CloudWatch Logs.
         return
     place = {"logGroup": found["logGroup"], "logStream": found["logStream"]}
     for line in found["logEvents"]:

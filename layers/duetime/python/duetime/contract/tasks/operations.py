@@ -1,4 +1,4 @@
-"""Operations on tasks, for their users and for workers."""
+"""The REST API's operations on tasks, for their users and for workers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WITHOUT_ERROR = {"not": {"anyOf": [{"required": ["error"]}, {"required": ["retr
 
 
 def _as_notification(schema: dict[str, Any]) -> None:
-    """Allows an error only with a failure, and a result only with a success; omitted fields are absent, not null."""
+    """Allows an error only for a failure, and a result only for a success; omitted fields are absent, not null."""
     error = schema["properties"]["error"]
     schema["properties"]["error"] = {**error["anyOf"][0], "description": error["description"]}
     schema |= {"if": _FAILED, "then": _WITH_ERROR, "else": _WITHOUT_ERROR}
@@ -125,7 +125,7 @@ class OutcomeReport(Body):
         Field(description=f"Result of a success: any JSON, at most {MAX_RESULT_BYTES} bytes.", examples=[{"rows": 17}]),
     ] = None
     error: Annotated[ReportedError | None, Field(description="Error of a failure.")] = None
-    retriable: Annotated[bool, Field(description="For a failure: whether another attempt may be made.")] = True
+    retriable: Annotated[bool, Field(description="For a failure, whether another attempt may be made.")] = True
 
 
 class HeartbeatReport(Body):
@@ -147,11 +147,11 @@ _OF_A_FAILURE = ("error", "retriable")
 
 @frozen
 class Report:
-    """A report of an attempt.
+    """A report by an attempt.
 
     Attributes:
         fence: fence of the attempt.
-        progress: the progress; `None` for a heartbeat.
+        progress: the reported progress; `None` for a heartbeat.
     """
 
     fence: int
@@ -171,7 +171,7 @@ class Notice:
 
 
 def reject_fields(document: Document) -> None:
-    """Rejects all fields by name.
+    """Rejects all fields; the error names them.
 
     Raises:
         FieldsInvalid: there is a field, or the body is not an object.
@@ -316,7 +316,8 @@ CREATE_MANY = Operation(
     "others. The idempotency key applies to each task together with its position in the list.",
     query=queries.EstimateQuery,
     body=bodies.TaskBatchCreate,
-    # More levels than any valid batch has, so that a task that is nested too deeply is rejected individually.
+    # This limit allows more levels than any valid batch has, so that a task that is nested too deeply is rejected
+    # individually.
     nesting=2 * MAX_JSON_DEPTH,
     headers=(KEY, KEY_LIFE, TRACEPARENT, LEASE),
     errors=FOR_A_LEASE,
@@ -375,8 +376,8 @@ DELETE = Operation(
     "Delete a task with its payload, its result and its attempts",
     Returns(None, "The task is deleted.", status=204),
     description="A task that has not started is cancelled first. A running task, or a task whose follow-up work is not "
-    "done, is a conflict: cancel the task, and wait for its end. A topology is deleted with all of its nodes, as by "
-    "`deleteTopology`; a single node is a conflict. "
+    "done, is a conflict; cancel the task and wait for its end first. A topology is deleted with all of its nodes, as "
+    "by `deleteTopology`; a single node is a conflict. "
     "A deleted task is never created again, not even by repeating its creation with its idempotency key.",
     headers=(IF_MATCH,),
     errors=CHANGED,

@@ -69,7 +69,7 @@ FinishedBefore = Annotated[At, ends_after("finished_after"), Field(description="
 
 
 class TaskConditions(Body):
-    """Conditions that tasks in any state can meet."""
+    """Filter conditions that tasks in any state can meet."""
 
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
     name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
@@ -174,7 +174,7 @@ _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "mi
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 Expandable = Literal["payload", "result"]
 _NO_FILTERS = {"expand", "limit", "next_token", "order", "order_by", "count"}
-"""Parameters that are not filters."""
+"""Names of parameters that are not filters."""
 
 
 def _texts(value: object) -> list[str]:
@@ -248,11 +248,11 @@ class ListedQuery(Parameters, TaskConditions):
 
     @property
     def with_nodes(self) -> bool:
-        """Whether topology nodes are listed, too."""
+        """Whether topology nodes are also listed."""
         return False
 
     def scope(self, owner: str) -> str:
-        """Scope of the list's page tokens."""
+        """The scope for which the list's page tokens are valid."""
         return repr((owner, self.order, self.by_end, self.with_nodes, self.filter))
 
     @property
@@ -346,7 +346,7 @@ class TaskListQuery(ListedQuery):
 
     @property
     def with_nodes(self) -> bool:
-        """Whether topology nodes are listed, too."""
+        """Whether topology nodes are also listed."""
         return self.include_nodes or self.parent is not None or bool(self.state)
 
     @property
@@ -378,7 +378,7 @@ class UpdateQuery(Parameters):
 
 
 class EstimateQuery(Parameters):
-    """Parameters of requests that create many tasks, now or later."""
+    """Parameters of requests that create many tasks at once or over time."""
 
     estimate: Annotated[
         Flag,

@@ -56,7 +56,7 @@ class ResponseOptionsResponse(TypedDict):
 
 
 class CallBatchResponse(TypedDict):
-    """How tasks share calls of an endpoint."""
+    """How tasks share calls to an endpoint."""
 
     max_size: Annotated[int, Field(description="Maximum number of tasks in one call.")]
     max_wait_seconds: Annotated[float, Field(description="How long the first task may wait for other tasks.")]
@@ -169,7 +169,7 @@ class StepFunctionsTargetResponse(TypedDict):
 
     kind: Literal["step_functions"]
     arn: str
-    wait: Annotated[bool, Field(description="Whether the outcome is the end of the execution; otherwise its start.")]
+    wait: Annotated[bool, Field(description="Whether the outcome is the end of the execution or, if false, its start.")]
 
 
 class EcsTargetResponse(TypedDict):
@@ -284,7 +284,7 @@ class UniqueResponse(TypedDict):
 
 
 class DebounceResponse(TypedDict):
-    """Another creation with the same key delays the task."""
+    """A debounced task is delayed by other creations with the same key."""
 
     key: str
     seconds: int
@@ -347,7 +347,7 @@ Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"
 
 
 class CostLineResponse(TypedDict):
-    """A line of an estimate."""
+    """One item of a cost estimate."""
 
     part: Annotated[str, Field(description="The billed item.")]
     quantity: Annotated[float, Field(description="Quantity used.")]
@@ -356,9 +356,9 @@ class CostLineResponse(TypedDict):
 
 
 class CostEstimateResponse(TypedDict):
-    """The cost of tasks if each succeeds on its first attempt, at assumed public prices."""
+    """The cost of tasks at assumed public prices, if each task succeeds on its first attempt."""
 
-    dollars: Annotated[float, Field(description="The sum of the lines, in US dollars.")]
+    dollars: Annotated[float, Field(description="The sum of all items, in US dollars.")]
     tasks: Annotated[int, Field(description="How many tasks are counted, including callbacks and topology nodes.")]
     days: Annotated[int | None, Field(description="For a schedule, the number of counted days; otherwise null.")]
     lines: Annotated[Sequence[CostLineResponse], Field(description="The costs, item by item.")]
@@ -422,7 +422,7 @@ class WaitingForResponse(TypedDict):
     """Why a task waits, apart from its due time."""
 
     reason: WaitReason
-    text: Annotated[str, Field(description="A description for people, such as `lock db-17`.")]
+    text: Annotated[str, Field(description="Human-readable description, such as `lock db-17`.")]
 
 
 class ScheduleReferenceResponse(TypedDict):
@@ -487,7 +487,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     requested_action: Annotated[
         RequestedAction | None,
-        Field(description="Action requested from the running attempt; null if there is none."),
+        Field(description="Action that is requested of the running attempt; null if there is none."),
     ]
     waiting_for: Annotated[
         WaitingForResponse | None,
@@ -605,7 +605,7 @@ class TaskCount(TypedDict):
 
 
 class AppliedList(TypedDict):
-    """All filters of a list. No other filters apply, and no time range is implied."""
+    """All filters that apply to a list. There are no implied filters, not even a time range."""
 
     filters: Annotated[Mapping[str, Sequence[str]], Field(description="The filters of the request, by parameter name.")]
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest first or latest first.")]
@@ -659,7 +659,7 @@ class AttemptResponse(TypedDict):
         int,
         Field(description="Number of the attempt. Paused attempts do not count, and a retried task starts again at 1."),
     ]
-    fence: Annotated[int, Field(description="Fence of the attempt, which never repeats, unlike the number.")]
+    fence: Annotated[int, Field(description="Fence of the attempt, which, unlike the number, is never used twice.")]
     worker: Annotated[str | None, Field(description="The worker that ran the attempt.")]
     function_version: Annotated[
         str | None,
@@ -722,7 +722,7 @@ class TaskBatchRejected(TypedDict):
 
 
 class TaskBatchResult(TypedDict):
-    """The result of each task of a batch, in order."""
+    """The results of a batch's tasks, in the order of the tasks."""
 
     results: Sequence[TaskBatchAccepted | TaskBatchRejected]
     estimate: NotRequired[Estimate]

@@ -88,7 +88,7 @@ LookbackSeconds = Annotated[
 
 def _signal_condition(text: str) -> str:
     """Rejects an invalid condition."""
-    # Imported late, because few tasks have a condition, and the parser is a separate module.
+    # This module is imported late, because few tasks have a condition.
     from duetime_common.conditions import reject_signal_condition  # noqa: PLC0415 - see the line above
 
     reject_signal_condition(text)
@@ -111,7 +111,7 @@ _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 
 
 def http_url(text: str) -> str:
-    """Rejects texts that are not HTTP URLs, or contain credentials."""
+    """Rejects texts that are not HTTP URLs or that contain credentials."""
     if _URI.fullmatch(text) is None:
         raise ValueError("contains a character that no URL has; percent-encode it")
     try:
@@ -127,7 +127,7 @@ def http_url(text: str) -> str:
 
 
 def target_url(text: str) -> str:
-    """Rejects texts that are not HTTP URLs after replacing placeholders; placeholders are not allowed in the host."""
+    """Rejects texts that are not HTTP URLs once placeholders are replaced; placeholders are not allowed in the host."""
     if why := placeholders.refusal(text):
         raise ValueError(why)
     http_url(placeholders.sample_url(text))
@@ -308,11 +308,11 @@ JobParameters = Annotated[dict[str, Any], Field(description="Additional fields o
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """The name of a header (Source: RFC 9110, 5.6.2)."""
 _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")
-"""The value of a header, without characters that could start another header (Source: RFC 9110, 5.5)."""
+"""Pattern of a header's value, which has no characters that could start another header (Source: RFC 9110, 5.5)."""
 _CONNECTION = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Connection headers, which only the HTTP client sets (Source: RFC 9110, 7.6.1)."""
+"""Connection headers, which only the HTTP client may set (Source: RFC 9110, 7.6.1)."""
 _SECRET = frozenset({"authorization", "cookie"})
 _OURS = frozenset({"idempotency-key", "traceparent", "tracestate"})
 _OUR_PREFIXES = ("duetime-", "webhook-")
@@ -375,8 +375,10 @@ _Value = Annotated[str, Field(max_length=MAX_HTTP_FIELD_LENGTH), AfterValidator(
 RequestMethod = Annotated[
     Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
     Field(
-        description="Method of a custom request. With `method` or `body`, the request is sent as described here, "
-        "unsigned; without them, a signed `PUT` with `?action=run` and the full description of the run is sent.",
+        description=(
+            "Method of a custom request. If `method` or `body` is given, the request is sent as described here, "
+            "unsigned. Otherwise, a signed `PUT` with `?action=run` and the full description of the run is sent."
+        ),
         examples=["POST"],
     ),
 ]
@@ -499,7 +501,7 @@ class HandlerTarget(Body):
 
 
 class CallBatch(Body):
-    """How tasks share calls: one request for several due tasks, whose response has an outcome for each task."""
+    """How tasks share calls: one request is sent for several due tasks; its response has an outcome for each task."""
 
     max_size: Annotated[
         int,
@@ -549,7 +551,7 @@ class HttpTarget(Body):
 
 
 class PullTarget(Body):
-    """Pull workers: your own workers, which lease tasks of types that the deployment declares as pulled."""
+    """Pull workers, which are your own workers that lease tasks of types that the deployment declares as pulled."""
 
     kind: Literal["pull"]
 
@@ -576,7 +578,7 @@ class TopologyTarget(Body):
 
 
 class ApprovalTarget(Body):
-    """A person who approves or rejects the task; nothing is called."""
+    """A person approves or rejects the task, and nothing is called."""
 
     kind: Literal["approval"]
     timeout_seconds: ApprovalSeconds = DEFAULT_APPROVAL_SECONDS
@@ -587,7 +589,7 @@ class ApprovalTarget(Body):
 
 
 class EventTarget(Body):
-    """An event that the task waits for: a signal with the event's name and key. Nothing is called."""
+    """The task waits for an event, which is a signal with the event's name and key. Nothing is called."""
 
     kind: Literal["wait_for_event"]
     event: EventName
@@ -607,7 +609,7 @@ class LambdaTarget(Body):
     @field_validator("mode")
     @classmethod
     def _names_a_version(cls, mode: str, info: ValidationInfo) -> str:
-        """Rejects a durable execution without a fixed version, as Lambda does."""
+        """Rejects a durable execution without a fixed version, because Lambda also rejects it."""
         if mode == "durable" and not is_qualified(info.data.get("arn", _ANY_VERSION)):
             raise ValueError("`durable` needs an ARN with a version or an alias")
         return mode
@@ -679,7 +681,7 @@ class GlueTarget(Body):
 
 
 JobTarget = EcsTarget | BatchTarget | CodeBuildTarget | GlueTarget
-"""Targets for which the scheduler always waits for the end of the job."""
+"""Targets whose jobs the scheduler always waits for."""
 AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | JobTarget
 Target = Annotated[
     HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget | EventTarget,

@@ -1,4 +1,4 @@
-"""Decodes updates of tasks: merge patches (RFC 7396)."""
+"""Decodes updates of tasks, which are merge patches (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BY_GRAPH = "notify_within_seconds"
 
 @frozen
 class TaskFieldMerge:
-    """Updates of merged fields.
+    """Updates of fields that are merged.
 
     Attributes:
         patch: the given fields, as JSON.
@@ -60,7 +60,7 @@ class TaskFieldMerge:
             raise FieldInvalid(fault.field, fault.reason) from None
         changes: Any = {name: after[name] for name in self.patch}
         if self.patch.get("lock") or self.patch.get("locks"):
-            # `lock` and `locks` are two forms of one option; the record has only one form.
+            # `lock` and `locks` are two forms of the same option, of which the record has only one.
             changes |= {"lock": after["lock"], "locks": after["locks"]}
         if changes.get("target", default_target) is None:
             changes["target"] = default_target
@@ -79,10 +79,10 @@ def task_update(document: Document) -> TaskUpdate:
 
 
 def update_of(body: TaskPatch, place: Place = ROOT) -> TaskUpdate:
-    """Converts a body, or a part of one, to an update.
+    """Converts a body, or a part of a body, into an update.
 
     Raises:
-        FieldsInvalid: fields contradict each other, or none is given.
+        FieldsInvalid: fields contradict each other, or no field is given.
     """
     reject_two_due_times(body, place)
     if body.lock is not None and body.locks:

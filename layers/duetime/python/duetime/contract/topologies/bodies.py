@@ -67,7 +67,7 @@ class NodeMap(Body):
 
 
 class TopologyNode(TaskCreate):
-    """A node of a topology: a task without a due time, and the nodes that it depends on.
+    """A node of a topology, which is a task without a due time, and the nodes that it depends on.
 
     A node with the target `topology` is itself a topology, whose graph is the payload or comes from a definition.
     """
@@ -191,7 +191,7 @@ class NodeListQuery(Parameters):
     next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
     def scope(self, owner: str, topology: TaskId) -> str:
-        """Scope of the list's page tokens."""
+        """The scope for which the list's page tokens are valid."""
         return repr((owner, "nodes", topology.text))
 
 

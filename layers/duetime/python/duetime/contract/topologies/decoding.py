@@ -65,7 +65,7 @@ def retry_request(document: Document) -> TopologyRetry:
 
 
 def read_graph(payload: bytes, parameters: Collection[str] = ()) -> Graph:
-    """Decodes the graph in a new topology's payload, including the graphs of definitions that the payload names.
+    """Decodes the graph in a new topology's payload, including the graphs of definitions that its nodes name.
 
     Args:
         payload: JSON in UTF-8.
@@ -116,13 +116,13 @@ def _with_graphs(value: object, parameters: Collection[str] | None) -> Graph:
 
 
 def _map_graph(value: Any, parameters: Collection[str] | None) -> Graph:  # noqa: ANN401 - as a map's payload has it
-    """The graph for a map's run; empty if the items are unknown, or if there are none."""
+    """The graph of a map's run; empty if the items are unknown or there are no items."""
     graph = _with_graphs(graph_of_map(value), parameters) if value[ITEMS] else Graph(())
     return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"])
 
 
 def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, has_graphs: bool = False) -> Graph:
-    """Converts a body to a graph.
+    """Converts a body into a graph.
 
     Args:
         body: the fields of a graph.
@@ -156,7 +156,7 @@ def _node(key: str, body: TopologyNode, parameters: Collection[str] | None, *, h
 
 
 def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
-    """Converts a body, or a part of one, with the target `topology`.
+    """Converts a body, or a part of a body, that has the target `topology`.
 
     Raises:
         FieldsInvalid: fields contradict each other, or the payload is not a valid graph.
@@ -168,7 +168,7 @@ def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
 def _spec(
     body: TopologyNode, place: Place, parameters: Collection[str] | None, *, has_graphs: bool
 ) -> tuple[TaskSpec, Graph | None]:
-    """A node's task, and a sub-topology's graph unless it is read later."""
+    """A node's task and, for a sub-topology whose graph is not read later, the graph."""
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place), None
     if body.target.definition is not None:
@@ -183,7 +183,7 @@ def _spec(
 
 
 def graph_spec(body: TaskCreate, place: Place, read: Callable[[object], Graph]) -> tuple[TaskSpec, Graph]:
-    """Converts a body whose payload is a graph to a task and the graph.
+    """Converts a body whose payload is a graph into a task and the graph.
 
     Raises:
         FieldsInvalid: fields contradict each other, or the payload is too large or not a graph.
@@ -196,7 +196,7 @@ def graph_spec(body: TaskCreate, place: Place, read: Callable[[object], Graph]) 
 
 
 def definition_spec(body: TaskCreate, place: Place) -> TaskSpec:
-    """The run of a definition whose graph, which determines the time limit, is read later.
+    """Converts a run of a definition, whose graph is read later and determines the time limit.
 
     Raises:
         FieldsInvalid: fields contradict each other, or there is a payload.

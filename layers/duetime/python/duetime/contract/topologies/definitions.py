@@ -65,7 +65,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 PARAMETER_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 _PARAMETERS_EXAMPLE = {"region": {"type": "string", "default": "eu-west-1"}, "rows": {"type": "integer"}}
 _Description = Annotated[
-    str, Field(max_length=MAX_DESCRIPTION_LENGTH, description="A description for people."), AfterValidator(printable)
+    str, Field(max_length=MAX_DESCRIPTION_LENGTH, description="Human-readable description."), AfterValidator(printable)
 ]
 
 
@@ -79,12 +79,12 @@ _Version = Annotated[int, BeforeValidator(_number), WithJsonSchema({"type": "int
 
 
 def _as_declared(schema: dict[str, Any]) -> None:
-    """Makes the default optional instead of null, because null is a valid value."""
+    """Makes the default optional in the schema, without the value null, because null is a valid default."""
     schema["properties"]["default"].pop("default")
 
 
 class DefinitionParameter(Body):
-    """A parameter. Each run must set it, unless it has a default."""
+    """A parameter, which each run must set unless the parameter has a default."""
 
     model_config = ConfigDict(json_schema_extra=_as_declared)
 
@@ -200,7 +200,7 @@ def definition_content(document: Document, name: str) -> tuple[bytes, Graph]:
     """The content of a definition to store, and the graph of a run with sample values.
 
     The graph is validated with the parameters' defaults, and with a sample of the type for each parameter without a
-    default. Each run is validated again with its own values.
+    default. Each run is validated again with the values of that run.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -246,7 +246,7 @@ def _declared(value: Mapping[str, object]) -> Mapping[str, Parameter]:
 
 
 def _with_samples(nodes: Mapping[str, object], declared: Mapping[str, Parameter]) -> Mapping[str, object]:
-    """Nodes with sample values for their parameters.
+    """Returns the nodes with sample values for their parameters.
 
     Raises:
         FieldsInvalid: a node uses an unknown parameter, or uses a parameter where it is not replaced.
@@ -273,7 +273,7 @@ class DefinitionSummary(VersionResponse):
     """The latest version of a topology definition, in a list."""
 
     name: Annotated[str, Field(description="Name of the definition.")]
-    description: Annotated[str, Field(description="A description for people.")]
+    description: Annotated[str, Field(description="Human-readable description.")]
 
 
 class ParameterResponse(TypedDict):
@@ -415,8 +415,8 @@ PUT = Operation(
     "Create or replace a topology definition",
     _DEFINITION.but("The definition after the replacement."),
     accepted=_DEFINITION.created("Path of the definition."),
-    description="A graph with a name, versions and parameters. Each change creates a new version; a body that equals "
-    f"the latest version does not. The latest {MAX_DEFINITION_VERSIONS} versions are kept. Existing runs keep their "
+    description="A graph with a name, versions and parameters. Each change creates a new version, unless the body "
+    f"equals the latest version. The latest {MAX_DEFINITION_VERSIONS} versions are kept. Existing runs keep their "
     "graph.",
     body=TopologyDefinitionFields,
     nesting=2,

@@ -49,7 +49,7 @@ class NodeResponse(TypedDict):
     type: str
     is_topology: Annotated[
         bool,
-        Field(description="Whether the node is itself a topology: `GET /v1/topologies/{task_id}` shows its nodes."),
+        Field(description="Whether the node is itself a topology, whose nodes `GET /v1/topologies/{task_id}` shows."),
     ]
     state: State
     reason: Annotated[
@@ -68,8 +68,10 @@ class NodeResponse(TypedDict):
     finished_at: Annotated[
         Instant | None,
         Field(
-            description="When the outcome was stored and all follow-up work was done. The node's children may have "
-            "started before, at the end of its last attempt."
+            description=(
+                "When the outcome was stored and all follow-up work was done. The node's children may have started "
+                "earlier, at the end of its last attempt."
+            )
         ),
     ]
 
@@ -141,7 +143,11 @@ class TopologyResponse(TopologySummary):
     critical_path: CriticalPathResponse
     operation: Annotated[
         BulkOperationResponse | None,
-        Field(description="The latest bulk operation on the nodes; null if there is none, as for small topologies."),
+        Field(
+            description=(
+                "The latest bulk operation on the nodes; null if there is none, which is usual for small topologies."
+            )
+        ),
     ]
     nodes: Mapping[str, NodeResponse]
 
@@ -181,7 +187,7 @@ def node_page(view: View, token: str | None) -> TopologyNodePage:
     """The response for a page of a topology's nodes.
 
     Args:
-        view: the topology, with the nodes to show.
+        view: the topology with the nodes to show.
         token: token of the next page.
     """
     nodes = [
@@ -251,9 +257,11 @@ READ = Operation(
     Returns(
         TopologyResponse, "The topology.", {"ETag": "The version of the topology's task, and a hash of the response."}
     ),
-    description="The topology with the state of each node. The ETag changes whenever the response changes. Requests "
-    "that change the topology take the ETag as `If-Match` and compare only the version of the topology's task: "
-    "changes to nodes do not matter.",
+    description=(
+        "The topology with the state of each node. The ETag changes whenever the response changes. Requests that "
+        "change the topology take the ETag as `If-Match` and compare only the version of the topology's task, so "
+        "changes to nodes do not matter."
+    ),
     errors=(errors.ContentExpired,),
 )
 LIST_NODES = Operation(
@@ -271,7 +279,7 @@ LIST_NODES = Operation(
 def _action(
     name: str, summary: str, description: str, accepted: str = "", also: tuple[type[Exception], ...] = ()
 ) -> Operation:
-    """Declares a user action on a topology; with many nodes, the action continues after the response."""
+    """Declares a user action on a topology; for a topology with many nodes, the action continues after the response."""
     done = TASK.but("The topology's task.")
     accepted_response = replace(
         done.accepted(accepted),

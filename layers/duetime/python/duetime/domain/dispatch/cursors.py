@@ -1,4 +1,4 @@
-"""Cursors: how far each reading has progressed through the minutes of a shard group, separately for lagging queues.
+"""Cursors, which record each reading's progress through the minutes of a shard group, separately for lagging queues.
 
 The dispatch status shows operators whether dispatch lags for tasks of all owners.
 """
@@ -25,19 +25,19 @@ FIRST_SCAN = 1
 LAST_SCAN = len(RECOVERY_SCAN_DELAYS)
 """Index of the last recovery scan."""
 ALL = ""
-"""Stands for all queues that do not lag."""
+"""Used in place of a queue name for all queues that do not lag."""
 
 
 @frozen
 class Progress:
     """The progress of one reader.
 
-    The progress of two readers can be merged, so that it contains the work of both readers.
+    The progress of two readers can be merged into a progress that includes the work of both readers.
 
     Attributes:
-        upto: every minute up to this one is done, except open minutes.
-        open: the unfinished shards of each unfinished minute, with the sort key of the last processed item; empty
-            before the first item.
+        upto: every minute up to and including this minute is done, except open minutes.
+        open: the unfinished shards of each open minute, each with the sort key of the last processed item, or an empty
+            string before the first item.
     """
 
     upto: int
@@ -53,14 +53,14 @@ class Progress:
         return minute <= self.upto and minute not in self.open
 
     def begun(self, minute: int, shards: Iterable[int]) -> Progress:
-        """A copy with all minutes up to this one open, unless they are done."""
+        """A copy in which all minutes up to and including this minute are open, unless they are done."""
         if minute <= self.upto:
             return self
         unread = dict.fromkeys(shards, "")
         return Progress(minute, {**self.open, **dict.fromkeys(range(self.upto + 1, minute + 1), unread)})
 
     def moved(self, minute: int, positions: Mapping[int, str | None]) -> Progress:
-        """A copy that moves forward in an open minute, to a sort key in each shard, or `None` for the shard's end."""
+        """A copy that has advanced in an open minute to a sort key in each shard; `None` stands for the shard's end."""
         unfinished = {}
         for shard, before in self.open.get(minute, {}).items():
             after = positions.get(shard, before)
@@ -94,7 +94,7 @@ class Progress:
         return self.joined(other) == self
 
     def limited(self, upto: int) -> Progress:
-        """A copy without progress after a minute, so that later minutes are read again."""
+        """A copy whose progress ends at the given minute, so that later minutes are read again."""
         if self.upto <= upto:
             return self
         return Progress(upto, {minute: shards for minute, shards in self.open.items() if minute <= upto})
@@ -102,16 +102,16 @@ class Progress:
 
 @frozen
 class Cursors:
-    """The progress in a group of shards.
+    """The progress of all readers in a group of shards.
 
     A queue lags if it cannot be served, or has more to send than other queues should wait for. So that a lagging queue
     does not delay other queues, it has its own progress until it has caught up.
 
     Attributes:
-        readings: the first reading's progress, then each recovery scan's.
-        lagging: the progress of each queue that lags, by the index of the reading.
+        readings: the progress of the first reading, followed by the progress of each recovery scan.
+        lagging: the progress of each queue that lags, by the index of the reading and the queue's name.
         epoch: incremented each time another process takes the group over, or saves the group without holding it; only
-            the newest epoch advances.
+            the process with the newest epoch can advance the cursors.
         holder: the process that reads the group.
     """
 
@@ -122,23 +122,23 @@ class Cursors:
 
     @classmethod
     def at(cls, minutes: Iterable[int], epoch: int = 0) -> Cursors:
-        """Cursors whose readers have finished these minutes."""
+        """Cursors whose readings have finished all minutes up to and including the given minutes, one per reading."""
         return cls(tuple(Progress(minute) for minute in minutes), epoch=epoch)
 
     @property
     def floors(self) -> tuple[int, ...]:
-        """For each reading, the last minute up to which no queue has anything left to do."""
+        """For each reading, the last minute up to which every queue is done."""
         return tuple(
             min([main.floor, *(each.floor for (of, _), each in self.lagging.items() if of == reading)])
             for reading, main in enumerate(self.readings)
         )
 
     def progress(self, reading: int, queue: str = ALL) -> Progress:
-        """Progress of a reading for one queue, or for all queues that do not lag."""
+        """Progress of a reading for one queue, or, for `ALL`, for all queues that do not lag."""
         return self.lagging.get((reading, queue), self.readings[reading])
 
     def lags(self, reading: int, queue: str) -> bool:
-        """Whether a queue has its own progress."""
+        """Whether a queue lags in a reading, and so has its own progress."""
         return (reading, queue) in self.lagging
 
     def queues(self, reading: int) -> list[str]:
@@ -146,11 +146,11 @@ class Cursors:
         return [ALL, *sorted(queue for of, queue in self.lagging if of == reading)]
 
     def split(self, reading: int, queue: str) -> Cursors:
-        """A copy with separate progress for a queue, starting at the progress of the other queues."""
+        """A copy with separate progress for a queue, which starts at the progress of the other queues."""
         return replace(self, lagging={(reading, queue): self.readings[reading], **self.lagging})
 
     def moved(self, reading: int, queue: str, progress: Progress) -> Cursors:
-        """A copy with new progress of a queue, or of all without lag; a queue that has caught up stops lagging."""
+        """A copy with new progress for one queue or for `ALL`; a queue that has caught up stops lagging."""
         if queue == ALL:
             readings = (*self.readings[:reading], progress, *self.readings[reading + 1 :])
             return replace(self, readings=readings)
@@ -170,7 +170,7 @@ class Cursors:
         return replace(other, readings=readings, lagging=lagging)
 
     def limited(self, minutes: Sequence[int]) -> Cursors:
-        """A copy without progress after the given minute of each reader."""
+        """A copy in which no reader's progress goes past the minute given for that reader."""
         return replace(
             self,
             readings=tuple(each.limited(upto) for each, upto in zip(self.readings, minutes, strict=True)),
@@ -179,22 +179,22 @@ class Cursors:
 
 
 def first_cursors(since: Millis) -> Cursors:
-    """Cursors of an unread group.
+    """Cursors of a group that has not been read yet.
 
-    Dispatch starts at the minute of `since`, and each scan starts earlier by its delay.
+    Dispatch starts at the minute of `since`; each recovery scan starts earlier, by the scan's delay.
     """
     return Cursors.at(minute_of(since - delay) - 1 for delay in (0, *RECOVERY_SCAN_DELAYS))
 
 
 def horizons(now: Millis, look_ahead: Millis) -> Sequence[int]:
-    """The last minute that each reading may read now, in the future for dispatch and `delay` ago for a scan."""
+    """The last minute that each reading may read now: a future minute for dispatch, and a past minute for each scan."""
     return (minute_of(now + look_ahead), *(minute_of(now - delay) - 1 for delay in RECOVERY_SCAN_DELAYS))
 
 
 def furthest(now: Millis, look_ahead: Millis) -> Sequence[int]:
     """The last minute that each reading can have read so far, by any process's clock.
 
-    A cursor beyond this minute was moved by a process with a wrong clock. Tasks that were placed between this minute
+    A cursor beyond this minute was moved by a process with a wrong clock, so tasks that were placed between this minute
     and the cursor still need to be read.
     """
     return horizons(now + DIRECT_SLACK, look_ahead)
@@ -203,7 +203,7 @@ def furthest(now: Millis, look_ahead: Millis) -> Sequence[int]:
 GROUP_SIZE = 16
 """Shards in a group."""
 GROUP = "group"
-"""Name of the event field that asks the trigger for one group of shards."""
+"""Name of the event field that asks the trigger to read one group of shards."""
 
 
 def groups_of(shards: int) -> range:
@@ -218,7 +218,7 @@ def shards_in(group: int, shards: int) -> range:
 
 @frozen
 class Growth:
-    """The number of shards from an instant on."""
+    """A number of shards and the time from which it applies."""
 
     shards: int
     at: Millis
@@ -228,13 +228,13 @@ class Growth:
 class ShardHistory:
     """History of the number of shards. Processes that create ids announce their number here before the first id.
 
-    So the trigger reads every shard that may contain a task, regardless of the order in which functions are deployed,
-    and even after the number is lowered.
+    The trigger therefore reads every shard that may contain a task, regardless of the order in which functions are
+    deployed, and even after the number is lowered.
 
     Attributes:
-        steps: in order; each number is larger than the previous one.
-        has_type_defaults: whether any owner ever gave defaults to a type. This flag is stored here because task
-            creations read this item anyway, and need no other read if there are no defaults.
+        steps: the announced numbers, in order of time; each number is larger than the previous number.
+        has_type_defaults: whether any owner has ever set defaults for a type. This flag is stored here because every
+            task creation reads this item anyway, and needs no additional read if no defaults exist.
     """
 
     steps: tuple[Growth, ...] = ()
@@ -246,15 +246,15 @@ class ShardHistory:
         return self.steps[-1].shards if self.steps else 0
 
     def grown(self, shards: int, now: Millis) -> ShardHistory:
-        """A copy with another number of shards; unchanged if the number is not larger than earlier numbers."""
+        """A copy with another number of shards; unchanged if an earlier number is at least as large."""
         return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:
-        """The time since which a group of shards, which must have been announced, may contain tasks."""
+        """The time since which a group of shards may contain tasks; the group's shards must have been announced."""
         return next(step.at for step in self.steps if step.shards > group * GROUP_SIZE)
 
     def at(self, instant: Millis) -> int:
-        """The number of shards for ids of an instant, which never changes.
+        """The number of shards for ids that are created at an instant; this number never changes.
 
         A new number takes effect some time after its announcement, when every process has read it.
         """
@@ -269,7 +269,7 @@ class QueueDepth:
     Attributes:
         waiting: messages that can be received now.
         delayed: messages that can be received later, because their tasks are not due yet or will be retried.
-        in_flight: messages that were received, and neither deleted nor returned.
+        in_flight: messages that were received, but neither deleted nor returned to the queue.
     """
 
     waiting: int
@@ -300,8 +300,10 @@ class ShardGroup:
         first_shard: the first of its shards.
         last_shard: the last of its shards.
         read_by: id of the invocation that reads the group, or that read it last; `None` before the first read.
-        epoch: how often the group has passed from one invocation to another; only the newest invocation advances it.
-        dispatched_until: all of its tasks due before this time were put on queues; `None` before the first run.
+        epoch: how often another invocation has taken the group over; only the newest invocation advances the group's
+            cursors.
+        dispatched_until: all of its tasks that are due before this time have been put on queues; `None` before the
+            first run.
     """
 
     group: int
@@ -319,7 +321,7 @@ class DispatchStatus:
     Attributes:
         last_tick_at: the last minute in which the trigger read everything that was due; `None` if there is no such
             minute yet.
-        dispatched_until: all tasks due before this time were put on queues; `None` before the first run.
+        dispatched_until: all tasks that are due before this time have been put on queues; `None` before the first run.
         queues: the work queues.
         groups: the groups of shards.
     """
@@ -338,7 +340,7 @@ def dispatch_status(
     Args:
         groups: the cursors of each group; `None` for a group that was never read.
         shards: number of shards.
-        look_ahead: how far ahead of the clock minutes are read, in milliseconds.
+        look_ahead: how far ahead of the current time minutes are read, in milliseconds.
         queues: the work queues.
     """
     shown = [_shard_group(number, shards_in(number, shards), cursors) for number, cursors in enumerate(groups)]

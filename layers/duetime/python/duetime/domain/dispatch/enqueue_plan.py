@@ -1,4 +1,4 @@
-"""Decides when a task needs a timer or a queue message, and with which delay."""
+"""Decides when a task needs a timer or a queue message, and how long the message is delayed."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 class Precision(StrEnum):
-    """How a wait is divided between the queue's delay, in whole seconds, and the worker's hold."""
+    """How the wait until a due time is divided between the queue's delay, in whole seconds, and the worker's hold."""
 
     NORMAL = "normal"
-    """The queue delivers 0.06 s early, or up to 1.06 s if the trigger was not the sender; the worker holds the
-    message."""
+    """The queue delivers 0.06 s early, or up to 1.06 s early if the trigger was not the sender; the worker holds the
+    message until the due time."""
     EXACT = "exact"
     """The queue delivers one to two seconds early, so that transport never delays a task."""
     RELAXED = "relaxed"
@@ -46,14 +46,15 @@ class Precision(StrEnum):
 
 
 HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 60, Precision.EXACT: 1_000, Precision.RELAXED: -999}
-"""The shortest time before the due time at which a message arrives, without transport time. One measurement of queue
-and poller found 16 ms at the median and 105 ms at the 99th percentile (Source: bitesizedserverless.com, "Serverless
-Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022). A task whose message takes longer starts late by the
-difference; at low traffic, each additional 0.1 s costs $0.67 per million tasks."""
+"""Minimum time between a message's arrival and its due time, if transport took no time. One measurement of the
+transport through queue and poller found a median of 16 ms and a 99th percentile of 105 ms (Source:
+bitesizedserverless.com, "Serverless Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022). A task whose
+message takes longer starts late by the difference. At low traffic, each additional 0.1 s of this value costs $0.67 per
+million tasks."""
 
 
 def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
-    """Delay in whole seconds, from 0 to 900, of a message sent now."""
+    """Delay of a message sent now, in whole seconds from 0 to 900."""
     wait = due - now - HEADROOM[precision]
     return max(0, min(wait, MAX_DELAY)) // SECOND
 
@@ -68,16 +69,17 @@ BULK_OPERATIONS = "bulk operations"
 
 @frozen
 class Message:
-    """A message on a queue, which requests a check of this task, at this generation, no earlier than `due`.
+    """A queue message that requests a check of a task at this generation, no earlier than `due`.
 
     Attributes:
-        pull_queue: the pulled type of its queue; empty for a priority's queue.
-        late_at: if a late start should be reported, the time by which the task has not started; otherwise the message
-            is for running the task.
+        pull_queue: the pulled type whose queue the message is on; empty if the message is on a priority's queue.
+        late_at: for a message that reports a late start, the time by which the task should have started; `None` for a
+            message that runs the task.
         traceparent: the task's creation context, if the sender knows it; not sent on the queue.
-        ended_job: the job that has ended, in a report by AWS: its name, or its service, region and identifier. In such
-            a report, all other fields are unknown; without a job name, the task is also unknown.
-        fair_share: the task's part of the owner's fair keys, which determines the message group; unknown once received.
+        ended_job: for a report by AWS that a job has ended, the job's name, or its service, region and identifier. In a
+            report by AWS, all other fields are unknown; if the report has no job name, the task is also unknown.
+        fair_share: the task's share among the owner's fair keys, which determines the message group; unknown in a
+            received message.
     """
 
     task_id: TaskId
@@ -94,7 +96,7 @@ class Message:
 
 @frozen
 class Timer:
-    """A timer in the minute of `at` for a task whose record is in another minute.
+    """A timer in the minute of `at` for a task whose record is stored in another minute.
 
     Attributes:
         sent: whether the process that placed the timer also sends the message, so that dispatch need not send it.
@@ -133,7 +135,7 @@ class LateTimer:
 
     Attributes:
         at: the start of its minute, which is read after `late_at`.
-        is_reported: whether the lateness was reported, or need not be.
+        is_reported: whether the lateness has been reported, or need not be reported.
     """
 
     task_id: TaskId
@@ -143,19 +145,19 @@ class LateTimer:
     is_reported: bool = False
 
     def message(self) -> Message:
-        """The message that makes a worker send the notice, on the high-priority queue."""
+        """The message on the high-priority queue that makes a worker send the notice."""
         return Message(self.task_id, 0, self.at, Priority.HIGH, self.owner, late_at=self.late_at)
 
 
 def late_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
-    """The timer for checking whether a task is late; `None` without such a notice, or if parents may block the task."""
+    """The timer for checking whether a task is late; `None` if the task has no late notice or parents may block it."""
     if task.late_at is None or task.started_at is not None or task.state is State.BLOCKED:
         return None
     return LateTimer(task.id, task.owner, task.late_at, first_unread(max(task.late_at, now), look_ahead))
 
 
 def long_run_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
-    """The timer for checking whether an attempt runs long; `None` without such a notice, or if already sent."""
+    """The timer for checking whether an attempt runs long; `None` if there is no such notice or it was sent."""
     if task.long_at is None or task.long_at <= now:
         return None
     return LateTimer(task.id, task.owner, task.long_at, first_unread(task.long_at, look_ahead))
@@ -189,9 +191,9 @@ class EnqueuePlan:
 def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> EnqueuePlan:
     """Decides how a task is placed for a check at `at`.
 
-    In its home minute, a record is its own timer. A check soon after that minute also needs no other timer if it is
-    sent directly, and if the first recovery scan of the home minute, which would find the task, comes after both the
-    check and the write (which may take long).
+    A record serves as the timer for a check in its home minute, the minute under which it is stored. A check soon after
+    the home minute also needs no timer if its message is sent directly, and if the first recovery scan of the home
+    minute, which would find the task, runs after both the check and the write, however long the write takes.
     """
     direct = is_direct(at, now, look_ahead)
     recovered_at = start_of(task_id.minute + 1) + RECOVERY_SCAN_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
@@ -201,10 +203,11 @@ def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -
 
 
 def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> bool:
-    """Whether a task's existing check can replace a check at `at`, so that the existing messages and timers stay valid.
+    """Whether a task's existing check can serve as a check at `at`, so that its messages and timers stay valid.
 
     An existing check is kept if both checks are at the same time on the same queue and in the same message group, or if
-    both are due. A due message of another priority or group is also kept; another message is sent to the new place.
+    both are due. A due message with another priority or group is also kept, and another message is sent to the new
+    queue or group.
 
     Args:
         task: the record as it was last seen.
@@ -233,7 +236,10 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
 
 
 def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
-    """The end of the minute of `at`, if the trigger will read it, so that all checks of one minute share a timer."""
+    """The end of the minute of `at` if the trigger will read that minute, else `at`.
+
+    All checks of one minute thus share a timer.
+    """
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
 
 
@@ -242,7 +248,7 @@ class SendGroup:
     """Messages that are sent together.
 
     Attributes:
-        at: when to send; delays are relative to this time.
+        at: when to send the messages; their delays are relative to this time.
     """
 
     at: Millis
@@ -252,9 +258,10 @@ class SendGroup:
 def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) -> list[SendGroup]:
     """Groups messages by when to send them within the next second, in order of time.
 
-    All messages are sent at once if there are so many that workers receive full batches, which share their wait, or if
-    the precision is not `normal`: `relaxed` does not hold messages, and `exact` should be early. The trigger does not
-    wait for the last messages if its own time would cost more than the workers'.
+    All messages are sent at once in two cases: if there are so many that workers receive full batches, whose messages
+    share one wait, or if the precision is not `normal`, because `relaxed` does not hold messages and `exact` should be
+    early. The trigger does not wait to send the last messages on time if its own waiting would cost more than the
+    workers' waiting.
     """
     if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
         return [SendGroup(now, tuple(messages))]
@@ -262,7 +269,7 @@ def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) 
     last = 0
     waiting = len(messages)
     for step, message in sorted(((_step(each, now), each) for each in messages), key=lambda pair: pair[0]):
-        # All remaining messages wait for as long as the trigger waits.
+        # While the trigger waits, all messages that are not sent yet wait as well.
         last = step if waiting >= FEWEST_WAITED_FOR else last
         groups.setdefault(last, []).append(message)
         waiting -= 1
@@ -270,7 +277,7 @@ def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) 
 
 
 def _step(message: Message, now: Millis) -> Millis:
-    """Time until a message is best sent, in whole steps; 0 if it cannot wait, or would exceed SQS's longest delay."""
+    """How long to wait before sending a message, in whole steps; 0 if it must be sent at once."""
     wait = message.due - now - HEADROOM[Precision.NORMAL]
     if not SHORTEST_WAIT_SENT_IN_TIME <= wait <= MAX_DELAY:
         return 0
@@ -306,7 +313,7 @@ class Entry:
 
     @classmethod
     def of(cls, task: Task) -> Entry:
-        """The entry of a complete record."""
+        """Returns the entry for a complete record."""
         return cls(
             task_id=task.id,
             owner=task.owner,
@@ -325,7 +332,10 @@ class Entry:
 
     @property
     def waits_for_tasks(self) -> bool:
-        """Whether tasks in its `after`, which a worker checks, block the task. A topology checks its nodes itself."""
+        """Whether the task is blocked by tasks in its `after`, which a worker checks.
+
+        A topology checks its nodes itself.
+        """
         return self.state is State.BLOCKED and self.is_dependent
 
     def message(self, due: Millis) -> Message:
@@ -357,12 +367,12 @@ def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
 
 
 def is_left_behind(entry: Entry, now: Millis) -> bool:
-    """Whether a recovery scan must resend a task that is overdue, or has an ended lease or unfinished follow-ups."""
+    """Whether a recovery scan must resend a task: it is overdue, its lease ended, or its follow-ups are unfinished."""
     if entry.state in STARTABLE or entry.waits_for_tasks:
         return entry.next_at <= now
     if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
         return False
-    # An outcome's follow-ups also run under the attempt's lease.
+    # The follow-ups of an outcome also run under the attempt's lease.
     return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now
 
 
@@ -375,8 +385,8 @@ def is_open_past_due(entry: Entry, now: Millis) -> bool:
 def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
     """The timer with which the first recovery scan checks an open overdue task again when its lease ends.
 
-    The worker may vanish with its message at any time. The timer is in a minute whose scan starts a minute from now or
-    later, so that any scanner finds it.
+    The worker that has the message may disappear at any time. The timer is placed in a minute whose scan starts a
+    minute from now or later, so that every scanner finds the timer.
 
     Returns:
         `None` for a task that has waited so long that workers must be busy or absent, for a task that waits for others,
@@ -386,7 +396,7 @@ def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
         return None
     if entry.state in STARTABLE:
         overdue = now - entry.next_at
-        # The worker that receives this message may also vanish, which may be detected that late.
+        # The worker that receives this message may also disappear, and its loss may be detected only at that time.
         at = now + min(overdue, RECOVERY_SCAN_DELAYS[0])
         is_watched = overdue <= RESCAN_PATIENCE
     else:

@@ -1,4 +1,4 @@
-"""Decides when a message may be deleted, which is only when the task's record no longer needs the message."""
+"""Decides whether a message may be deleted, which it may be only once the task's record no longer needs it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class CheckJob:
 
 @frozen
 class TakeOver:
-    """The task's lease has ended without an acknowledgement by its client, so the worker must take it over."""
+    """The task's lease has ended and its client never acknowledged it, so the worker must take the task over."""
 
     task: Task
 
@@ -93,7 +93,7 @@ def before_due(message: Message, now: Millis) -> RedeliverMessage:
 
 
 def after_refusal(task: Task | None, message: Message, now: Millis) -> Redelivery:
-    """Handles a message whose claim was rejected because of this record."""
+    """Handles a message whose claim was rejected because of the record's current state."""
     if task is None:
         return DeleteMessage("unknown task")
     if task.finished_at is not None:
@@ -112,7 +112,7 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
 
 
 def _runs_elsewhere(task: Task) -> CheckTopology | CheckJob | None:
-    """The check for a task whose target has accepted the work, and whose work no process of this system runs."""
+    """The check for a task whose target has accepted the work and runs it outside duetime; `None` for other tasks."""
     if task.state is not State.RUNNING or not task.awaiting_notification:
         return None
     if isinstance(task.target, TopologyTarget):
@@ -125,13 +125,13 @@ def _while_leased(task: Task, message: Message, now: Millis) -> Redelivery:
         if (task.lease_expires_at or 0) + MAX_CLOCK_DIFFERENCE <= now:
             return TakeOver(task)
     elif task.pull_queue and not message.pull_queue:
-        # The message was for the expiry check; the attempt's message is on the queue of its type.
+        # This message was for the expiry check; the attempt's own message is on the queue of the task's type.
         return DeleteMessage("a pull worker has leased it")
     return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")
 
 
 def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
-    """Handles a message whose task has an outcome, or is to be rolled back."""
+    """Handles a message whose task has an outcome or must be rolled back."""
     over_at = (task.lease_expires_at or 0) + MAX_CLOCK_DIFFERENCE
     if over_at > now:
         return RedeliverMessage((task.lease_expires_at or 0) + LEASE_RETURN_MARGIN, "leased")
@@ -143,7 +143,8 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
     """Handles a message that is not due by this worker's clock.
 
-    If the check is too far ahead for the queue, a timer starts it.
+    If the check is further ahead than the queue's longest delay, the message is deleted, because a timer starts the
+    check.
     """
     if task.next_at - now > MAX_DELAY:
         return DeleteMessage("not due for a long time")

@@ -1,4 +1,4 @@
-"""Gates: a task's stages, the reasons for waiting there, and the facts from which explanations derive them."""
+"""Gates, which are a task's stages with the reasons for waiting there, and the facts from which they are derived."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class GateName(StrEnum):
         PAUSED: the task's user has paused it.
         TRIGGER: the trigger, which has not put the task on its queue yet.
         QUEUE: the task's queue, from which no worker has claimed the task yet.
-        DISPATCH: the task's way to a worker, through the trigger and the queue.
-        SCHEDULE: the task's schedule, which does not let the task run.
+        DISPATCH: the delivery of the task to a worker, through the trigger and the queue.
+        SCHEDULE: the task's schedule, which currently prevents the task from running.
         OVERLAP: an earlier run of the task's schedule.
         SWITCH: a switch that stops the task's type, the task's owner or all tasks.
         HANDLERS: the handlers cannot be imported.
@@ -44,11 +44,11 @@ class GateName(StrEnum):
         UNIQUE_KEY: the task's unique key, which another task holds, so that the task is not created.
         QUOTA: a quota of the task's owner.
         CONCURRENCY_LIMIT: the concurrency limit of the task's type or owner.
-        CIRCUIT: the circuit of the task's host, which keeps failing.
-        TARGET: the task's target, which does not accept more calls.
+        CIRCUIT: the circuit breaker of the task's host, because calls to the host keep failing.
+        TARGET: the task's target, which accepts no more calls for now.
         WORKER: a free worker.
         APPROVAL: a person who approves or rejects it.
-        EVENT: a signal that its event has happened.
+        EVENT: a signal that the event that the task waits for has happened.
         GROUP: the members of the group after which the task runs.
         TOPOLOGY: the state machine of the task's topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
@@ -56,7 +56,7 @@ class GateName(StrEnum):
         RUN: a running attempt.
         NOTIFICATION: the task's target, which has accepted the work and will report the outcome.
         RECOVERY: another worker, because the task's worker was lost.
-        FOLLOW_UP: the follow-ups of the task's outcome, which are cleanup, the callback, and releasing child nodes.
+        FOLLOW_UP: the follow-ups of the task's outcome: cleanup, the callback, and the release of child nodes.
         ENDED: no wait, because the task had ended until its user retried it or rolled it back.
         NOT_RECORDED: unknown, because the record does not say.
     """
@@ -96,13 +96,13 @@ class GateName(StrEnum):
 
 
 class GateState(StrEnum):
-    """State of a gate for a task.
+    """Where a task is in relation to a gate.
 
     Attributes:
         PASSED: the task has passed the gate.
         WAITING: the task is at the gate now.
         AHEAD: the task has not reached the gate, and would wait there under current conditions.
-        UNKNOWN: the record does not show the state.
+        UNKNOWN: the record does not show whether the task has passed the gate.
     """
 
     PASSED = "passed"
@@ -117,8 +117,8 @@ class OtherTask:
 
     Attributes:
         node: its name in the topology; empty if it is not a node.
-        since: when it began to hold the resource; `None` if unknown.
-        expires_at: when its hold expires unless a heartbeat renews it; `None` if the hold does not expire.
+        since: when the other task began to hold the resource; `None` if unknown.
+        expires_at: when this hold expires unless a heartbeat renews it; `None` if the hold does not expire.
     """
 
     task_id: TaskId
@@ -137,7 +137,7 @@ class HeldLock:
         mode: the mode in which the task needs the lock.
         max_holders: maximum number of concurrent holders.
         holders: the current holders.
-        position: the task's position in line, from 1; `None` if not among the entries that were read.
+        position: the task's position in line, from 1; `None` if the task is not among the entries that were read.
     """
 
     key: str
@@ -153,7 +153,7 @@ class EarlierTasks:
 
     Attributes:
         key: the ordered key.
-        position: place in line, counted from the first open task as 1; `None` if far behind.
+        position: place in line, where the first open task is 1; `None` if the task is too far behind.
         tasks: the task whose turn it is, or the first in line, and the task just before the waiting task.
         is_stopped: whether the first task in the line has failed and stops the line.
     """
@@ -195,7 +195,7 @@ class SetSwitch:
 
 @frozen
 class OpenCircuit:
-    """The circuit of a host that gets no calls, or one probe at a time."""
+    """The circuit of a host that gets no calls, or only one probe call at a time."""
 
     circuit: Circuit
 
@@ -205,8 +205,8 @@ class HoldingSchedule:
     """A schedule that prevents its occurrence from running.
 
     Attributes:
-        reason: why it is paused.
-        since: when it was last changed, paused or resumed.
+        reason: why the schedule is paused.
+        since: when the schedule was last changed, paused or resumed.
     """
 
     name: str
@@ -217,7 +217,7 @@ class HoldingSchedule:
 
 @frozen
 class OtherTasks:
-    """Tasks that must end first."""
+    """Other tasks that must end before the task can continue."""
 
     tasks: tuple[OtherTask, ...]
 
@@ -254,7 +254,7 @@ class OnQueue:
     """The queue of a task.
 
     Attributes:
-        queue: its name: a priority, or a pulled type.
+        queue: the queue's name, which is a priority or a pulled type.
         is_pulled: whether pull workers lease from it.
         sent_again_at: the latest time at which a lost message is sent again.
     """
@@ -337,7 +337,7 @@ class RateFacts:
     """A rate that limits a task's starts.
 
     Attributes:
-        rate: the limit in force: its own, or the pinned limit.
+        rate: the limit in force, which is the task's or switch's own limit, or the pinned limit.
         is_own: whether the task names the rate; otherwise a switch has set it.
         is_pinned: whether its owner has pinned the limit.
         paused_at: when the rate was paused; `None` if it is not paused.
@@ -367,13 +367,13 @@ class Facts:
         older: the attempts that no longer fit into the record.
         switches: all switches.
         locks: the locks that it needs, including concurrency limits.
-        earlier: the line of its ordered key, if it is not the task's turn.
+        earlier: the line of its ordered key; `None` if it is the task's turn.
         rates: the rates that limit its starts.
         circuit: circuit of the host that the task calls; `None` if the task calls no host, or the host has no circuit.
         schedule: the schedule that created it; `None` if no schedule did, or the schedule was deleted.
         earlier_runs: open runs of that schedule with which it must not overlap.
         parents: the parents that it waits for in its topology, or the tasks in its `after` that have not ended.
-        occurrences: occurrences in its `after` that have no task yet, in words.
+        occurrences: descriptions of the schedule occurrences in its `after` that have no task yet.
         nodes: the open nodes, for a running topology.
         is_enqueued: whether its message was sent; `None` if unknown.
         steps: names of the completed steps of `run`.

@@ -1,4 +1,4 @@
-"""The gate where an open task is now, and why it waits there."""
+"""Determines the gate where an open task is now, and why it waits there."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def blocked_gate(task: Task, facts: Facts, state: GateState = GateState.WAITING)
 
 
 def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
-    """The gate of a task whose next check is later."""
+    """The gate of a task whose next check is in the future."""
     away = f"{to_iso(task.next_at)}, in {span(task.next_at - facts.now)}"
     if task.waiting_for is not None and task.is_postponed:
         name = GateName(wait_reason(task.waiting_for).value)
@@ -127,7 +127,7 @@ def _condition(target: Target) -> str:
 
 
 def _in_line(task: Task, facts: Facts, closed: Gate | None) -> tuple[Gate | None, str]:
-    """The gate of a task that waits for a rate, with the text, for a paused rate or a wait in line."""
+    """The gate and the text for a task that waits for a rate, which is paused or in whose line the task waits."""
     waited = next((each for each in facts.rates if task.waiting_for == f"rate {each.rate.key}"), None)
     if waited is not None and waited.paused_at is not None and closed is not None:
         return closed, closed.text
@@ -206,7 +206,7 @@ def _requested(task: Task) -> str:
 
 
 def _next_scan(at: Millis, now: Millis) -> Millis:
-    """The latest time by which the next recovery scan of a minute has resent its tasks."""
+    """The latest time by which the next recovery scan of a minute has resent the minute's tasks."""
     end = start_of(minute_of(at) + 1)
     scans = [end + delay + MINUTE for delay in RECOVERY_SCAN_DELAYS]
     return next((scan for scan in scans if scan > now), scans[-1] + -(-(now - scans[-1] + 1) // DAY) * DAY)
@@ -222,7 +222,7 @@ def _at(name: GateName, text: str, until: Millis | None = None) -> Gate:
 
 
 def closed_gates(task: Task, facts: Facts) -> tuple[Gate, ...]:
-    """The gates that would prevent a task from starting now, in the order in which it reaches them."""
+    """The gates that would prevent a task from starting now, in the order in which the task reaches them."""
     return tuple(_closed(task, facts))
 
 
@@ -318,7 +318,7 @@ def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
 
 
 def _limit(task: Task, facts: Facts, needed: LockFacts) -> Gate:
-    """The gate of a concurrency limit, whose holders are not shown because they may be tasks of other owners."""
+    """The gate of a concurrency limit; the limit's holders are not shown, because they may be other owners' tasks."""
     name, position = needed.claim.name.key, needed.position(task.id)
     switch = next(each for each in facts.switches.of(task) if f"{each.key.scope}/{each.key.name}" == name)
     running = len(needed.lock.holders)

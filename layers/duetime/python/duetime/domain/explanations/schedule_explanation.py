@@ -1,4 +1,4 @@
-"""Explains why a schedule did or did not run at a given time, from its occurrence and the result."""
+"""Explains why a schedule did or did not run at a given time, from the occurrence at that time and its outcome."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _OWN = {
     Cause.MANUAL: "It was run on request: the task",
     Cause.BACKFILL: "A backfill ran it: the task",
 }
-"""Names of an occurrence's task in the text, by cause."""
+"""How the text refers to an occurrence's task, by the cause of its creation."""
 _MOST_OTHERS = 3
-"""Maximum number of other tasks for the same time that the text names."""
+"""Maximum number of additional tasks for the same time that the text mentions."""
 _ENDS = {"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled"}
 
 
@@ -57,7 +57,7 @@ class OccurrenceFacts:
     """The stored data about a schedule at one time.
 
     Attributes:
-        tasks: tasks that it created for that time, under any revision.
+        tasks: tasks that the schedule created for that time, in any of its revisions.
         former: tasks of an earlier schedule with the same name.
         now: the time.
         kept_since: tasks due before this time may have expired.
@@ -97,7 +97,7 @@ class ScheduleExplanation:
 def explain_occurrence(
     stored: StoredSchedule, schedule: Schedule, at: Millis, facts: OccurrenceFacts
 ) -> ScheduleExplanation:
-    """Explains a time for a schedule with a timing by the clock.
+    """Explains a time for a schedule that runs at clock times.
 
     Args:
         stored: the schedule.
@@ -129,7 +129,7 @@ def explain_occurrence(
 
 
 def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts) -> ScheduleExplanation:
-    """Explains a time for a permanent schedule, which runs again after its last run has ended.
+    """Explains a time for a permanent schedule, whose next run is scheduled when its last run has ended.
 
     Args:
         stored: the schedule.
@@ -151,7 +151,7 @@ def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts
 
 
 def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> ScheduleExplanation:
-    """Explains a schedule whose first time is still to come."""
+    """Explains a schedule whose first occurrence is in the future."""
     following = None if stored.is_permanent else next_nominal(schedule, now)
     first = "" if following is None else f" The next one is {to_iso(following)}."
     text = f"No occurrence has been due since it was created at {to_iso(stored.created_at)}.{first}"
@@ -159,7 +159,7 @@ def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> Sch
 
 
 def _chosen(stored: StoredSchedule, tasks: Sequence[Task], at: Millis) -> Task | None:
-    """The most informative task for a time, preferably the earliest task that ran by the timing itself."""
+    """The most informative task for a time, preferably the earliest task that ran because of the timing itself."""
     first, length = time_meant(at)
 
     def rank(task: Task) -> tuple[bool, bool, bool, Millis, str]:
@@ -171,7 +171,7 @@ def _chosen(stored: StoredSchedule, tasks: Sequence[Task], at: Millis) -> Task |
 
 
 def _has_a_say(stored: StoredSchedule, task: Task) -> bool:
-    """Whether the schedule has not dropped a task, and will not skip it."""
+    """Whether the schedule lets a task run: it has not dropped the task and will not skip it."""
     return not task.was_dropped and _skip_of(stored, task) is None
 
 
@@ -244,7 +244,7 @@ def _of_skip(stored: StoredSchedule, skip: Skipped, due_at: Millis, now: Millis)
 
 
 def _paused_text(stored: StoredSchedule, due_at: Millis, now: Millis) -> str:
-    """The effect of a continuing pause on an occurrence."""
+    """The effect that a pause, if it continues, will have on an occurrence."""
     text = f"It will not run: the schedule {_standing(stored)}."
     return text if due_at <= now else f"{text} If the schedule is resumed before {to_iso(due_at)}, it runs."
 
@@ -308,7 +308,7 @@ def _of_before_creation(stored: StoredSchedule, facts: OccurrenceFacts) -> tuple
 
 
 def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
-    """Why an occurrence does not run: its user, a calendar, or a clock change."""
+    """Why an occurrence does not run: because of its user, a calendar, or a clock change."""
     is_changed = changed_of(schedule.spec.changed_occurrences, occurrence.nominal) is not None
     if occurrence.nominal in schedule.stopped or is_changed:
         return OccurrenceOutcome.SKIPPED, f"It does not run at that time: {occurrence.note}."
@@ -355,13 +355,13 @@ def _of_past(stored: StoredSchedule, occurrence: Occurrence, facts: OccurrenceFa
 
 
 def _limits(facts: OccurrenceFacts, at: Millis | None = None) -> str:
-    """Mentions data that was not read or may have expired, so that nothing is concluded from its absence."""
+    """Text about data that was not read or may have expired, so that users draw no conclusions from its absence."""
     expired = "" if at is None or at >= facts.kept_since else " The tasks of that time have expired."
     return expired if facts.is_complete else f"{expired} Not all tasks of that time were examined: there are too many."
 
 
 def _same_timing_since(stored: StoredSchedule) -> Millis:
-    """The time since when the current timing is known to apply; earlier timings are not stored."""
+    """The time since which the current timing is known to apply; earlier timings are not stored."""
     records = stored.actions.records
     known = records[0].at if stored.actions.dropped and records else stored.created_at
     changes = [each.at for each in records if each.action is ScheduleAction.UPDATED and TIMING_FIELDS & {*each.fields}]
@@ -391,7 +391,7 @@ def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis
 
 
 def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:
-    """Text saying that the schedule was paused at a time before its last change, if that is recorded."""
+    """Text saying that the schedule was paused at a time before its last change; `None` if no pause is recorded."""
     if at >= stored.updated_at:
         return None
     turns = [each for each in stored.actions.records if each.action in {ScheduleAction.PAUSED, ScheduleAction.RESUMED}]
@@ -418,14 +418,14 @@ def _standing(stored: StoredSchedule) -> str:
 
 
 _GAP = 3 * HOUR
-"""Upper bound of a clock change."""
+"""Upper bound for the size of a clock change."""
 
 
 def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
-    """The occurrence at a user's time, which is precise to the minute for whole minutes, else to the second.
+    """The occurrence at the time that a user asks about.
 
-    A local time that the clock skipped is found by the offset before the change, and an occurrence with jitter by its
-    due time.
+    A time in whole minutes is matched to the minute, any other time to the second. A local time that the clock skipped
+    is found with the UTC offset before the change, and an occurrence with jitter is found by its due time.
     """
     first, unit = time_meant(at)
     for found in between(schedule, first - 1, first + unit - 1, MAX_OCCURRENCES):
@@ -439,7 +439,7 @@ def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
 
 
 def rolled_at(schedule: Schedule, at: Millis) -> str:
-    """Explains an excluded time that runs on another day; empty for any other time."""
+    """Explains an excluded time whose run was moved to another day; empty for any other time."""
     first, unit = time_meant(at)
     if (rolled := schedule.rolled) is None or (origin := rolled.inner.after(first - 1)) is None:
         return ""
@@ -451,7 +451,7 @@ def rolled_at(schedule: Schedule, at: Millis) -> str:
 
 
 def time_meant(at: Millis) -> tuple[Millis, Millis]:
-    """The start and length of the minute, or second, that a user means by a time."""
+    """The start and length of the minute or second that a user's time refers to."""
     unit = MINUTE if at % MINUTE == 0 else SECOND
     return at - at % unit, unit
 

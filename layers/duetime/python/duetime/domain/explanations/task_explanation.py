@@ -1,4 +1,4 @@
-"""Explains why a task has not run yet, or where its time went, by its gates in order, as text and as data."""
+"""Explains, as text and as a sequence of gates, why a task has not run yet or where its time went."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class TaskExplanation:
         text: the answer in one or two sentences.
         gates: passed gates in order, then the current gate, then other gates that would prevent the task from starting
             now. The durations of the gates sum to `total`.
-        since: its creation or its due time, whichever is earlier.
-        until: its end; `as_of` while it has not ended.
+        since: the task's creation or due time, whichever is earlier.
+        until: the task's end; `as_of` while the task has not ended.
         steps: names of the steps that its handler has completed.
     """
 
@@ -57,7 +57,7 @@ class TaskExplanation:
 
     @property
     def overdue(self) -> Millis:
-        """The part of `total` after its due time, in milliseconds."""
+        """The part of `total` that lies after the task's due time, in milliseconds."""
         return max(0, self.until - self.task.due_at)
 
 
@@ -143,7 +143,7 @@ _DISPATCH = (GateName.DISPATCH, "on its way to a worker: the trigger, the queue 
 
 @frozen
 class Part:
-    """A part of a task's life.
+    """A period in a task's life that was spent at one gate.
 
     Attributes:
         text: explanation for people.
@@ -162,7 +162,7 @@ class Part:
 
 @frozen
 class _Mark:
-    """The gate of a task from an instant on."""
+    """A mark: the gate of a task from an instant on."""
 
     at: Millis
     gate: GateName
@@ -187,11 +187,14 @@ def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[P
 
 
 def _parts(marks: Sequence[_Mark], begin: Millis, end: Millis) -> Iterator[Part]:
-    """The parts between marks. The last of several marks at an instant applies; equal neighbors are merged."""
+    """The parts between marks.
+
+    If several marks have the same instant, the last mark applies; equal neighbors are merged.
+    """
     bounds = [max(begin, min(mark.at, end)) for mark in marks]
     current: Part | None = None
     for mark, (since, until) in zip(marks, pairwise([*bounds, end]), strict=True):
-        # An attempt may take no time.
+        # An attempt can start and end in the same millisecond.
         if since == until and mark.gate is not GateName.RUN and not (mark is marks[-1] and current is None):
             continue
         if current is not None and (current.gate, current.text) == (mark.gate, mark.text):
@@ -272,7 +275,7 @@ def _of_wait(wait: Wait) -> _Mark:
 
 
 def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *, is_last: bool) -> Iterator[_Mark]:
-    """Marks of an ended attempt and the time around it; the last attempt led to the outcome."""
+    """Marks of an ended attempt and of the time before and after it; the last attempt led to the outcome."""
     is_lost = line.outcome is AttemptOutcome.LOST or not line.started_at
     if is_lost:
         yield _of_lost(task, line, previous)
@@ -281,7 +284,7 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
     if previous is None or (previous.started_at and planned >= previous.started_at + previous.took):
         stages = [wait.since for wait in task.waits if wait.reason in _OF_ITS_MESSAGE]
         is_known = any(wait.reason == QUEUED and planned < wait.since <= line.started_at for wait in task.waits)
-        # From this instant on, a message that was sent in time has its own stage.
+        # A message that was sent on time already has a stage that starts at this instant.
         if planned not in stages:
             yield _Mark(planned, *(_before_the_queue(task) if is_known else _DISPATCH))
     failed = f": {line.error.type}" if line.error else ""
@@ -290,7 +293,7 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
 
 
 def _before_the_queue(task: Task) -> tuple[GateName, str]:
-    """Where a task was before the received message was sent, because an earlier message may have been lost."""
+    """Where a task was before the received message was sent; an earlier message may have been lost."""
     return _LOST if task.sent and not task.generation else _TRIGGER
 
 
@@ -316,7 +319,7 @@ def _of_present(task: Task, previous: AttemptRecord | None) -> Iterator[_Mark]:
 
 
 def summary_of(task: Task, parts: Sequence[Part]) -> str:
-    """Where an ended task's time went, in one sentence, the longest part first."""
+    """One sentence that says where an ended task's time went, with the longest part first."""
     end = parts[-1].until
     spent: dict[GateName, Millis] = {}
     for part in parts:
@@ -348,7 +351,7 @@ class SpentQuota:
 
 @frozen
 class StartConditions:
-    """The conditions for the start of a task that has not been created.
+    """The current conditions that determine when a task that has not been created would start.
 
     Attributes:
         now: when the conditions were read.
@@ -397,7 +400,7 @@ class StartPreview:
 
 
 def preview(task: Task, known: StartConditions) -> StartPreview:
-    """Estimate when a task would start, with the reasons."""
+    """Estimates when a task would start, and lists the reasons for its wait."""
     reasons = tuple(_reasons(task, known))
     ends = [max(task.due_at, known.now), *(gate.until for gate in reasons)]
     is_known = all(end is not None for end in ends)

@@ -1,1 +1,1 @@
-"""Schedules: recurring work, its times in time zones, and why occurrences did not run."""
+"""Schedules, which define recurring work, compute its times in time zones, and explain why occurrences did not run."""

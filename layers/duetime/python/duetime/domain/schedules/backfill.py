@@ -1,4 +1,4 @@
-"""Backfill: runs a past period's occurrences, again or for the first time, at a given pace."""
+"""Backfills, which run a past period's occurrences, again or for the first time, at a given pace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
 
 HAS_A_RUN = "has a run already"
-"""Why a backfill of missing runs skips an occurrence."""
+"""Why a backfill that only runs missing occurrences skips an occurrence."""
 
 
 @frozen
@@ -29,7 +29,8 @@ class Backfill:
         start: the first instant.
         end: the last instant.
         per_minute: how many occurrences run per minute.
-        asked_at: when the first occurrence is due; the other occurrences follow at the given pace.
+        asked_at: when the backfill was requested, and when the first occurrence is due; later occurrences follow at the
+            given pace.
         only_missing: whether to skip occurrences that already have a run.
         overlap: `ALLOW_ALL`, or `BUFFER_ALL`, which makes each run wait for the schedule's other runs to end.
     """
@@ -56,7 +57,7 @@ class BackfillCursor:
     """Progress of a backfill.
 
     Attributes:
-        until: everything up to and including this instant is done.
+        until: all occurrences up to and including this instant have been processed.
         runs_started: number of occurrences for which tasks were created.
         runs_known: number of occurrences that were skipped because they already have a run.
     """
@@ -68,10 +69,10 @@ class BackfillCursor:
 
 @frozen
 class KnownRuns:
-    """Occurrences of a backfill that already have a run.
+    """Known occurrences of a backfill that already have a run.
 
     Attributes:
-        until: runs are known up to and including this instant.
+        until: the runs of all occurrences up to and including this instant are known.
         instants: the instants of occurrences that have a run.
     """
 
@@ -107,7 +108,7 @@ def requested(
 
 
 def unstarted(schedule: Schedule, backfill: Backfill, cursor: BackfillCursor | None = None) -> Iterator[Occurrence]:
-    """The remaining occurrences that may run, according to the timing."""
+    """The remaining occurrences of the timing, before it is checked which of them run."""
     after = backfill.start - 1 if cursor is None else cursor.until
     return (each for each in forward(_wanted(schedule), after, backfill.end) if each.runs)
 
@@ -119,11 +120,11 @@ def steps(
     cursor: BackfillCursor | None = None,
     known: frozenset[Millis] = frozenset(),
 ) -> Iterator[tuple[Occurrence, BackfillCursor]]:
-    """Each remaining occurrence, with the cursor to store after it is placed.
+    """Each remaining occurrence, with the cursor to store once the occurrence is placed.
 
-    The result includes occurrences that a calendar or a clock change excludes, or that already have a run, but these do
-    not count for the pace. Occurrences that a user had stopped do run, because the backfill requests them. Continuing
-    from the last cursor always gives the same occurrences with the same due times.
+    Occurrences that a calendar or a clock change excludes, or that already have a run, are included, but do not count
+    for the pace. Occurrences that a user had stopped do run, because the backfill requests them. Continuing from the
+    last cursor always yields the same occurrences with the same due times.
 
     Args:
         schedule: the schedule in its current form.
@@ -143,14 +144,15 @@ def steps(
 
 
 def _wanted(schedule: Schedule) -> Schedule:
-    """The schedule without fields that do not apply to a backfill: the limit of runs, and stopped occurrences."""
+    """The schedule without its run limit and its stopped occurrences, which do not apply to a backfill."""
     return replace(schedule, remaining_runs=None, stopped=frozenset())
 
 
 def home_of(backfill: Backfill, size: int, nominal: Millis) -> Millis:
     """The time from which a task's id is derived, which is approximately the task's due time.
 
-    The time does not depend on anything that can change between an interrupted expansion and the next expansion.
+    So that a repeated expansion creates the same ids, the time depends on nothing that can change after an interrupted
+    expansion.
     """
     length = size * MINUTE // backfill.per_minute
     return backfill.asked_at + (nominal - backfill.start) * length // (backfill.end - backfill.start + 1)

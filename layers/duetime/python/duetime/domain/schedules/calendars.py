@@ -1,4 +1,4 @@
-"""Calendars: named sets of dates, weekdays, daily windows and spans during which work may, or may not, run."""
+"""Calendars, which are named sets of dates, weekdays, daily windows and spans in which work may or must not run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ONE_DAY = timedelta(days=1)
 _WEEKDAYS = frozenset(range(7))
 _DAYS_KNOWN = 1_000
-"""Number of computed days per calendar that are cached."""
+"""How many computed days are cached for each calendar."""
 
 
 class CalendarMode(StrEnum):
@@ -43,18 +43,18 @@ EMPTY_CALENDAR = {
     CalendarMode.EXCLUDES: "so the calendar would exclude nothing",
     CalendarMode.INCLUDES: "so nothing would ever run within the calendar",
 }
-"""The effect that a calendar without times would have, for the error that rejects the calendar."""
+"""The effect that a calendar without times would have, quoted in the error that rejects such a calendar."""
 
 
 @frozen(order=True)
 class Window:
-    """A daily period by the calendar's clock.
+    """A daily period according to the calendar's local time.
 
     If the clock is set back, a window lasts from its first start to its last end.
 
     Attributes:
         start: start of the window, in milliseconds since midnight.
-        end: the first moment after the window; `end <= start` means a window over midnight.
+        end: the first moment after the window; if `end <= start`, the window extends past midnight.
         weekdays: the days on which the window begins, 0 for Monday.
         label: the window's name for people.
     """
@@ -70,7 +70,7 @@ class Window:
 
 @frozen(order=True)
 class Span:
-    """A period [start, end) with its reason."""
+    """A period [start, end) with the reason for it."""
 
     start: Millis
     end: Millis
@@ -85,10 +85,10 @@ class Calendar:
         name: name that schedules use.
         mode: whether work runs inside or outside its times.
         zone: time zone of days and windows.
-        dates: its days, each with a label that may be empty.
+        dates: the dates that it contains, each with a label that may be empty.
         except_dates: days to which weekdays, windows and dates do not apply.
-        weekdays: its days of each week, 0 for Monday.
-        windows: its times of day.
+        weekdays: the weekdays that it contains, 0 for Monday.
+        windows: its daily windows.
         spans: its periods, in order.
         known_until: when its known times end, for example because recurring events were expanded only up to then;
             `None` if all times are known.
@@ -152,7 +152,7 @@ class Calendar:
         return closed[index] if index >= 0 and at < closed[index].end else None
 
     def free_around(self, at: Millis) -> Span:
-        """A span, not necessarily the longest, around a free instant, on the same day, in which work may run."""
+        """A span around a free instant, on the same day, in which work may run; a longer span may exist."""
         day = day_of(self.zone.wall_at(at))
         closed = self._closed(day)
         index = bisect_right(closed, at, key=lambda span: span.start)
@@ -170,7 +170,7 @@ class Calendar:
 
 
 def _closed_on(calendar: Calendar, day: date) -> Iterator[Span]:
-    """A day's excluded spans, in order and without overlaps; the first of overlapping spans gives the reason."""
+    """A day's excluded spans, in order and without overlaps; of overlapping spans, the first span's reason is used."""
     start, end = _start_of(calendar.zone, day), _start_of(calendar.zone, day + _ONE_DAY)
     spans = [each for each in _spans_reaching(calendar, day) if each.start < end and start < each.end]
     if calendar.mode is CalendarMode.INCLUDES:
@@ -208,11 +208,12 @@ def _spans_reaching(calendar: Calendar, day: date) -> Iterator[Span]:
 
 
 def _windows_on(calendar: Calendar, day: date) -> Iterator[Span]:
-    """The windows that start on a day; windows over midnight end on the next day."""
+    """The windows that start on a day; windows that extend past midnight end on the next day."""
     if day in calendar.except_dates or not calendar.windows:
         return
     wall, weekday = wall_of(day), day.weekday()
-    # The UTC offset is constant on almost all days, and searching for clock changes is slow.
+    # A constant UTC offset is used where possible, because almost all days have one and searching for clock changes is
+    # slow.
     offset = calendar.zone.even_offset(wall, wall + 2 * DAY)
     for window in calendar.windows:
         if weekday in window.weekdays:
@@ -233,7 +234,7 @@ def _spans_near(calendar: Calendar, day: date) -> Iterator[Span]:
 
 
 def _apart(spans: Sequence[Span]) -> Iterator[Span]:
-    """Sorted spans without overlaps; overlapping spans are merged and keep the first reason."""
+    """Returns sorted spans without overlaps; overlapping spans are merged and keep the first span's reason."""
     current: Span | None = None
     for span in sorted(spans):
         if current is not None and span.start < current.end:
@@ -247,7 +248,7 @@ def _apart(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _last_instant(zone: Zone, wall: int) -> Millis:
-    """The last instant at which the clock shows a wall time, or the end of the gap that contains it."""
+    """The last instant at which the clock shows a wall time; if the clock skips the time, the end of the gap."""
     instants = zone.instants_of(wall)
     return instants[-1] if instants else zone.instant_after_gap(wall)
 
@@ -257,7 +258,7 @@ def _start_of(zone: Zone, day: date) -> Millis:
 
 
 _NEVER_MANY = 100_000
-"""Maximum number of steps of a search; two years of days in eight calendars take far fewer steps."""
+"""Maximum number of steps of a search; searching two years of days in eight calendars takes far fewer steps."""
 
 
 def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
@@ -273,16 +274,16 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
 
 
 def free_around(calendars: Sequence[Calendar], at: Millis) -> Span:
-    """A span, not necessarily the longest, around an instant, in which no calendar excludes work."""
+    """A span around an instant in which no calendar excludes work; a longer span may exist."""
     spans = [each.free_around(at) for each in calendars]
     return Span(max(span.start for span in spans), min(span.end for span in spans))
 
 
 @dataclass(slots=True)
 class Searched:
-    """A period [start, end) that a search found excluded, from which the next search continues.
+    """A period [start, end) that a search found to be excluded. The next search continues at the period's end.
 
-    Otherwise, each of many occurrences in a long excluded period would search for its end.
+    Without it, each of many occurrences in a long excluded period would search the entire period.
     """
 
     start: Millis = 0
@@ -295,7 +296,7 @@ def next_working_moment(calendars: Sequence[Calendar], at: Millis, searched: Sea
     Args:
         calendars: all of the schedule's calendars.
         at: start of the search.
-        searched: a period that these calendars were found to exclude; updated by the search.
+        searched: a period that these calendars were found to exclude; the search updates this period.
     """
     closed = Searched() if searched is None else searched
     if not closed.start <= at <= closed.end:

@@ -1,4 +1,4 @@
-"""A cron expression as sets of values. Wall times are computed without enumerating minutes."""
+"""Represents a cron expression as sets of values, and computes its wall times without enumerating minutes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LAST_OF_MONTH = 0
-"""Index for the last weekday of its kind in a month; other indexes are 1 to 5."""
+"""Index that means the last occurrence of a weekday in a month; other indexes are 1 to 5."""
 _WEEK = 7
 _SATURDAY = 5
 
@@ -27,19 +27,20 @@ class Cron:
 
     Attributes:
         text: the original expression.
-        seconds: 0 to 59, sorted like all sets here.
+        seconds: 0 to 59; sorted, as are all other sets.
         minutes: 0 to 59.
         hours: 0 to 23.
         days: days of the month, 1 to 31.
         months: 1 to 12.
         weekdays: 0 for Monday to 6 for Sunday.
-        from_end: additional days, counted from the last day of the month: 0 is the last day itself.
-        nearest: days of the month for which the nearest weekday (Monday to Friday) in that month matches.
+        from_end: additional days, counted backward from the last day of the month, which is 0.
+        nearest: days of the month; for each of them, the nearest weekday (Monday to Friday) in the same month matches.
         nearest_from_end: like `nearest`, for days counted from the last day of the month.
         nth: pairs of a weekday and its index in the month: 1 to 5, or `LAST_OF_MONTH`.
-        either_day: whether a match by date or by weekday suffices; depends on the dialect (`cron_dialects`).
+        either_day: whether a match by date or by weekday is enough; depends on the dialect (`cron_dialects`).
         years: the matching years; empty for all.
-        follows_clock: whether the hour is a wildcard for several hours, so that a repeated hour counts twice.
+        follows_clock: whether the hour field is a wildcard that matches several hours, so that an hour that the clock
+            repeats counts twice.
     """
 
     text: str = field(compare=False)
@@ -94,7 +95,7 @@ class Cron:
         return whole - before + within
 
     def ever_fires(self) -> bool:
-        """Whether any day matches within 400 years, after which the calendar repeats."""
+        """Whether any day matches within 400 years, the period after which the calendar repeats."""
         years = self.years or range(2000, 2400)
         return any(self._days_of(year, month) for year in years for month in self.months)
 
@@ -104,7 +105,7 @@ class Cron:
     def _days_of(self, year: int, month: int) -> tuple[int, ...]:
         if month not in self.months or (self.years and year not in self.years):
             return ()
-        # First weekday and length determine a month, so there are only 28 different months.
+        # A month is determined by its first weekday and its length, so there are only 28 different months.
         shape = monthrange(year, month)
         days = self._known.get(shape)
         if days is None:
@@ -161,7 +162,7 @@ class Cron:
         return self.hours[-1] * HOUR + self.minutes[-1] * MINUTE + self.seconds[-1] * SECOND
 
     def _time_from(self, at: Millis) -> Millis | None:
-        """The first time of day from `at` on."""
+        """The first matching time of day from `at` on."""
         second = -(-at // SECOND)
         return self._up(second // 3600, second // 60 % 60, second % 60)
 
@@ -179,7 +180,7 @@ class Cron:
         return self.hours[index] * HOUR + self.minutes[0] * MINUTE + self.seconds[0] * SECOND
 
     def _time_until(self, at: Millis) -> Millis | None:
-        """The last time of day up to and including `at`."""
+        """The last matching time of day up to and including `at`."""
         total = at // SECOND
         hour, minute, second = total // 3600, total // 60 % 60, total % 60
         if hour in self.hours:
@@ -195,7 +196,7 @@ class Cron:
         return self.hours[index - 1] * HOUR + self.minutes[-1] * MINUTE + self.seconds[-1] * SECOND
 
     def _times_before(self, at: Millis) -> int:
-        """Number of times of day before `at`."""
+        """Number of matching times of day before `at`."""
         total = -(-at // SECOND)
         hour, minute, second = total // 3600, total // 60 % 60, total % 60
         a_minute = len(self.seconds)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.cron import Cron
 
 _MAX_PARTS = 6
-"""Longer lists of values and ranges are described by their step, if they have a step."""
+"""Lists of values and ranges that are longer than this are described by their step, if they have a step."""
 _MAX_TIMES = 4
-"""With more times of day than this, hours and minutes are described separately."""
+"""If there are more times of day than this, hours and minutes are described separately."""
 _RANGE = 3
 """Minimum number of consecutive values that are written as a range."""
 _MINUTES = _SECONDS = 60
@@ -34,7 +34,7 @@ def describe_cron(cron: Cron) -> str:
     if not days and cron.times_a_day <= _MAX_TIMES:
         days = "every day"
     if ", or " in days and (months or years):
-        # The months apply to both kinds of days.
+        # The months apply both to days of the month and to weekdays.
         days = f"{days.replace(', or ', ' or ')},"
     return " ".join(part for part in (time, days, months, years) if part)
 
@@ -102,7 +102,7 @@ def _days(cron: Cron) -> str:
     """Describes the days; empty for every day."""
     date, weekday = _by_date(cron), _by_weekday(cron)
     if cron.either_day:
-        # A match of either field suffices, so if one field matches every day, every day matches.
+        # A match of either field is enough, so if one field matches every day, every day matches.
         return f"{date}, or {weekday}" if date and weekday else ""
     return f"{date} if that day is {weekday.removeprefix('on ')}" if date and weekday else date or weekday
 
@@ -136,7 +136,7 @@ def _from_end(before: int) -> str:
 def _by_weekday(cron: Cron) -> str:
     if len(cron.weekdays) == _WEEKDAYS:
         return ""
-    # Only one of the two lists has values, because the parser rejects mixtures.
+    # Only one of the two lists has values, because the parser rejects expressions that have both.
     if cron.weekdays:
         return f"on {_listed(cron.weekdays, lambda day: day_name[day])}"
     return f"on {_joined([_of_the_month(day, which) for day, which in cron.nth])} of the month"
@@ -147,12 +147,13 @@ def _of_the_month(weekday: int, which: int) -> str:
 
 
 def _step(values: Sequence[int], size: int, start: int = 0) -> int | None:
-    """The step of values that start below the step and continue to the end of the field."""
+    """The constant step between values if they start below the step and continue to the end of the field's range."""
     if len(values) < 2:  # noqa: PLR2004 - one value has no step
         return None
     step = values[1] - values[0]
     whole = range(values[0], size + start, step)
-    # A step that does not divide the field restarts, so `*/25` is not every 25 minutes.
+    # A step that does not divide the field's range restarts at the range's end, so `*/25` does not mean every 25
+    # minutes.
     is_even = size % step == 0 or start
     return step if is_even and values[0] - start < step and tuple(values) == tuple(whole) else None
 
@@ -167,7 +168,7 @@ def _numbered(values: Sequence[int], unit: str) -> str:
 
 
 def _stepped(values: Sequence[int], unit: str) -> str | None:
-    """Describes many values with a constant distance; `None` for any other values."""
+    """Describes many values at constant distances; `None` for any other values."""
     step = values[1] - values[0] if len(values) > 1 else 1
     if step == 1 or len(values) <= _MAX_PARTS or tuple(values) != tuple(range(values[0], values[-1] + 1, step)):
         return None
@@ -182,7 +183,10 @@ def _listed(values: Sequence[int], text: Callable[[int], str]) -> str:
 
 
 def _ranges(values: Sequence[int], least: int = _RANGE) -> Iterator[tuple[int, int]]:
-    """First and last of consecutive values; runs shorter than `least` are returned as single values."""
+    """The first and last value of each run of consecutive values.
+
+    Runs shorter than `least` are split into single values.
+    """
     run: list[int] = []
     for value in [*values, None]:
         if run and value != run[-1] + 1:

@@ -1,7 +1,7 @@
-"""Cron dialects: how each dialect interprets an expression, and how the dialects differ.
+"""Defines how each cron dialect interprets an expression, and how the dialects differ.
 
-An expression can have several interpretations. A schedule can name a dialect; otherwise an expression is accepted only
-if all dialects that accept the expression agree.
+An expression can have several interpretations. A schedule can name a dialect. Otherwise, an expression is accepted only
+if all dialects that accept it interpret it in the same way.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Days(StrEnum):
     """How a day of the month and a day of the week are combined.
 
     Attributes:
-        STAR: a match of either field suffices, but both must match if one of the fields begins with `*`.
-        EITHER: a match of either field suffices, but if one of the fields matches every day, the other field decides.
+        STAR: a match of either field is enough, but if one of the fields begins with `*`, both fields must match.
+        EITHER: a match of either field is enough, but if one of the fields matches every day, the other field decides.
         BOTH: both fields must match.
         ONE: one of the fields is `?`.
-        AGREED: like `EITHER`, but rejects expressions that other dialects interpret differently.
+        AGREED: like `EITHER`, but expressions that other dialects interpret differently are rejected.
     """
 
     STAR = "star"
@@ -58,12 +58,12 @@ class DialectRules:
     """How a dialect parses an expression.
 
     Attributes:
-        fields: allowed numbers of fields, the most common first.
+        fields: allowed numbers of fields, the most common number first.
         has_year: whether the last field is a year if all fields are given.
         sunday_is_one: whether weekdays are 1 for Sunday to 7 for Saturday.
         days: how the two day fields are combined.
         has_macros: whether macros such as `@daily` are allowed.
-        words: names of its fields in errors.
+        words: names of the expression's fields in errors.
     """
 
     fields: Sequence[int]
@@ -105,7 +105,7 @@ class Difference:
     Attributes:
         text: the expression.
         readings: the interpretations, with sources.
-        here: the result in `dialect: cron`.
+        here: how `dialect: cron` handles the expression.
         rejected: whether `dialect: cron` rejects the expression.
         dialects: dialects that accept the expression, with their interpretations.
     """

@@ -1,7 +1,8 @@
 """Parses cron expressions.
 
-Croniter expands the fields after this module has rejected expressions that croniter would misinterpret. Rejected
-expressions are invalid, or different crons interpret them differently, in which case the error lists the options.
+Croniter expands the fields after this module has rejected expressions that croniter would misinterpret. An expression
+is rejected if it is invalid, or if different crons interpret it differently; in the latter case, the error lists the
+options.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _RANGE = re.compile(r"(?:\*|(?P<low>[0-9]{1,4}|[a-z]{3})(?:-(?P<high>[0-9]{1,4}|
 _HASHED = re.compile(r"h(?P<range>\(.*\))?(?:/(?P<step>[0-9]{1,3}))?|h.*")
 _RANDOM = re.compile(r"r(?:\(.*\))?(?:/.*)?|[0-9]*~[0-9]*(?:/.*)?")
 _SPREADS = {"minute": 60, "hour": 3_600}
-"""Seconds per value, for the fields in which a spread can replace `H`."""
+"""Length of one value in seconds, for each field in which a spread can replace `H`."""
 _SUNDAY_TOO = 7
 
 
@@ -42,7 +43,8 @@ class Field:
         low: its smallest value.
         high: its largest value.
         names: names of values, starting with the name of `low`.
-        sunday_first: whether weekdays are 1 for Sunday to 7 for Saturday, not 0 or 7 for Sunday.
+        sunday_first: whether weekdays are numbered from 1 for Sunday to 7 for Saturday, instead of with 0 or 7 for
+            Sunday.
     """
 
     name: str
@@ -94,7 +96,8 @@ def items_of(field: str, column: Field) -> list[str]:
     """Splits a field into values, ranges and steps.
 
     Raises:
-        FieldInvalid: an item is empty, hashed, random, or combined with `*`; the error suggests a replacement.
+        FieldInvalid: an item is empty, contains `H`, is random, or is combined with `*`; the error suggests a
+            replacement.
     """
     items = field.split(",")
     if "" in items:
@@ -115,7 +118,7 @@ def items_of(field: str, column: Field) -> list[str]:
 
 
 def _reject_hashed(item: str, column: Field) -> None:
-    """Rejects Jenkins' `H`, a value derived from the job's name, and suggests a spread."""
+    """Rejects `H`, which in Jenkins stands for a value derived from the job's name, and suggests a spread."""
     found = _HASHED.fullmatch(item)
     if found is None:
         return
@@ -131,7 +134,7 @@ def _reject_hashed(item: str, column: Field) -> None:
 
 
 def ranged(item: str, column: Field) -> str:
-    """Converts one value, range or step to numbers that croniter interprets like every other cron.
+    """Converts one value, range or step to numbers that croniter interprets in the same way as every other cron.
 
     Raises:
         FieldInvalid: the item is invalid, or crons interpret it differently.
@@ -160,7 +163,7 @@ def ranged(item: str, column: Field) -> str:
 
 
 def _written(low: int, high: int | None, step: str | None, column: Field) -> str:
-    """Formats a range for croniter, which interprets `5-5` as all values, unlike others."""
+    """Formats a range for croniter, which, unlike other crons, interprets `5-5` as all values."""
     shift = column.sunday_first
     stepping = f"/{step}" if step else ""
     if high is None:
@@ -179,7 +182,7 @@ def _check_step(step: int, column: Field) -> None:
 
 
 def years_of(field: str) -> tuple[int, ...]:
-    """Parses the year field, because croniter's years end at 2099, a hundred years before EventBridge's years."""
+    """Parses the year field, because croniter supports years up to 2099, but EventBridge up to 2199."""
     if field == "*":
         return ()
     found: set[int] = set()
@@ -202,7 +205,7 @@ def years_of(field: str) -> tuple[int, ...]:
 _NEAREST = re.compile(r"(?P<day>[0-9]{1,2})w")
 _FROM_END = re.compile(r"l(?:-(?P<before>[0-9]{1,2}))?(?P<nearest>w)?")
 _MOST_BEFORE = 30
-"""Maximum number of days before the last day, in a month with 31 days."""
+"""Maximum number of days that can be counted back from a month's last day, in a month with 31 days."""
 
 
 @dataclass(slots=True)
@@ -211,8 +214,8 @@ class DaysOfMonth:
 
     Attributes:
         plain: values, ranges and steps in croniter's format.
-        from_end: days counted from the last day of the month: 0 is the last day itself.
-        nearest: days for which the nearest weekday (Monday to Friday) matches.
+        from_end: days counted backward from the last day of the month, which is 0.
+        nearest: days of the month; for each of them, the nearest weekday (Monday to Friday) matches.
         nearest_from_end: like `nearest`, for days counted from the last day of the month.
     """
 
@@ -286,7 +289,8 @@ def parse_cron(text: str, dialect: Dialect = Dialect.CRON) -> Cron:
     """Parses an expression in the fields of its dialect, or a macro such as `@daily`.
 
     Raises:
-        FieldInvalid: the expression is invalid, never matches, or has several interpretations; the message says which.
+        FieldInvalid: the expression is invalid, never matches, or has several interpretations; the message gives the
+            reason.
     """
     written = _bounded(text)
     lowered = written.lower()
@@ -384,7 +388,7 @@ def _macro(lowered: str, dialect: Dialect) -> str:
 
 
 def _reject_ambiguous_days(columns: _Columns) -> None:
-    """Rejects two day fields if some crons require that both fields match, and other crons that either matches."""
+    """Rejects two day fields if both fields must match in some crons, but only one of them in other crons."""
     if columns.day in _EVERY_DAY or columns.weekday in _EVERY_DAY:
         return
     if columns.has_seconds:
@@ -412,7 +416,7 @@ def _reject_ambiguous_days(columns: _Columns) -> None:
 
 
 def _reject_ambiguous_numbers(columns: _Columns) -> None:
-    """Rejects numeric weekdays with `?` if Quartz, which counts from 1, would interpret them differently."""
+    """Rejects numeric weekdays with `?` if Quartz, which counts weekdays from 1, would interpret them differently."""
     if columns.day != "?" or not (columns.has_seconds or set(columns.weekday) & set("#l")):
         return
     from_zero = _cron("", columns, RULES[Dialect.SPRING])
@@ -421,7 +425,7 @@ def _reject_ambiguous_numbers(columns: _Columns) -> None:
     except FieldInvalid:
         return
     if from_one != from_zero:
-        # Needed only for rejections, so not imported with the module.
+        # Imported here because it is needed only for rejections.
         from duetime.domain.schedules.cron_description import weekdays_in_words  # noqa: PLC0415 - see the line above
 
         either = ", or set dialect: quartz or dialect: spring" if columns.has_seconds else ""
@@ -434,7 +438,7 @@ def _reject_ambiguous_numbers(columns: _Columns) -> None:
 
 
 def _reject_ambiguous_order(columns: _Columns) -> None:
-    """Rejects six fields that are valid both with seconds first and with seconds last (croniter's order)."""
+    """Rejects six fields that are valid in both orders: with seconds first, and with seconds last as in croniter."""
     if (
         not columns.has_seconds
         or columns.hour != "*"
@@ -449,7 +453,7 @@ def _reject_ambiguous_order(columns: _Columns) -> None:
         second_last = _cron("", last, RULES[Dialect.CRON])
     except FieldInvalid:
         return
-    # Needed only for rejections, so not imported with the module.
+    # Imported here because it is needed only for rejections.
     from duetime.domain.schedules.cron_description import describe_cron  # noqa: PLC0415 - see the line above
 
     first, described = describe_cron(_cron("", columns, RULES[Dialect.CRON])), describe_cron(second_last)
@@ -461,7 +465,7 @@ def _reject_ambiguous_order(columns: _Columns) -> None:
 
 
 def _either_day(columns: _Columns, days: Days) -> bool:
-    """Whether a match by date or by weekday suffices."""
+    """Whether a match by date or by weekday is enough."""
     fields = (columns.day, columns.weekday)
     match days:
         case Days.STAR:
@@ -501,7 +505,7 @@ def _cron(text: str, columns: _Columns, rules: DialectRules) -> Cron:
         ),
         either_day=_either_day(columns, rules.days),
         years=years_of(columns.year),
-        # One hour of the day is a fixed time, even if written as `*/24`.
+        # A single hour of the day is a fixed time, even if it is written as `*/24`.
         follows_clock=columns.hour.startswith("*") and len(hours) > 1,
     )
     if not cron.ever_fires():
@@ -547,8 +551,8 @@ def _weekday_number(text: str, column: Field) -> int:
 
 
 def _expanded(expression: str) -> tuple[Sequence[Sequence[int | str]], Mapping[int, set[int | str]]]:
-    """Croniter's value lists (minute, hour, day, month, weekday from Sunday, second), and the weekdays of the month."""
-    # The import takes 0.1 s, so only parsing a cron expression pays for it.
+    """Croniter's lists of values (minute, hour, day, month, weekday from Sunday, second), and the nth weekdays."""
+    # The import takes 0.1 s, so the module is imported only when a cron expression is parsed.
     from croniter import croniter  # noqa: PLC0415
 
     try:

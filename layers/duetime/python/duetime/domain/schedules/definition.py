@@ -1,4 +1,4 @@
-"""A schedule's definition as its client requests it, and updates of the definition; the timing is kept as written."""
+"""A schedule's definition as requested by a client, and updates of the definition. The timing is kept as written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Overlap(StrEnum):
         SKIP: the occurrence does not run.
         BUFFER_ONE: one occurrence waits for the run to end.
         BUFFER_ALL: all occurrences wait, up to `MAX_WAITING_RUNS`, and run one after another.
-        CANCEL_OTHER: the previous run is asked to stop, and the latest occurrence runs after its end.
+        CANCEL_OTHER: the previous run is asked to stop, and the latest occurrence runs when that run has ended.
         REPLACE_OTHER: the previous run is asked to stop, and the latest occurrence runs at once.
         ALLOW_ALL: the runs are concurrent.
     """
@@ -71,10 +71,10 @@ class OnExcluded(StrEnum):
 
 
 class CatchUpMode(StrEnum):
-    """Which missed occurrences run, if they are within the catch-up window.
+    """Which missed occurrences within the catch-up window run.
 
     Attributes:
-        LATEST: the latest missed occurrence.
+        LATEST: only the latest missed occurrence.
         ALL: all missed occurrences, in order.
     """
 
@@ -84,7 +84,7 @@ class CatchUpMode(StrEnum):
 
 @frozen
 class Written:
-    """A timing as written. Exactly one field is set, besides the dialect, which belongs to `cron`."""
+    """A timing as written. Exactly one field is set, apart from the dialect, which is only used with `cron`."""
 
     cron: str | None = None
     rate: str | None = None
@@ -109,7 +109,7 @@ class Written:
         return Several(tuple(each.one_of_several(index) for index, each in enumerate(self.timings)))
 
     def one_of_several(self, index: int) -> SingleTiming:
-        """Parses the timing as one of several; errors name its index.
+        """Parses the timing as one of several timings; errors name its index.
 
         Raises:
             FieldInvalid: the timing is invalid; the error gives the reason.
@@ -131,17 +131,18 @@ class ScheduleSpec:
 
     Attributes:
         written: the timing as written.
-        task: the template of its tasks, without a due time.
+        task: the template of the schedule's tasks, without a due time.
         name: unique among the owner's schedules; empty for a generated name.
-        clock: time zone, and rules for times that clock changes skip or repeat.
+        clock: time zone, and rules for times that are skipped or repeated by clock changes.
         calendars: names of calendars.
         on_excluded: what happens to an occurrence that a calendar excludes.
         extra_dates: additional date-times.
         excluded_dates: days and date-times without occurrences.
         spread_seconds: upper bound of a constant delay of all occurrences, derived from the schedule's name.
-        jitter_seconds: upper bound of each occurrence's own constant delay, which never passes the next occurrence.
-        start_at: no occurrence comes before this time, at which rates start.
-        end_at: no occurrence comes after this time.
+        jitter_seconds: upper bound of each occurrence's own constant delay, which never extends beyond the next
+            occurrence.
+        start_at: no occurrence is before this time; rates start at this time.
+        end_at: no occurrence is after this time.
         remaining_runs: maximum number of runs from now on; `None` for no limit.
         catch_up_seconds: how late a missed occurrence may still run.
         catch_up_mode: which missed occurrences run.
@@ -149,7 +150,8 @@ class ScheduleSpec:
         expect_success_by: local time of day by which a run of that day must have succeeded, such as `06:00`.
         expect_every_seconds: longest allowed time without a success.
         expect_duration_factor: longest expected duration of a run, as a multiple of the median of its latest successes.
-        changed_occurrences: occurrences that its user skipped or moved, in order; updates of fields keep them.
+        changed_occurrences: occurrences that a user skipped or moved, in order; updates of other fields keep these
+            changes.
     """
 
     written: Written
@@ -176,7 +178,7 @@ class ScheduleSpec:
 
     @property
     def is_delayed(self) -> bool:
-        """Whether occurrences are due later than their instants, regardless of calendars."""
+        """Whether a spread or jitter makes occurrences due later than their instants, regardless of calendars."""
         return bool(self.spread_seconds or self.jitter_seconds)
 
     def has_timing_of(self, other: ScheduleSpec) -> bool:
@@ -218,7 +220,8 @@ class ScheduleUpdate:
     """A client's request to update a schedule.
 
     Attributes:
-        fields: new values of fields of `ScheduleSpec`; `timezone`, `dst_gap` and `dst_fold` are parts of its clock.
+        fields: new values of `ScheduleSpec` fields; `timezone`, `dst_gap` and `dst_fold` are parts of the
+            specification's clock.
         timing: update of the timing; `None` for no change.
         task: update of the task; `None` for no change.
     """
@@ -247,7 +250,7 @@ class ChangedOccurrence:
     """A user's change of one occurrence.
 
     Attributes:
-        nominal: the timing's instant, at which nothing runs.
+        nominal: the occurrence's instant in the timing; nothing runs at this instant anymore.
         at: when the occurrence runs instead; `None` if it is skipped.
     """
 
@@ -256,10 +259,10 @@ class ChangedOccurrence:
 
 
 def changed_of(changes: Iterable[ChangedOccurrence], nominal: Millis) -> ChangedOccurrence | None:
-    """The change of the occurrence at an instant, if any."""
+    """The user's change of the occurrence at an instant; `None` if the occurrence was not changed."""
     return next((each for each in changes if each.nominal == nominal), None)
 
 
 def moved_to(changes: Iterable[ChangedOccurrence], at: Millis) -> ChangedOccurrence | None:
-    """The change that moved an occurrence to an instant, if any."""
+    """The change that moved an occurrence to an instant; `None` if there is none."""
     return next((each for each in changes if each.at == at), None)

@@ -1,4 +1,4 @@
-"""Expansion of a schedule by the trigger: missed occurrences, the occurrences to place now, and when to check again."""
+"""Expands schedules: decides about missed occurrences, which occurrences to place now, and when to check again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 MAX_EXPANSION = 1_000
-"""Maximum number of occurrences per expansion; a schedule that runs every second has sixty a minute."""
+"""Maximum number of occurrences per expansion; a schedule that runs every second has sixty occurrences a minute."""
 
 
 @frozen
@@ -39,10 +39,10 @@ class CatchUp:
     """The decision about missed occurrences.
 
     Attributes:
-        run: the latest missed occurrence, if it may still run.
+        run: the latest missed occurrence, if it may still run; otherwise `None`.
         missed: number of missed occurrences.
-        note: the decision in words; empty if no occurrence was missed.
-        until: the decision covers occurrences up to and including this instant.
+        note: description of the decision; empty if no occurrence was missed.
+        until: the last instant whose occurrence the decision covers.
     """
 
     run: Occurrence | None = None
@@ -62,7 +62,8 @@ class Expansion:
 
     Attributes:
         occurrences: the occurrences in order, including occurrences that do not run.
-        until: everything up to and including this instant is done; the last placed instant if no run is left.
+        until: all occurrences up to and including this instant have been processed; if no run is left, the last placed
+            instant.
         next_at: the next instant of the timing after `until`; `None` if there is none.
         remaining_runs: number of runs that are left; `None` for no limit.
     """
@@ -76,10 +77,10 @@ class Expansion:
 def expand(
     schedule: Schedule, after: Millis, horizon: Millis, limit: int = MAX_EXPANSION, *, taken: int = 0
 ) -> Expansion:
-    """The occurrences in (after, horizon].
+    """Returns the occurrences in (after, horizon].
 
     Args:
-        schedule: its current form.
+        schedule: the schedule in its current form.
         after: the instant up to which the schedule is already expanded.
         horizon: expand up to this instant.
         limit: maximum number of occurrences.
@@ -98,7 +99,7 @@ def expand(
             until = occurrence.nominal
             break
     if remaining == 0:
-        # If a placed run does not start, later occurrences must still be placed.
+        # Later occurrences must still be placed if a placed run turns out not to start.
         return Expansion(tuple(found), found[-1].nominal if found else after, None, remaining)
     next_at = next_nominal(schedule, until)
     return Expansion(tuple(found), until, next_at, remaining)
@@ -108,7 +109,7 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
     """Decides which of the occurrences missed in (done, now] run, without enumerating them.
 
     With `LATEST`, only the latest missed occurrence runs, if it is within the catch-up window. With `ALL`, the
-    expansion runs missed occurrences within the window, and this function decides only about earlier occurrences.
+    expansion places all missed occurrences within the window, and this function decides only about earlier occurrences.
     """
     earliest = now - schedule.spec.catch_up_seconds * SECOND
     until = now if schedule.spec.catch_up_mode is CatchUpMode.LATEST else earliest - 1
@@ -120,23 +121,23 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
 
 
 def count_missed(schedule: Schedule, done: Millis, now: Millis) -> int:
-    """Number of occurrences missed in (done, now]; 0 if no runs are left, because no occurrence would have run."""
+    """Number of occurrences missed in (done, now]; 0 if no runs are left, because then none of them would have run."""
     return 0 if schedule.remaining_runs == 0 else count_between(schedule, done, now)
 
 
 def is_caught_up(schedule: Schedule, occurrence: Occurrence, missed_by: Millis) -> bool:
-    """Whether an occurrence was missed and runs now because its schedule runs all missed occurrences."""
+    """Whether an occurrence was missed and is run now, because its schedule runs all missed occurrences."""
     return schedule.spec.catch_up_mode is CatchUpMode.ALL and occurrence.nominal <= missed_by
 
 
 def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -> Occurrence | None:
-    """The latest missed occurrence that runs and is within the catch-up window."""
+    """The latest missed occurrence that is within the catch-up window and not excluded; `None` if there is none."""
     nominal = previous_nominal(schedule, until + 1)
     while nominal is not None and nominal > done:
         occurrence = judged(schedule, nominal)
         if occurrence.at < earliest or occurrence.runs:
             return occurrence if occurrence.at >= earliest else None
-        # Occurrences in the same excluded span do not run either, so the search skips the entire span.
+        # No occurrence in the same excluded span runs, so the search skips the entire span.
         span = covering(schedule.calendars, nominal)
         nominal = previous_nominal(schedule, nominal if span is None else span.start)
     return None
@@ -155,8 +156,8 @@ class TimingExpansion:
 
     Attributes:
         runs: the occurrences to place, in order; a missed occurrence that runs comes first.
-        after: the schedule after their placement.
-        next_at: the time of the next expansion; `None` for no more expansions.
+        after: the schedule once they have been placed.
+        next_at: the time of the next expansion; `None` if there is no further expansion.
         more: whether another expansion must follow at once because the limit was reached.
     """
 
@@ -172,7 +173,7 @@ class BackfillExpansion:
 
     Attributes:
         occurrences: occurrences to place, in order.
-        after: the backfill after their placement.
+        after: the backfill once they have been placed.
         more: whether another expansion must follow at once because the limit was reached.
     """
 
@@ -204,8 +205,8 @@ def expand_timing(
     """
     expansion = expand(schedule, stored.done, until)
     runs = [each for each in expansion.occurrences if each.runs]
-    # Occurrences that their user stopped were counted when they were placed.
-    # Occurrences that their user moved are counted where they run.
+    # Occurrences that a user stopped were counted when they were placed. Occurrences that a user moved are counted at
+    # the time to which they were moved.
     apart = stored.stopped_instants | {each.nominal for each in stored.spec.changed_occurrences if each.at is not None}
     skipped = [each for each in expansion.occurrences if not each.runs and each.nominal not in apart]
     if stored.owed is not None:
@@ -221,7 +222,7 @@ def expand_timing(
         runs_skipped=stored.runs_skipped + len(skipped),
     )
     if expansion.next_at is None:
-        # The schedule ends when its last occurrence is due, so it can be changed until then.
+        # The schedule ends only when its last occurrence is due, so that the schedule can be changed until then.
         ends_at = max((each.due_at for each in runs), default=after.last_run.nominal if after.last_run else now)
         is_to_settle = after.remaining_runs == 0 and bool(runs or has_open_runs)
         if is_to_settle and next_nominal(replace(schedule, remaining_runs=None), after.done) is not None:
@@ -235,9 +236,9 @@ def expand_timing(
 
 
 def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, now: Millis) -> StoredSchedule:
-    """A copy with room for more runs, because placed runs do not start.
+    """A copy that allows more runs, because some placed runs will not start.
 
-    Occurrences that passed while no runs were left are dropped, like occurrences after the last run.
+    Occurrences whose time passed while no runs were left are dropped, as if they came after the last run.
 
     Args:
         stored: the schedule.
@@ -266,7 +267,7 @@ def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, 
 def decide_missed(
     stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis
 ) -> tuple[StoredSchedule, CatchUp]:
-    """Stores the decision about missed occurrences in the schedule, so that later expansions keep to it.
+    """Stores the decision about missed occurrences in the schedule, so that later expansions follow this decision.
 
     Args:
         stored: the schedule.
@@ -301,7 +302,8 @@ def expand_backfill(
         horizon: how far ahead occurrences are placed.
         now: the time.
         limit: maximum number of occurrences.
-        known: occurrences that already have a run, and up to when this is known; `None` if all occurrences run.
+        known: which occurrences already have a run, and up to which instant this is known; `None` if all occurrences
+            run.
     """
     found: list[Occurrence] = []
     has_run = frozenset() if known is None else known.instants
@@ -323,7 +325,7 @@ def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> LastRun | None:
 
 
 def _with_remarks(stored: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:
-    """A copy with one remark per reason for skipping."""
+    """A copy of the schedule with one remark for each reason why occurrences were skipped."""
     counts = Counter(each.note for each in skipped)
     firsts = {each.note: each for each in reversed(skipped)}
     for note, first in sorted(firsts.items(), key=lambda pair: pair[1].nominal):

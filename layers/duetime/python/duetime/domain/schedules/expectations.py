@@ -1,8 +1,9 @@
-"""A schedule's expectations, and whether they were met. Decisions are returned as values.
+"""Decides whether a schedule's expectations were met. Decisions are returned as values.
 
 A run counts at the end of its task's last attempt, if the attempt succeeded. Runs are read after each deadline, and for
-a frequent schedule also after every `EXPECTATION_READS / 2` instants, to find each success since the last deadline,
-regardless of how many runs failed afterwards. Changing, pausing or resuming a schedule restarts its windows.
+a frequent schedule also after every `EXPECTATION_READS / 2` instants, so that every success since the last deadline is
+found, regardless of how many runs failed afterward. When a schedule is changed, paused or resumed, its windows start
+again.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 OLDEST_WINDOWS = 2 * DAY
-"""After an outage, older deadlines are skipped, because they are no longer relevant."""
+"""After an outage, deadlines that are older than this are skipped, because they are no longer relevant."""
 MAX_OPEN_RUNS = 20
-"""Maximum number of open runs that are read again the next time. If there are more, only the latest runs are read."""
+"""Maximum number of open runs that are read again at the next check. If there are more open runs, only the latest of
+them are read."""
 
 
 @frozen
@@ -36,7 +38,7 @@ class Window:
     Attributes:
         since: successes after this instant count.
         deadline: successes up to this instant count.
-        is_period: whether the window belongs to `expect_every_seconds`, not to `expect_success_by`.
+        is_period: whether the window results from `expect_every_seconds` and not from `expect_success_by`.
     """
 
     since: Millis
@@ -45,9 +47,9 @@ class Window:
 
 
 def begun(state: ExpectationState | None, updated_at: Millis, created_at: Millis) -> ExpectationState:
-    """The state at the start of checking, or after the schedule was changed, paused or resumed at `updated_at`."""
+    """The state when checking starts, or after the schedule was changed, paused or resumed at `updated_at`."""
     if state is None:
-        # A run that started before a change may end after the change.
+        # A run that started before the schedule was changed can end after the change.
         return ExpectationState(updated_at, updated_at, looked_at=max(updated_at - DAY, created_at - 1))
     return replace(state, by_since=max(state.by_since, updated_at), every_since=max(state.every_since, updated_at))
 
@@ -72,14 +74,14 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
     if spec.expect_every_seconds is not None:
         length = spec.expect_every_seconds * SECOND
         passed_over = max(0, oldest - state.every_since) // length
-        # A deadline does not move before it has passed, regardless of how long its period is.
+        # A deadline that has not passed must not move, however long its period is.
         since = state.every_since + passed_over * length
         windows.append(Window(since, since + length, is_period=True))
     return min(windows, key=lambda window: window.deadline, default=None)
 
 
 def ends_of_successes(tasks: Iterable[Task]) -> Sequence[Millis]:
-    """End times of the runs that succeeded."""
+    """The times at which the successful runs ended."""
     return [
         line.started_at + line.took
         for task in tasks
@@ -94,7 +96,7 @@ def succeeded_in(ends: Iterable[Millis], window: Window) -> Millis | None:
 
 
 def with_runs(state: ExpectationState, tasks: Sequence[Task], now: Millis) -> ExpectationState:
-    """The state after reading all runs since the last read, and the runs that were open then."""
+    """The state after all runs since the last read, and the runs that were open at the last read, have been read."""
     ends = ends_of_successes(tasks)
     latest = max([*ends, *([] if state.succeeded_at is None else [state.succeeded_at])], default=None)
     still_open = sorted(task.id for task in tasks if not task.is_terminal)
@@ -137,7 +139,10 @@ def minutes_of(text: str) -> int:
 
 
 def _next_time(zone: Zone, time_of_day: str, after: Millis) -> Millis:
-    """The next instant at which a clock shows a time of day (the second time if repeated), or skips it."""
+    """The next instant at which a clock shows or skips a time of day.
+
+    If the clock repeats the time, the second time counts.
+    """
     day = day_of(zone.wall_at(after))
     while True:
         wall = wall_of(day, minutes_of(time_of_day) * MINUTE)

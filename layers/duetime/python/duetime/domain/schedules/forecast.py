@@ -1,4 +1,4 @@
-"""Forecast: how many runs schedules plan in each coming period, and when runs coincide."""
+"""Forecasts how many runs schedules plan in each coming period, and when runs coincide."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MAX_FORECAST_HOURS = 7 * 24
 MAX_FORECAST_SCHEDULES = 2_000
 """Maximum number of schedules in a forecast."""
 MAX_LISTED_RUNS = 300
-"""If a schedule has more runs than this, the runs are counted without enumerating them. Calendars do not affect the
-count, and the schedule is ignored for collisions, because it coincides with every other schedule."""
+"""If a schedule has more runs than this, the runs are counted without enumerating them. The count then ignores
+calendars, and the schedule is ignored for collisions, because it would coincide with every other schedule."""
 
 
 @frozen
 class PlannedPeriod:
-    """A period, with the number of planned runs per schedule; schedules without planned runs are left out."""
+    """A period and the number of planned runs per schedule; schedules without planned runs are left out."""
 
     start: Millis
     runs: Mapping[str, int]
@@ -48,9 +48,9 @@ class Forecast:
 
     Attributes:
         periods: consecutive periods, the first of which starts at the last multiple of `period` before `start`.
-        collisions: minutes with the most starts first.
+        collisions: minutes in which several schedules start a run, the minutes with the most starts first.
         period: length of each period.
-        is_complete: whether all active schedules are counted.
+        is_complete: whether all active schedules are included.
     """
 
     start: Millis
@@ -74,7 +74,8 @@ def forecast(
     """The forecast of named schedules from an instant on.
 
     Args:
-        schedules: the schedules by name; read one after the other, because each may take milliseconds.
+        schedules: the schedules by name; they are taken from the iterable one by one, because computing each of them
+            can take milliseconds.
         start: when the forecast begins.
         length: how far it looks ahead.
         is_complete: called at the end; returns whether all schedules were given.

@@ -1,4 +1,7 @@
-"""Requests to change a single occurrence, with the resulting changes or the error. Decisions are returned as values."""
+"""Decides the changes or the error that result from a request to change a single occurrence.
+
+Decisions are returned as values.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,15 @@ if TYPE_CHECKING:
 CHANGED_OCCURRENCES = "changed_occurrences"
 _SCHEDULED_AT, _DUE_AT = "scheduled_at", "due_at"
 _NOW = SECOND
-"""How far into the future "run now" moves an occurrence, so that its time is not past when the change is stored."""
+"""How far into the future "run now" moves an occurrence, so that its time has not passed when the change is stored."""
 
 
 @frozen
 class ManualRun:
-    """A run of a schedule's task that its owner requests.
+    """A run of a schedule's task that the schedule's owner requests.
 
     Attributes:
-        payload: JSON text in UTF-8 that replaces the schedule's payload; `None` for the schedule's payload.
+        payload: JSON text in UTF-8 that replaces the schedule's payload; `None` to use the schedule's payload.
         due_at: when the run is due; `None` for `delay` after the request.
         delay: delay in milliseconds.
     """
@@ -60,7 +63,7 @@ class OccurrenceRequest:
     """A request to change one occurrence.
 
     Attributes:
-        nominal: the instant of the timing.
+        nominal: the occurrence's instant in the timing.
         action: the requested action.
         due_at: the new time for `MOVE`; otherwise `None`.
     """
@@ -90,10 +93,10 @@ class OccurrenceRequest:
 
 
 def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The schedule's occurrence changes plus a new change, which replaces an earlier change of the same occurrence.
+    """The schedule's occurrence changes and a new change, which replaces any earlier change of the same occurrence.
 
     Raises:
-        FieldInvalid: the occurrence does not exist or is past, or its new time is invalid.
+        FieldInvalid: the occurrence does not exist or is in the past, or its new time is invalid.
     """
     others = without_change(schedule, change.nominal, now)
     if not _is_meant(schedule, change.nominal):
@@ -111,10 +114,11 @@ def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> t
 
 
 def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The schedule's occurrence changes except the change at `nominal`, which must be in the future.
+    """The schedule's occurrence changes without the change at `nominal`, which must be in the future.
 
     Raises:
-        FieldInvalid: the occurrence or its new time is past or due within seconds, or its user stopped it.
+        FieldInvalid: the occurrence or its new time is in the past or due within seconds, or its user stopped the
+            occurrence.
     """
     before = changed_of(schedule.spec.changed_occurrences, nominal)
     if min(nominal, nominal if before is None or before.at is None else before.at) <= now + MAX_CLOCK_DIFFERENCE:
@@ -125,7 +129,7 @@ def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[Ch
 
 
 def kept_by(schedule: Schedule, changes: Sequence[ChangedOccurrence], now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The occurrence changes to keep under another timing: past changes, and changes of occurrences in that timing."""
+    """The occurrence changes to keep under a new timing: past changes, and changes of occurrences in that timing."""
     return tuple(each for each in changes if each.nominal <= now or _is_meant(schedule, each.nominal))
 
 
@@ -142,10 +146,10 @@ def _check_new_time(
 
 
 def _is_meant(schedule: Schedule, at: Millis) -> bool:
-    """Whether the timing includes an instant, ignoring changes."""
+    """Whether the timing includes an instant, ignoring users' changes of occurrences."""
     return schedule.unchanged_recurrence.after(at - 1) == at
 
 
 def _is_past(change: ChangedOccurrence, now: Millis) -> bool:
-    """Whether a change can no longer have a pending task."""
+    """Whether it is certain that no task of a change is still pending."""
     return max(change.nominal, change.at or 0) < now - CHANGED_OCCURRENCE_LIFE

@@ -1,4 +1,4 @@
-"""Occurrences of a schedule: future and past times, and why an occurrence does not run."""
+"""Computes a schedule's occurrences: their future and past times, and why an occurrence does not run."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 EXCLUDED = "in excluded_dates: skipped"
 STOPPED = "its task was stopped or run early by a user"
-"""Why an occurrence does not run if its task was placed before the schedule was changed."""
+"""Reason for an occurrence whose task does not run because it was placed before the schedule was changed."""
 
 
 @frozen
 class Occurrence:
-    """One time of a schedule.
+    """One occurrence of a schedule.
 
     Attributes:
         nominal: the instant of the timing.
-        at: when it runs without jitter: `nominal`, or the working moment to which it is moved.
+        at: when it runs before jitter is added, which is `nominal` or the working moment to which it is moved.
         due_at: when its task is due: `at` plus spread and jitter.
-        key: the instant as unique local time with offset, `2026-11-21T02:33:00+00:00`.
+        key: the instant as local time with UTC offset, which is unique: `2026-11-21T02:33:00+00:00`.
         runs: whether it runs.
-        note: effects of clock changes or calendars, in words; why the occurrence does not run, if so.
-        home: for a backfill, the time in its task's id, which must not depend on changes of the schedule.
+        note: text about the effects of clock changes or calendars, or why the occurrence does not run.
+        home: for a backfill, the time in its task's id, which must stay the same if the schedule changes.
     """
 
     nominal: Millis
@@ -51,7 +51,10 @@ class Occurrence:
 
 
 def following(schedule: Schedule, after: Millis, limit: int) -> Sequence[Occurrence]:
-    """The first occurrences after an instant, including any that do not run; `remaining_runs` counts from there."""
+    """The first occurrences after an instant, including occurrences that do not run.
+
+    `remaining_runs` counts from this instant.
+    """
     return list(islice(_forward(schedule, after, LAST_WALL), limit))
 
 
@@ -79,7 +82,7 @@ def next_nominal(schedule: Schedule, after: Millis) -> Millis | None:
 
 
 def may_mean(schedule: Schedule, nominal: Millis) -> bool:
-    """Whether the schedule's timing includes an instant, or could with other calendars."""
+    """Whether the schedule's timing includes an instant, or could include it with other calendars."""
     first, last = _bounds(schedule, nominal - 1, nominal)
     rolled, recurrence = schedule.rolled, schedule.recurrence
     return first < last and (
@@ -105,7 +108,7 @@ def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurr
 
 
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
-    """The occurrence at an instant, with whether, when and why it runs."""
+    """The occurrence at an instant, with the decision whether and when it runs, and why."""
     said = schedule.recurrence.note(nominal)
     key = schedule.spec.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
@@ -124,7 +127,7 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
 
 
 def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
-    """The occurrence as excluded or moved by its schedule's calendars, without delays."""
+    """The occurrence after its schedule's calendars have excluded or moved it, without delays."""
     nominal = occurrence.nominal
     if (span := covering(schedule.calendars, nominal)) is not None:
         occurrence = _excluded(schedule, occurrence, span)
@@ -134,12 +137,12 @@ def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
 
 
 def is_in_gap(schedule: Schedule, occurrence: Occurrence) -> bool:
-    """Whether an occurrence is a local time that the clock skipped, so that no instant has its key."""
+    """Whether the clock skipped the local time of an occurrence, so that no instant has the occurrence's key."""
     return occurrence.key != schedule.spec.clock.zone.text_at(occurrence.nominal)
 
 
 def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
-    """The due time without calendars, which can be replaced at any time."""
+    """The due time if calendars are ignored, because calendars can be replaced at any time."""
     if moved_to(schedule.spec.changed_occurrences, occurrence.nominal) is not None or schedule.spec.on_excluded.step:
         return occurrence.nominal
     if occurrence.runs and occurrence.at == occurrence.nominal:
@@ -150,7 +153,10 @@ def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
 
 
 def _changed(schedule: Schedule, occurrence: Occurrence) -> Occurrence | None:
-    """The effect of a user's change. An occurrence moved here runs exactly at this time, regardless of calendars."""
+    """The effect of a user's change at an instant.
+
+    An occurrence that was moved to this instant runs exactly then, regardless of calendars.
+    """
     zone, changes = schedule.spec.clock.zone, schedule.spec.changed_occurrences
     if (moved := moved_to(changes, occurrence.nominal)) is not None:
         return replace(occurrence, note=f"moved here from {zone.text_at(moved.nominal)} by a user")
@@ -189,7 +195,7 @@ def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
         room = min(room, later - occurrence.at - 1)
     if schedule.spec.end_at is not None:
         room = min(room, schedule.spec.end_at - occurrence.at)
-    # The delays are scaled down if the next occurrence is sooner, because truncation would make many schedules due at
+    # If the next occurrence is sooner, the delays are scaled down, because truncation would make many schedules due at
     # the same time.
     offset = spread_offset(schedule.spec.name, schedule.spec.spread_seconds) * min(spread, room) // max(1, spread)
     if not jitter:

@@ -27,7 +27,7 @@ _STILL_GOING = " is still running"
 _CAME_SINCE = " replaces it"
 _WAITING_LIMITS = {Overlap.BUFFER_ONE: 1, Overlap.BUFFER_ALL: MAX_WAITING_RUNS}
 _LONGEST_CHECK = 10
-"""Longest interval between checks of an occurrence far back in the queue, in `OVERLAP_CHECK_INTERVAL`s."""
+"""Longest interval between checks of an occurrence far back in the queue, as a multiple of `OVERLAP_CHECK_INTERVAL`."""
 LATEST_RUNS = frozenset({Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER})
 """Policies under which a later occurrence replaces an earlier occurrence."""
 
@@ -37,8 +37,9 @@ class OtherRuns:
     """The other runs of a schedule, as seen by an occurrence that wants to start.
 
     Attributes:
-        latest: the run with the latest instant that was admitted or waits; `None` if there are no other runs.
-        ahead: the open run next in the queue, for which the occurrence waits; `None` if no run is ahead.
+        latest: the run with the latest instant among the admitted and waiting runs; `None` if there are no other runs.
+        ahead: the open run that is directly ahead in the queue, for which the occurrence waits; `None` if no run is
+            ahead.
     """
 
     ahead: Task | None = None
@@ -50,9 +51,10 @@ class StartDecision:
     """The decision about an occurrence that wants to start.
 
     Attributes:
-        verdict: `None` if it may start.
-        activity: to store before acting on the verdict, which is invalid if anything else was stored in between.
-        stop: the run to ask to stop before storing `activity`.
+        verdict: why the occurrence may not start; `None` if it may start.
+        activity: the activity to store before acting on the verdict; if another activity was stored in between, the
+            verdict is invalid.
+        stop: the run that must be asked to stop before `activity` is stored.
     """
 
     verdict: Postponed | Skipped | None
@@ -66,7 +68,7 @@ def may_overlap(stored: StoredSchedule) -> bool:
 
 
 def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule:
-    """The schedule with the overlap policy of one of its runs, because a backfill has a separate policy."""
+    """A copy of the schedule with the overlap policy of one of its runs. A backfill's runs have a separate policy."""
     if schedule_ref.cause is not Cause.BACKFILL:
         return stored
     overlap = Overlap.BUFFER_ALL if schedule_ref.is_buffered else Overlap.ALLOW_ALL
@@ -86,9 +88,9 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
 
 
 def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
-    """Why an occurrence was skipped for the previous run, if its worker stored the remark but not the outcome."""
+    """Why an occurrence was skipped for another run, if its worker stored the remark but not the outcome."""
     if schedule_ref.cause is Cause.BACKFILL:
-        # The remark is about the timing's run at this instant.
+        # The remark is about the run that the timing itself placed at this instant.
         return None
     key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
     notes = (
@@ -99,14 +101,14 @@ def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped
 
 
 def waiting_limit(stored: StoredSchedule) -> int:
-    """Maximum number of occurrences that wait for the running occurrence."""
+    """Maximum number of occurrences that can wait for the running occurrence."""
     return 1 if stored.is_permanent else _WAITING_LIMITS.get(stored.spec.overlap, 0)
 
 
 def start_decision(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Decides whether an occurrence starts. Occurrences run one at a time, in queue order if they may wait.
+    """Decides whether an occurrence starts. Occurrences run one at a time; if they may wait, they run in queue order.
 
     Args:
         stored: a schedule whose occurrences must not overlap.
@@ -125,14 +127,15 @@ def start_decision(
     if task.id not in waiting:
         if len(waiting) >= (most := waiting_limit(stored)):
             if task.schedule_ref is not None and task.schedule_ref.is_buffered:
-                # A backfill's occurrences are not dropped, but request a place in the queue again.
+                # An occurrence of a backfill is not dropped, but requests a place in the queue again.
                 later = now + _LONGEST_CHECK * OVERLAP_CHECK_INTERVAL
                 return StartDecision(Postponed(later, f"the run of {_nominal(ahead)}"), activity)
             reason = f"the run of {_nominal(ahead)}{_STILL_GOING}" + (f", and {len(waiting)} waiting" if most else "")
             return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
-        # Missed occurrences arrive in any order, but their ids start with the original due times.
+        # Missed occurrences arrive in any order, but can be sorted because their ids start with the original due times.
         waiting = tuple(sorted((*waiting, task.id)))
-    # Each occurrence is notified when the previous occurrence ends, and also checks in case the notification is lost.
+    # Each occurrence is notified when the previous occurrence ends, and also checks by itself in case the notification
+    # is lost.
     position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
     verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")
     if ahead.id != activity.active:
@@ -144,7 +147,7 @@ def start_decision(
 def _for_the_latest(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Lets only the latest occurrence run. The previous run is asked to stop, and waiting occurrences are skipped."""
+    """Lets only the latest occurrence run: the previous run is asked to stop, and waiting occurrences are skipped."""
     if others.latest is not None and _instant(others.latest) > _instant(task):
         return StartDecision(Skipped(f"the run of {_nominal(others.latest)}{_CAME_SINCE}", SkipCode.OVERLAP), activity)
     running = others.ahead if others.ahead is not None and others.ahead.id == activity.active else None
@@ -157,7 +160,7 @@ def _for_the_latest(
 def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Activity) -> Skipped | None:
     """Why an occurrence may not start because no runs are left; `None` if it may start.
 
-    Only started runs are counted, so too many may be placed if a late run was assumed to be lost.
+    Only started runs are counted, so too many runs can be placed if a late run was wrongly assumed to be lost.
     """
     if stored.runs_limit is None or not schedule_ref.is_by_timing or activity.begun < stored.runs_limit:
         return None
@@ -172,7 +175,7 @@ def _behind(activity: Activity, task_id: TaskId) -> tuple[TaskId, ...]:
 
 
 def pauses_schedule(stored: StoredSchedule, task: Task) -> bool:
-    """Whether an occurrence's outcome pauses its schedule; a backfill's outcomes do not."""
+    """Whether an occurrence's outcome pauses its schedule; the outcomes of a backfill's runs do not pause it."""
     if not stored.spec.pause_on_failure or task.schedule_ref is None or task.schedule_ref.cause is Cause.BACKFILL:
         return False
     was_undone = task.state is State.ROLLED_BACK and any(
@@ -186,5 +189,5 @@ def _instant(task: Task) -> Millis:
 
 
 def _nominal(task: Task) -> str:
-    """Identifies the occurrence of a task, in words."""
+    """Describes which occurrence a task runs."""
     return to_iso(_instant(task))

@@ -1,7 +1,4 @@
-"""Builds a recurrence from a timing, a clock and a start.
-
-The clock of a time zone sometimes skips or repeats wall times.
-"""
+"""Builds a recurrence from a timing, a clock and a start, and handles wall times that the clock skips or repeats."""
 
 from __future__ import annotations
 
@@ -45,10 +42,10 @@ if TYPE_CHECKING:
 
 
 _NAMED = 3
-"""Maximum number of skipped wall times that a note names; other times are only counted."""
+"""Maximum number of skipped wall times that a note names; further times are only counted."""
 _COMPARED = 3_600
-"""Maximum number of skipped wall times to compare with wall times after the gap. A few are enough, because patterns
-differ early."""
+"""Maximum number of skipped wall times to compare with wall times after the gap. Comparing a few times is enough,
+because different patterns differ early."""
 
 
 @frozen
@@ -101,7 +98,7 @@ class ZonedRecurrence:
         return total
 
     def note(self, at: Millis) -> str:
-        """What was decided about an instant, in words."""
+        """Describes what was decided about an instant."""
         periods = self.clock.zone.periods_from(at)
         period, following = next(periods), next(periods)
         if at == period.start and self._shifted(period):
@@ -135,7 +132,7 @@ class ZonedRecurrence:
                 yield period
 
     def _unseen(self, period: UtcOffsetPeriod) -> Wall:
-        """The first wall time of a period that counts; earlier wall times may be repetitions."""
+        """The first wall time in a period that counts; earlier wall times may only be repetitions."""
         again = self.pattern.follows_clock or self.clock.fold is Fold.BOTH
         return period.start + (period.offset if again else max(period.offset, period.before))
 
@@ -150,8 +147,8 @@ class ZonedRecurrence:
     def _loses(self, period: UtcOffsetPeriod) -> bool:
         """Whether a skipped wall time has no counterpart after the gap.
 
-        If each skipped time has a counterpart, as for an hourly timing and a one-hour change, the distance between
-        instants is constant.
+        If each skipped time has a counterpart, as with an hourly timing and a one-hour clock change, the time between
+        instants stays constant.
         """
         gap = period.gap
         if gap is None:
@@ -167,7 +164,7 @@ class ZonedRecurrence:
         return False
 
     def _shifted(self, period: UtcOffsetPeriod) -> bool:
-        """Whether skipped wall times run at the start of a period."""
+        """Whether wall times that the clock skipped run at the start of the period after the gap."""
         return self.clock.gap is Gap.SHIFT_FORWARD and not self.pattern.follows_clock and self._skips(period)
 
     def _key_in_gap(self, period: UtcOffsetPeriod) -> str:
@@ -192,7 +189,7 @@ class ZonedRecurrence:
 
 
 def written(wall: Wall, offset: Millis) -> str:
-    """Formats a wall time, which may not exist, with an offset, like an occurrence's key."""
+    """Formats a wall time with an offset, in the form of an occurrence's key; the wall time need not exist."""
     moment = datetime_of(wall).replace(tzinfo=timezone(timedelta(milliseconds=offset)))
     return moment.isoformat(timespec="milliseconds" if wall % SECOND else "seconds")
 
@@ -204,7 +201,7 @@ def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> st
         walls: the first skipped times.
         count: number of skipped times.
         zone: zone of the clock.
-        decision: what happens to the skipped times, in words.
+        decision: describes what happens to the skipped times.
     """
     named = ", ".join(clock_text(wall) for wall in walls)
     more = f" and {count - len(walls)} more" if count > len(walls) else ""
@@ -229,7 +226,7 @@ def recurrence_of(
     Args:
         timing: the schedule's timing.
         clock: its time zone and rules for clock changes.
-        anchor: the schedule's start, from which rates, and intervals without a start, are counted.
+        anchor: the schedule's start, which is the start of rates and of intervals without a start.
         extra: additional date-times.
         moved: the instants to which individual occurrences were moved.
 
@@ -257,7 +254,7 @@ def recurrence_of(
 
 
 def with_moved(recurrence: Recurrence, moved: tuple[Millis, ...]) -> Recurrence:
-    """A recurrence plus the instants to which individual occurrences were moved."""
+    """A recurrence combined with the instants to which individual occurrences were moved."""
     if not moved:
         return recurrence
     return UnionRecurrence((recurrence, ListedRecurrence(tuple(sorted(moved)), ("",) * len(moved), ())))
@@ -278,8 +275,8 @@ def _interval(interval: Interval, clock: Clock, anchor: Millis) -> Recurrence:
 def _instant(moment: Moment, zone: Zone) -> Millis:
     """The instant of a date-time.
 
-    If the clock repeats the date-time, this is the first instant; if the clock skips the date-time, this is the end of
-    the gap.
+    If the clock repeats the date-time, the first instant is returned; if the clock skips the date-time, the end of the
+    gap is returned.
     """
     return zone.instant_after_gap(moment.wall) if moment.offset is None else moment.wall - moment.offset
 
@@ -333,7 +330,7 @@ class Steps:
 
     @property
     def follows_clock(self) -> bool:
-        """Always false, because calendar periods mean a fixed time of day, which runs once even if repeated."""
+        """Always false, because calendar periods imply a fixed time of day, which runs once even if repeated."""
         return False
 
     def next(self, at: Wall) -> Wall | None:

@@ -1,4 +1,4 @@
-"""Recurrences: a timing's instants, which can be searched in both directions and counted."""
+"""Recurrences represent a timing's instants, which can be searched in both directions and counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Clock:
     """A timing's time zone and rules for clock changes.
 
     Attributes:
-        zone: the zone.
+        zone: the time zone.
         gap: what happens to a time of day that the clock skips.
         fold: what happens to a time of day that the clock repeats.
     """
@@ -31,7 +31,7 @@ class Clock:
 
 UTC_CLOCK = Clock()
 _WALKED = 10_000
-"""Maximum number of instants to compare with each other when counting a union."""
+"""Maximum number of instants to enumerate when counting a union without duplicates."""
 
 
 @frozen
@@ -41,7 +41,7 @@ class Lost:
     Attributes:
         at: the instant of the clock change.
         key: the first lost wall time, with the offset before the change; no instant has this key.
-        note: the decision in words.
+        note: describes what was decided about these times.
     """
 
     at: Millis
@@ -65,11 +65,11 @@ class Recurrence(Protocol):
         ...
 
     def note(self, at: Millis) -> str:
-        """What was decided about an instant at a clock change, in words; empty if nothing was decided."""
+        """Describes what was decided about an instant at a clock change; empty if no decision was needed."""
         ...
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
-        """Times skipped by the clock in (after, until], at most one entry per clock change."""
+        """Times that the clock skipped in (after, until], with at most one entry per clock change."""
         ...
 
 
@@ -158,8 +158,9 @@ class UnionRecurrence:
     def count(self, after: Millis, until: Millis) -> int:
         """Number of instants in (after, until].
 
-        Enumerates the instants of all members except the largest, to count duplicates once. To limit the time of a
-        request, only the first `_WALKED` instants are enumerated; if there are more, the count is an upper bound.
+        The instants of all members except the largest are enumerated, so that duplicates are counted once. To limit the
+        duration of a request, only the first `_WALKED` instants are enumerated; if there are more instants, the count
+        is an upper bound.
         """
         counts = [each.count(after, until) for each in self.members]
         order = sorted(range(len(counts)), key=lambda index: counts[index])

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _WALKED = 200
 """Maximum number of instants that are enumerated for a count."""
 _NAMED = 3
-"""Maximum number of instants rolled to the same time that a note names; other instants are only counted."""
+"""Maximum number of instants rolled to the same time that a note names; further instants are only counted."""
 
 
 @frozen
 class RolledRecurrence:
-    """Another recurrence's instants, with excluded instants rolled; instants rolled to the same time are merged.
+    """Another recurrence's instants after excluded instants are rolled; instants rolled to the same time are merged.
 
     Attributes:
         inner: the underlying recurrence.
@@ -54,7 +54,7 @@ class RolledRecurrence:
         while origin is not None and (best is None or origin <= (best if is_later else best + reach)):
             roll = self.rule.roll(origin)
             if roll.at > at:
-                # Later instants in the same span are rolled to later times.
+                # Later instants in the same excluded span are rolled to later times.
                 best = roll.at if best is None else min(best, roll.at)
             origin = self.inner.after(roll.end - 1 if roll.at > at else min(roll.end - 1, origin + at - roll.at))
         return best
@@ -93,7 +93,7 @@ class RolledRecurrence:
         return total + self.inner.count(at, until)
 
     def note(self, at: Millis) -> str:
-        """What was decided about an instant, and which instants were rolled to it, in words."""
+        """Describes what was decided about an instant, and which instants were rolled to it."""
         said = []
         if self.inner.after(at - 1) == at and self.rule.roll(at).days == 0:
             said.append(self.inner.note(at))
@@ -109,11 +109,11 @@ class RolledRecurrence:
         return self.inner.lost(after, until)
 
     def possible(self, after: Millis, until: Millis) -> Sequence[Millis]:
-        """The instants in (after, until] that are possible with any calendars, in order."""
+        """The instants in (after, until] that could occur, whatever the calendars are, in order."""
         return sorted({landing for _, landing in self._candidates(after, until, MAX_ROLL_DAYS)})
 
     def _candidates(self, after: Millis, until: Millis, most_days: int) -> Iterator[tuple[Millis, Millis]]:
-        """The instants that may be rolled into (after, until] by at most `most_days`, with the rolled times."""
+        """The instants that may be rolled into (after, until] by at most `most_days`, with their rolled times."""
         for days in range(most_days + 1):
             first, last = self.rule.origins(after, until, days)
             origin = self.inner.after(first - 1)
@@ -133,9 +133,10 @@ class Roll(NamedTuple):
 
     Attributes:
         at: the new time.
-        days: number of days; 0 if the instant is not rolled, because it is not excluded or no day is free.
-        start: all instants in [start, end) are rolled by the same number of days.
-        end: see `start`.
+        days: number of days by which the instant is rolled; 0 if it is not rolled, because it is not excluded or no day
+            is free.
+        start: start of a period [start, end) in which all instants are rolled by the same number of days.
+        end: end of this period, exclusive.
     """
 
     at: Millis
@@ -152,7 +153,7 @@ class RollRule:
     decides whether the end of the gap is used or the day does not count as free.
 
     Attributes:
-        clock: determines days.
+        clock: clock whose days are used.
         calendars: the calendars that exclude instants, including `left_out`.
         left_out: days and times that the schedule itself excludes, which are not rolled.
         step: 1 for later days, -1 for earlier days.
@@ -184,7 +185,7 @@ class RollRule:
                 continue
             closed, period = covering(self.calendars, at), zone.period_at(at)
             span = free_around(self.calendars, at) if closed is None else closed
-            # Only the first of two repeated times counts, except for the instant itself.
+            # If a time is repeated, only the first time counts, except for the instant itself.
             first = period.start + (max(0, period.before - period.offset) if days else 0)
             start = max(start, origin + max(span.start, first) - at)
             end = min(end, origin + min(span.end, period.end) - at)
@@ -220,7 +221,7 @@ class RollRule:
         return zone.instant_after_gap(wall) if self.clock.gap is Gap.SHIFT_FORWARD else None
 
     def _is_free(self, walls: tuple[Wall, Wall], days: int) -> bool:
-        """Whether nothing `days` away from these times is excluded, so no instant is rolled here by that many days."""
+        """Whether no time that is `days` away from these times is excluded, so that none is rolled to them."""
         at, last = self._origins(walls, days)
         period = self.clock.zone.period_at(at)
         if at + period.offset != self._wall(walls[0], -days) or last >= period.end:
@@ -239,10 +240,10 @@ class RollRule:
         return zone.instant_after_gap(self._wall(walls[0], -days)), (instants or (zone.instant_after_gap(last),))[-1]
 
     def _walls(self, after: Millis, until: Millis) -> tuple[Wall, Wall]:
-        """The wall times [from, to] that the clock shows, or skips, in (after, until]."""
+        """The wall times [from, to] that the clock shows or skips in (after, until]."""
         zone = self.clock.zone
         period = zone.period_at(until)
-        # Before a clock was set back, it showed later times.
+        # Before the clock was set back, it showed later times than it does at `until`.
         return zone.wall_at(after) + 1, max(until + period.offset, period.start + period.before - 1)
 
     def _wall(self, wall: Wall, days: int) -> Wall:
@@ -250,7 +251,7 @@ class RollRule:
 
 
 def roll_rule(clock: Clock, calendars: Sequence[Calendar], step: int, excluded_dates: tuple[str, ...]) -> RollRule:
-    """A schedule's rule, under which nothing is rolled from or to dates that the schedule itself excludes."""
+    """A schedule's rule for rolling, which rolls no instant from or to dates that the schedule itself excludes."""
     left_out = _left_out(excluded_dates, clock.zone)
     return RollRule(clock, (*calendars, left_out), left_out, step)
 

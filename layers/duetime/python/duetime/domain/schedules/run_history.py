@@ -1,4 +1,4 @@
-"""A schedule's run history: the latest runs, open runs, backfills, remarks and expectations."""
+"""A schedule's run history, which consists of the latest runs, open runs, backfills, remarks and expectations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import ScheduleRef, Task
     from duetime.domain.times import Millis
 RUN_BY_HAND = "run by hand: task "
-"""Prefix of a remark about a run that its owner started."""
+"""Prefix of a remark about a run that the schedule's owner started."""
 
 
 @frozen
@@ -37,8 +37,8 @@ class BegunRun:
     """A run that has started.
 
     Attributes:
-        nominal: its instant.
-        started_at: when it started.
+        nominal: the run's instant.
+        started_at: when the run started.
     """
 
     task_id: TaskId
@@ -47,7 +47,7 @@ class BegunRun:
 
 
 def begun_run(task: Task) -> BegunRun | None:
-    """A task's started run; `None` if its target was not called, or the start of a deleted task is unknown."""
+    """A task's started run; `None` if the target was not called, or if the start of a deleted task is unknown."""
     if task.schedule_ref is None or (task.started_at is None and not task.attempt_history):
         return None
     started = [each.started_at for each in task.attempt_history[:1]] if task.started_at is None else [task.started_at]
@@ -56,11 +56,12 @@ def begun_run(task: Task) -> BegunRun | None:
 
 @frozen
 class Remark:
-    """A remark: why something did not run, or another event in a schedule's life.
+    """A remark says why something did not run, or describes another event in a schedule's life.
 
     Attributes:
         at: when it was made.
-        key: key of the occurrence, or the first of several; empty if the remark is not about an occurrence.
+        key: key of the occurrence, or of the first of several occurrences; empty if the remark is not about an
+            occurrence.
         note: human-readable note.
     """
 
@@ -74,7 +75,7 @@ class BackfillRun:
     """A backfill with its progress.
 
     Attributes:
-        occurrences: number of its occurrences, including excluded occurrences.
+        occurrences: number of the backfill's occurrences, including excluded occurrences.
         cursor: its progress; `None` before its first occurrence.
         finished_at: when the last occurrence was placed, or the backfill was cancelled.
     """
@@ -94,11 +95,11 @@ class Activity:
         uid: uid of the schedule; an activity of an earlier schedule with the same name is ignored.
         active: the latest admitted run, which may have ended.
         waiting: runs that wait for `active` to end, in queue order; some may have ended.
-        begun: number of admitted runs by its timing.
-        by_hand: number of admitted runs that its user started.
+        begun: number of admitted runs that the timing started.
+        by_hand: number of admitted runs that a user started.
         latest: the latest admitted run.
-        counted: admitted runs before `active` that may not have called their target yet, if the number of runs is
-            limited.
+        counted: if the number of runs is limited, admitted runs before `active` that may not have called their target
+            yet.
         version: number of writes of this value.
     """
 
@@ -117,15 +118,15 @@ class Activity:
         return self.begun + self.by_hand
 
     def of(self, uid: TaskId) -> Activity:
-        """The activity if it belongs to this schedule; otherwise an empty activity."""
+        """This activity if it belongs to the schedule with the given uid; otherwise, an empty activity."""
         return self if self.uid == uid else Activity(uid, version=self.version)
 
     def has_counted(self, task_id: TaskId) -> bool:
-        """Whether a run was already admitted and counted; the run may have waited for a lock since then."""
+        """Whether a run was already admitted and counted; the run may have been waiting for a lock since then."""
         return task_id == self.active or task_id in self.counted
 
     def with_begun(self, task: Task, now: Millis) -> Activity:
-        """A copy with another admitted run; backfill runs are not counted."""
+        """A copy with another admitted run, which is counted unless it belongs to a backfill."""
         cause, nominal = (None, task.due_at) if task.schedule_ref is None else _of(task.schedule_ref)
         return replace(
             self,
@@ -136,7 +137,7 @@ class Activity:
         )
 
     def without(self, tasks: Iterable[Task]) -> Activity:
-        """A copy without admitted runs that never started because they waited for a lock or a rate until they ended."""
+        """A copy without admitted runs that never started, because they waited for a lock or rate until their end."""
         causes = [(task.id, task.schedule_ref.cause) for task in tasks if task.schedule_ref is not None]
         ids = {task_id for task_id, _ in causes}
         return replace(
@@ -154,12 +155,12 @@ def _of(ref: ScheduleRef) -> tuple[Cause, Millis]:
 
 
 NO_ACTIVITY = Activity()
-"""The activity of a schedule without counted runs."""
+"""The activity of a schedule that has no counted runs yet."""
 
 
 @frozen
 class CalendarEnd:
-    """The end of a calendar's known times, as reported.
+    """The reported end of a calendar's known times.
 
     Attributes:
         name: name of the calendar.
@@ -176,13 +177,13 @@ class ExpectationState:
 
     Attributes:
         by_since: start of the window for the next `expect_success_by`.
-        every_since: start of the next period of `expect_every_seconds`: the latest success, or another time.
+        every_since: start of the next period of `expect_every_seconds`, which is usually the latest success.
         missed_at: the latest missed deadline.
         met_at: the latest success that met a deadline.
         misses: number of missed deadlines.
-        looked_at: runs with instants up to this instant were read.
-        succeeded_at: end of the latest success among the runs read.
-        open_runs: the runs read that were still open, oldest first.
+        looked_at: all runs with instants up to this instant have been read.
+        succeeded_at: when the latest successful run that was read ended.
+        open_runs: the runs that were read and were still open, oldest first.
     """
 
     by_since: Millis

@@ -1,4 +1,4 @@
-"""A schedule's runs: which occurrences ran, are running, failed, were skipped or missed, or are planned."""
+"""Lists a schedule's runs: which occurrences ran, are running, failed, were skipped or missed, or are planned."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ScheduleRun:
 
     Attributes:
         nominal: the time for which it was scheduled.
-        cause: why its task exists, or would exist.
+        cause: why the occurrence's task exists, or would exist.
         task: its task; `None` if it has no task.
         reason: why it did not run, or did not succeed.
     """
@@ -85,12 +85,12 @@ class ScheduleRun:
 
 @frozen
 class ScheduleStatus:
-    """Current status of a schedule: its started runs, and the next run.
+    """Current status of a schedule, with its started runs and the next run.
 
     Attributes:
-        latest_run: the latest started run, by its timing or by request; `None` if unknown.
-        runs_started: number of started runs, excluding backfills. If nothing limits or orders runs, starts are not
-            counted, and this is the number of runs whose time has come.
+        latest_run: the latest run that was started by the timing or by request; `None` if unknown.
+        runs_started: number of started runs, excluding backfills. If runs are neither limited in number nor kept from
+            overlapping, starts are not counted, and this is the number of runs whose time has come.
         next_at: when the next run is due; `None` if there is no next run, or its time is unknown.
     """
 
@@ -144,17 +144,17 @@ def run_of_task(task: Task, now: Millis) -> ScheduleRun:
 def run_without_task(
     stored: StoredSchedule, occurrence: Occurrence, task: Task | None, kept_since: Millis, not_kept: str
 ) -> ScheduleRun | None:
-    """The run of an occurrence of the current timing without a listed task.
+    """The run of an occurrence of the current timing whose task is not listed.
 
     Args:
         stored: the schedule.
         occurrence: an occurrence whose time has come.
-        task: its task, if it exists; a deleted task leaves a placeholder.
+        task: the occurrence's task, if it exists; a deleted task leaves a placeholder.
         kept_since: tasks that were due before this time may have been removed.
         not_kept: the reason to show if the task may have been removed.
 
-    Returns:
-        `None` if its task is listed, or if its schedule has not placed it yet or had ended.
+    Returns: The run; `None` if the occurrence's task is listed, if the schedule has not placed the occurrence yet, or
+    if the schedule had ended.
     """
     if task is not None and not task.erased:
         return None
@@ -183,12 +183,12 @@ def _is_beyond_the_last(stored: StoredSchedule, occurrence: Occurrence) -> bool:
 def runs_remarked(
     remarks: Iterable[Remark], known: frozenset[Millis], after: Millis, before: Millis
 ) -> Iterator[ScheduleRun]:
-    """The runs, according to remarks, of occurrences without tasks from before the current timing.
+    """The skipped runs that remarks describe, for occurrences of earlier timings that have no tasks.
 
     Args:
         remarks: remarks of the schedule.
         known: times of the occurrences whose tasks are listed.
-        after: the first instant.
+        after: the first instant of the period.
         before: the end of the period, exclusive.
     """
     for remark in remarks:
@@ -200,9 +200,9 @@ def runs_remarked(
 
 
 RUNS_COMPARED = 10
-"""Number of a schedule's latest occurrences whose runs are compared."""
+"""Number of a schedule's latest occurrences whose run durations are compared."""
 FEWEST_COMPARED = 3
-"""Minimum number of successful runs among the compared runs."""
+"""Minimum number of successful runs among the compared runs; with fewer successes, there is no limit for long runs."""
 
 
 def with_usual_duration(notify_on: NotifyOn | None, factor: float | None, runs: Iterable[Task]) -> NotifyOn | None:
@@ -211,7 +211,7 @@ def with_usual_duration(notify_on: NotifyOn | None, factor: float | None, runs: 
     Args:
         notify_on: the notices of the schedule's tasks; `None` if there are none.
         factor: the multiple; `None` for no limit.
-        runs: earlier tasks of the schedule. A run's duration is the duration of its last attempt.
+        runs: earlier tasks of the schedule; a run's duration is the duration of its last attempt.
 
     Returns:
         The notices; unchanged if too few of the runs have succeeded.

@@ -1,4 +1,4 @@
-"""A schedule in computable form: its timing, its calendars, and rules for occurrences that cannot run on time."""
+"""A schedule in computable form, with its timing, its calendars, and rules for occurrences that cannot run on time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 NO_REVISION = 0
-"""The revision of occurrences that the timing no longer includes."""
+"""Stands for the revision of occurrences that the timing no longer includes."""
 _STOPPED = LEASED | {State.PAUSED, State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}
 
 
@@ -63,13 +63,13 @@ class RevisionEnd:
 class StoppedOccurrence:
     """A placed occurrence that its user stopped, or ran early, before the schedule was changed.
 
-    The class also describes an occurrence that was placed before a pause and is due after the pause, because nothing
-    else would keep such an occurrence.
+    The class also describes an occurrence that was placed before a pause and is due after the pause, because such an
+    occurrence is stored nowhere else.
 
     Attributes:
         nominal: its instant; no later revision places it again.
         task_id: its task.
-        revision: revision under which the occurrence was placed; if its user resumes the occurrence, it still runs.
+        revision: revision under which the occurrence was placed, so that it still runs if its user resumes it.
     """
 
     nominal: Millis
@@ -78,7 +78,7 @@ class StoppedOccurrence:
 
 
 def revision_of(nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> int:
-    """The revision of an occurrence, independent of when it is placed.
+    """The revision that an occurrence has, no matter when the occurrence is placed.
 
     Args:
         nominal: its instant.
@@ -89,7 +89,7 @@ def revision_of(nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> 
 
 
 def is_of(placed_by: int, nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> bool:
-    """Whether an occurrence that a revision placed may still run."""
+    """Whether an occurrence that was placed by a revision may still run."""
     for end in ends:
         if nominal <= end.until:
             return end.since <= placed_by <= end.revision
@@ -97,7 +97,7 @@ def is_of(placed_by: int, nominal: Millis, revision: int, ends: Sequence[Revisio
 
 
 def with_end(ends: Sequence[RevisionEnd], until: Millis, revision: int) -> tuple[RevisionEnd, ...]:
-    """Adds a revision's end; beyond the limit, the two oldest ends are merged, which drops no occurrence."""
+    """Adds a revision's end. If there are too many ends, the two oldest ends are merged, which drops no occurrence."""
     after = (*ends, RevisionEnd(until, revision, revision))
     while len(after) > MAX_REVISION_ENDS:
         oldest, following, *others = after
@@ -111,23 +111,23 @@ def is_to_begin(task: Task) -> bool:
 
 
 def never_began(task: Task) -> bool:
-    """Whether an occurrence ended before its target was called, even if its schedule had let it start."""
+    """Whether an occurrence ended before its target was called, even if its schedule had allowed it to start."""
     return task.is_terminal and not task.erased and not task.attempt_history and task.started_at is None
 
 
 def is_stopped(task: Task) -> bool:
-    """Whether the task of a future occurrence was stopped, or run early, by a user."""
+    """Whether a user stopped the task of a future occurrence or ran it early."""
     if task.erased or task.state in _STOPPED:
         return True
     if task.state is State.CANCELLED:
-        # An occurrence that the schedule itself dropped may run now.
+        # An occurrence that was dropped by the schedule itself may now run.
         return not task.was_dropped
     return bool(task.attempt_history)
 
 
 @frozen
 class Derivation:
-    """Bits derived from a schedule, its revision and an occurrence's key.
+    """Bits that are derived from a schedule, the schedule's revision and an occurrence's key.
 
     Attributes:
         tail: 64 bits for the task's id.
@@ -156,7 +156,8 @@ def derived(schedule_id: str, revision: int, key: str, purpose: str = "") -> Der
         schedule_id: the schedule's id.
         revision: its revision.
         key: the occurrence's key.
-        purpose: distinguishes other tasks of the occurrence from its regular task, for example by a backfill's id.
+        purpose: distinguishes additional tasks for the occurrence from its regular task, for example by a backfill's
+            id.
     """
     digest = sha256("\0".join((schedule_id, str(revision), key, purpose)).encode()).digest()
     return Derivation(
@@ -192,12 +193,12 @@ class Schedule:
         id: the schedule's own id.
         spec: the owner's definition; its calendar names and `remaining_runs` are not used here.
         timing: the parsed timing.
-        created_at: when rates without a start begin.
-        calendars: its calendars in their current form.
+        created_at: when the schedule was created, which is the start of rates without a start.
+        calendars: the schedule's calendars in their current form.
         remaining_runs: number of runs after the placed runs; `None` for no limit.
         revision: incremented with every change; occurrences carry the revision.
         revision_ends: ends of the earlier revisions with the same timing, latest last.
-        stopped: instants that do not run because a user stopped their tasks, or ran them early.
+        stopped: instants that are not run, because a user stopped their tasks or ran them early.
         searched: a cached period that its calendars exclude; a copy with other fields starts a new cache.
     """
 
@@ -214,7 +215,7 @@ class Schedule:
 
     @property
     def anchor(self) -> Millis:
-        """Start of a rate, which is its first occurrence, or of an interval without a start."""
+        """Start of a rate or of an interval without a start; a rate's first occurrence is at this time."""
         return self.created_at if self.spec.start_at is None else self.spec.start_at
 
     @cached_property
@@ -238,7 +239,7 @@ class Schedule:
         spec = self.spec
         if not spec.on_excluded.step:
             return None
-        # Rarely needed, so not imported with the module.
+        # This module is imported here because it is rarely needed.
         from duetime.domain.schedules.rolled_recurrence import RolledRecurrence, roll_rule  # noqa: PLC0415 - as said
 
         inner = recurrence_of(self.timing, spec.clock, self.anchor, spec.extra_dates)
@@ -282,7 +283,7 @@ def check(schedule: Schedule) -> Schedule:
 
 
 def _check_permanent(schedule: Schedule) -> None:
-    """Rejects fields that require a timing by the clock."""
+    """Rejects fields that a permanent schedule cannot have, because they require clock times."""
     spec = schedule.spec
     given = {
         "jitter_seconds": spec.jitter_seconds,

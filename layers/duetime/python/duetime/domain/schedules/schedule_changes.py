@@ -1,8 +1,10 @@
-"""Changes of a schedule and the resulting revision. Decisions are returned as values; the current time is a parameter.
+"""Computes changes of a schedule and the resulting revision.
 
-Occurrences due during a pause are dropped; later occurrences run. With a calendar or jitter, an occurrence can run long
-after its instant, but never after the next instant. So at most one occurrence with a past instant, the latest, still
-runs.
+Decisions are returned as values; the current time is a parameter.
+
+Occurrences that are due during a pause are dropped; occurrences that are due later run. With a calendar or jitter, an
+occurrence can run long after its instant, but never after the next instant. Therefore, only the latest occurrence with
+a past instant can still run.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """The next revision, under which placed future occurrences do not run and count as remaining runs again."""
+    """The next revision, in which placed future occurrences no longer run and count as remaining runs again."""
     now = max((now, *(end.until for end in stored.revision_ends)))
     remaining, taken_back = stored.remaining_runs, len(coming(stored, now, calendars))
     return replace(
@@ -55,7 +57,7 @@ def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] =
 def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
     """The next revision with the same timing. Future occurrences are placed again; due occurrences still run.
 
-    Due occurrences that are not yet placed or caught up also keep their revision, and therefore their ids.
+    Due occurrences that have not been placed or caught up yet also keep their revision, and therefore their ids.
     """
     after = retimed(stored, now, calendars)
     ends = stored.revision_ends
@@ -66,7 +68,7 @@ def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
     last = stored.last_run
     if not stored.is_permanent or last is None or not coming(stored, after.updated_at):
         return after
-    # The next run of a chain keeps its time.
+    # The next run in a permanent schedule's chain keeps its time.
     return replace(
         after,
         last_run=LastRun(_chain_id(after, last.nominal), last.nominal, after.revision),
@@ -76,9 +78,9 @@ def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
 
 
 def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """The next revision before a change of the timing. Due occurrences still run if the new timing includes them.
+    """The next revision if the timing will be changed. Due occurrences still run if the new timing includes them.
 
-    The decision about overdue occurrences without tasks is made here, because the new timing does not include them.
+    The decision about overdue occurrences without tasks is made now, because they are computed from the old timing.
     """
     if stored.owed is None and count_missed(stored.schedule(calendars), stored.done, now):
         schedule = stored.schedule(calendars)
@@ -89,7 +91,7 @@ def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calenda
 
 
 def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Sequence[Occurrence]:
-    """The future occurrences that the current revision has placed, except stopped occurrences."""
+    """The future occurrences that have been placed under the current revision, except stopped occurrences."""
     last = stored.last_run
     if last is None or last.revision != stored.revision or last.nominal <= now:
         return ()
@@ -104,7 +106,7 @@ def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
 def perhaps_placed(
     stored: StoredSchedule, now: Millis, horizon: Millis, calendars: Sequence[Calendar] = ()
 ) -> Sequence[Occurrence]:
-    """The future occurrences that may be placed, including by an expansion that did not store the schedule."""
+    """The future occurrences that may have been placed, even by an expansion that did not store the schedule."""
     if stored.is_permanent:
         return coming(stored, now, calendars)
     schedule, saved_to = stored.schedule(calendars), _saved_to(stored, now)
@@ -123,7 +125,7 @@ def perhaps_placed(
 def with_placed(
     stored: StoredSchedule, placed: Sequence[Millis], now: Millis, calendars: Sequence[Calendar]
 ) -> StoredSchedule:
-    """Corrects its counts after calendars were replaced, before a change withdraws placed occurrences.
+    """Corrects the schedule's counts if calendars were replaced, before a change withdraws placed occurrences.
 
     Args:
         stored: the schedule, including stopped occurrences.
@@ -143,7 +145,7 @@ def with_placed(
 
 
 def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: Millis) -> StoredSchedule:
-    """Counts stopped occurrences as placed, if their expansion did not store the count."""
+    """Counts stopped occurrences as placed if the expansion that placed them did not store the count."""
     more, remaining = sum(each.nominal > _saved_to(stored, now) for each in stopped), stored.remaining_runs
     if stored.is_permanent or not more:
         return stored
@@ -155,22 +157,22 @@ def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: M
 
 
 def with_stopped(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """A copy with these occurrences that its user stopped or ran early.
+    """A copy with the given occurrences as those that a user stopped or ran early.
 
-    If there are too many, only the latest are kept.
+    If there are too many occurrences, only the latest are kept.
     """
     return replace(stored, stopped=tuple(sorted(stopped, key=lambda each: each.nominal))[-MAX_STOPPED_OCCURRENCES:])
 
 
 def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """Adds occurrences that its user stopped during the change, which no longer affects them."""
+    """Adds occurrences that a user stopped while the schedule was being changed, so the change does not affect them."""
     known = stored.stopped_instants
     more = [each for each in found if each.nominal not in known]
     if not more:
         return stored
     after, remaining = with_stopped(stored, (*stored.stopped, *more)), stored.remaining_runs
     if stored.is_permanent and stored.last_run is not None:
-        # The next occurrence is that run, in any state.
+        # The schedule's next occurrence is the stopped run, whatever the state of the run.
         same = [each for each in more if each.nominal == stored.last_run.nominal]
         last = [LastRun(each.task_id, each.nominal, each.revision) for each in same]
         return replace(after, last_run=last[0]) if last else after
@@ -182,7 +184,7 @@ def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) ->
 
 
 def with_manual_run(stored: StoredSchedule, task: Task, now: Millis, by: Attribution = BY_OWNER) -> StoredSchedule:
-    """Counts a requested run and adds a remark, unless the run was counted before."""
+    """Counts a requested run and adds a remark about it, unless the run has already been counted."""
     if task.schedule_ref is None or _is_counted(stored, task):
         return stored
     key = stored.spec.clock.zone.text_at(task.schedule_ref.nominal)
@@ -192,14 +194,18 @@ def with_manual_run(stored: StoredSchedule, task: Task, now: Millis, by: Attribu
 
 
 def _is_counted(stored: StoredSchedule, task: Task) -> bool:
-    """Whether a requested run was counted, because it has a remark, or later remarks may have replaced the remark."""
+    """Whether a requested run was counted: it has a remark, or later remarks may have replaced its remark."""
     if any(remark.note == f"{RUN_BY_HAND}{task.id}" for remark in stored.log):
         return True
     return len(stored.log) == MAX_REMARKS and stored.log[0].at + MAX_CLOCK_DIFFERENCE > task.created_at
 
 
 def with_new_timing(stored: StoredSchedule) -> StoredSchedule:
-    """Drops the owed occurrence, and keeps stopped occurrences apart, if the new timing does not include them."""
+    """Adapts the owed and stopped occurrences to the new timing.
+
+    If the new timing no longer includes the owed occurrence, that occurrence is dropped. Stopped occurrences that the
+    new timing no longer includes are marked with `NO_REVISION`.
+    """
     means = stored.means
     apart = [each if means(each.nominal) else replace(each, revision=NO_REVISION) for each in stored.stopped]
     owed = stored.owed if stored.owed is not None and means(stored.owed.nominal) else None
@@ -207,7 +213,7 @@ def with_new_timing(stored: StoredSchedule) -> StoredSchedule:
 
 
 def _saved_to(stored: StoredSchedule, now: Millis) -> Millis:
-    """The last instant of placed future occurrences that was stored with the current revision."""
+    """The instant of the last placed occurrence, as stored under the current revision; `now` if it is in the past."""
     last = stored.last_run
     return max(now, last.nominal) if last is not None and last.revision == stored.revision else now
 
@@ -226,7 +232,7 @@ def _chain_id(stored: StoredSchedule, nominal: Millis) -> TaskId:
 
 
 def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredSchedule:
-    """Adds a remark if the schedule was last computed with other time zone rules than `version`."""
+    """Adds a remark if the schedule was last computed with time zone rules of a version other than `version`."""
     if not _has_other_rules(stored, version):
         return stored
     zone = stored.spec.clock.zone.name
@@ -238,7 +244,7 @@ def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredS
 def with_patience(stored: StoredSchedule, schedule: Schedule, version: str) -> Schedule:
     """The schedule with a longer catch-up window if newer time zone rules may have moved an occurrence to the past.
 
-    The user did not choose the catch-up window for such an occurrence, which is late because the rules differ.
+    The catch-up window that the user chose is not meant for an occurrence that is late only because the rules changed.
     """
     if not _has_other_rules(stored, version):
         return schedule
@@ -251,7 +257,7 @@ def _has_other_rules(stored: StoredSchedule, version: str) -> bool:
 
 
 def latest_occurrence(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Occurrence | None:
-    """The occurrence at the latest instant, for a schedule whose occurrences can be due after their instants."""
+    """The occurrence at the latest instant; `None` if the schedule's occurrences cannot be due after their instants."""
     if stored.is_permanent or not (stored.spec.is_delayed or stored.spec.calendars):
         return None
     schedule = stored.schedule(calendars)
@@ -272,7 +278,7 @@ def paused(
     Args:
         stored: the schedule, including occurrences that its user stopped.
         now: the time.
-        reason: reason in words.
+        reason: human-readable reason.
         calendars: the known calendars.
         by: who requested the change.
         still_due: placed occurrences with a past instant that are due after `now`.
@@ -282,7 +288,7 @@ def paused(
         held,
         state=ScheduleState.PAUSED,
         paused_reason=reason[:MAX_NOTE_LENGTH],
-        # Occurrences that the trigger placed late can still be due after the pause.
+        # Occurrences that the trigger placed late can still become due after the start of the pause.
         done=min(stored.done, held.done),
     )
     held = with_stopped(held, [*still_due, *held.stopped]) if still_due else held
@@ -291,7 +297,7 @@ def paused(
 
 
 def is_dropped(task: Task, now: Millis) -> bool:
-    """Whether resuming drops an occurrence that was placed before the pause, because it was due and has not started."""
+    """Whether resuming drops an occurrence that was placed before the pause, was due by now and has not started."""
     return not is_stopped(task) and (task.finished_at is not None or task.due_at <= now)
 
 

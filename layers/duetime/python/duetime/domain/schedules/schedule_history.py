@@ -1,6 +1,6 @@
-"""History of actions on a schedule: who did what, when, and why. Runs are stored separately.
+"""The history of actions on a schedule, which records who did what, when, and why. Runs are stored separately.
 
-As with tasks, an action is stored by the write that it causes, and the schedule keeps the latest actions.
+As for tasks, an action is stored in the same write as its effect, and only the latest actions are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 64
 """Maximum length of a stored value, in characters."""
 _FIXED_BYTES = 32
-"""Approximate size of an entry without its texts."""
+"""Approximate size of a history entry without its texts, in bytes."""
 
 
 TIMING_FIELDS = frozenset(
@@ -75,7 +75,7 @@ class ScheduleActionRecord:
     """One action.
 
     Attributes:
-        at: when the action was executed, by the clock of the executing process.
+        at: when the action was executed, according to the executing process's clock.
         version: version of the schedule after the action.
         fields: for an update, the changed fields.
         values: the values of changed fields with short values.
@@ -148,7 +148,7 @@ def _public_fields(spec: ScheduleSpec) -> dict[str, object]:
 
 
 def _text(value: object) -> str | None:
-    """A value as a short text; `None` if it has no short text."""
+    """A value as a short text; `None` if its text is too long or it is not a text or number."""
     match value:
         case Zone():
             return value.name

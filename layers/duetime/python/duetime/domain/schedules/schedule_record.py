@@ -1,4 +1,4 @@
-"""A schedule as stored: its definition and its progress."""
+"""A schedule as stored, with its definition and its progress."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _WAITED_FOR = frozenset({Overlap.BUFFER_ONE, Overlap.BUFFER_ALL, Overlap.CANCEL_OTHER})
 """Policies under which an occurrence waits for another run."""
 _MARK = 6
-"""Length of the part of `uid` that distinguishes the occurrences of schedules that had the same name."""
+"""Length of the part of `uid` that distinguishes occurrences of successive schedules with the same name."""
 
 
 @frozen
@@ -67,7 +67,7 @@ class ScheduleFilter:
 
     @property
     def reads_more(self) -> bool:
-        """Whether schedules that do not match must also be read."""
+        """Whether non-matching schedules must also be read in order to apply the filter."""
         return bool(self.states or self.type or self.tags)
 
     @property
@@ -75,7 +75,7 @@ class ScheduleFilter:
         """A text that sorts before the first name with the prefix, and after all earlier names."""
         if not self.name_prefix:
             return ""
-        # Names are ASCII, in which this is the last character.
+        # Names are in ASCII, whose last character this is.
         return f"{self.name_prefix[:-1]}{chr(ord(self.name_prefix[-1]) - 1)}\x7f"
 
     def matches(self, stored: StoredSchedule) -> bool:
@@ -91,7 +91,7 @@ class ScheduleFilter:
 
 @frozen
 class RemovedSchedule:
-    """A recently removed schedule, stored because its payloads may not have an expiry yet.
+    """A recently removed schedule, which is stored because its payloads may not have been given an expiry yet.
 
     Attributes:
         uid: the id of the removed schedule.
@@ -107,26 +107,27 @@ class StoredSchedule:
     """A schedule as stored.
 
     Attributes:
-        uid: distinguishes it from an earlier schedule with the same name; its timers are in the same shard.
+        uid: distinguishes it from an earlier schedule with the same name; determines the shard of its timers.
         shards: number of shards at its creation, so that the ids of its occurrences do not depend on later changes.
         spec: the owner's definition, without the payload.
         payload: payload of each occurrence.
-        updated_at: when its owner last changed, paused or resumed it; start of the current revision.
+        updated_at: when its owner last changed, paused or resumed it, which is the start of the current revision.
         revision: incremented when future occurrences must be placed again; occurrences carry the revision.
-        revision_ends: ends of the earlier revisions with the same timing, latest last: occurrences up to an end belong
-            to that revision, and still run. Revisions without instants are left out.
+        revision_ends: ends of the earlier revisions with the same timing, latest last. Occurrences up to a revision's
+            end belong to that revision and still run. Revisions without instants are left out.
         actions: history of actions on it.
         stopped: occurrences of earlier revisions that their user stopped, or ran early, and occurrences that were
             placed before a pause and are due after it.
-        version: incremented by each of its owner's actions, and when a failure pauses it; the ETag.
+        version: the ETag; incremented by each of its owner's actions, and when a failure pauses it.
         incarnation: incremented by every write.
         generation: incremented by every expansion; timers with an older generation are dropped.
-        done: the instant up to which occurrences are placed, or have a remark that says why not.
-        runs_limit: total number of its timing's runs that may start (`activity.begun`); `None` for no limit.
+        done: the instant up to which every occurrence has been placed, or has a remark that says why it was not placed.
+        runs_limit: how many of the timing's runs may start in total (`activity.begun`); `None` for no limit.
         remaining_runs: number of runs that may still be placed; a placed run that does not start makes room for another
             run.
         last_run: the latest placed occurrence, which may be in the future.
-        owed: an occurrence that was missed, or is due after a pause, and should run; it may not be placed yet.
+        owed: an occurrence that should still run because it was missed or is due after a pause; it may not have been
+            placed yet.
         log: the latest remarks, oldest first.
         runs_started: total number of placed occurrences, including future occurrences, but not backfills and
             occurrences that a change withdrew.
@@ -136,9 +137,9 @@ class StoredSchedule:
         calendar_end: its calendars' last reported `known_until`; `None` if none was reported.
         traceparent: trace of its creation, to which its runs link; `None` if the request had no trace.
         later_options: task options stored by newer code, which this code keeps unchanged.
-        latest_run: the latest started run as last read, if its runs are not counted.
+        latest_run: if runs are not counted, the latest started run as last read.
         runs_before: number of runs that had started before the current way of counting.
-        activity: its started runs, as read; stored separately.
+        activity: the schedule's started runs, as read; they are stored separately.
     """
 
     owner: str
@@ -203,7 +204,7 @@ class StoredSchedule:
 
     @property
     def has_placed_all(self) -> bool:
-        """Whether all remaining runs are placed; if a placed run never starts, another run takes its place."""
+        """Whether all remaining runs have been placed; if a placed run never starts, another run can be placed."""
         return self.remaining_runs == 0 and self.owed is None
 
     @property
@@ -213,7 +214,7 @@ class StoredSchedule:
 
     @property
     def is_expandable(self) -> bool:
-        """Whether the schedule has anything to place, now or later."""
+        """Whether the schedule has occurrences to place, now or later."""
         return self.state is ScheduleState.ACTIVE or bool(self.open_backfills)
 
     @property
@@ -222,7 +223,7 @@ class StoredSchedule:
         return self.is_permanent or self.spec.pause_on_failure or self.spec.overlap in _WAITED_FOR
 
     def schedule(self, calendars: Sequence[Calendar] = ()) -> Schedule:
-        """The schedule in computable form; `remaining_runs` counts from `done`."""
+        """The schedule in computable form; its `remaining_runs` counts occurrences after `done`."""
         return Schedule(
             id=self.uid.text,
             spec=self.spec,
@@ -247,7 +248,7 @@ class StoredSchedule:
         return frozenset(each.nominal for each in self.stopped)
 
     def revision_of(self, nominal: Millis) -> int:
-        """The revision of an occurrence, independent of when it is placed."""
+        """The revision that an occurrence has, no matter when the occurrence is placed."""
         if (stopped := self._stopped_at(nominal)) is not None:
             return stopped.revision
         return revision_of(nominal, self.revision, self.revision_ends)
@@ -261,7 +262,7 @@ class StoredSchedule:
         return placed.revision == self.revision or self.means(placed.nominal)
 
     def means(self, nominal: Millis) -> bool:
-        """Whether the schedule's current timing includes an instant, or could with other calendars."""
+        """Whether the schedule's current timing includes an instant, or could include it with other calendars."""
         if self.is_permanent:
             return True
         is_changed = changed_of(self.spec.changed_occurrences, nominal) is not None
@@ -273,10 +274,10 @@ class StoredSchedule:
     def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
         """The id of an occurrence's task, which does not change even if calendars change."""
         if purpose:
-            # Tasks with a separate purpose survive changes of the schedule.
+            # Additional tasks, which have a purpose such as a backfill, stay valid when the schedule is changed.
             if occurrence.home is None:
                 return derived(self.uid.text, 0, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
-            # The instant does not depend on later changes of the zone.
+            # The instant is used because it does not depend on later changes of the time zone.
             return derived(self.uid.text, 0, str(occurrence.nominal), purpose).task_id(occurrence.home, self.shards)
         home = unmoved_due_at(self.schedule(), occurrence)
         return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key).task_id(home, self.shards)
@@ -312,12 +313,12 @@ class StoredSchedule:
         subject: str = "",
         values: tuple[NewValue, ...] = (),
     ) -> StoredSchedule:
-        """A copy with another action in its history, which led to this version."""
+        """A copy whose history also contains the action that led to this version."""
         record = ScheduleActionRecord(action, at, by, self.version, tuple(changed), subject, values)
         return replace(self, actions=self.actions.plus(record))
 
     def limited_to(self, runs: int | None) -> StoredSchedule:
-        """A copy with another limit for the runs that may start from now on; `None` for no limit."""
+        """A copy with a new limit for the number of runs that may start from now on; `None` for no limit."""
         limit = None if runs is None else self.activity.begun + runs
         return replace(self, runs_limit=limit, remaining_runs=runs)
 
@@ -331,7 +332,7 @@ class StoredSchedule:
         return replace(self, runs_started=self.runs_before + counted)
 
     def with_backfill(self, run: BackfillRun) -> StoredSchedule:
-        """A copy with the new state of a backfill; only the latest ended backfills are kept."""
+        """A copy with a backfill's new state; of the backfills that have ended, only the most recent are kept."""
         others = tuple(each for each in self.backfills if each.id != run.id)
         ended = [each for each in others if each.finished_at is not None]
         forgotten = ended[: max(0, len(others) + 1 - 2 * MAX_BACKFILLS)]

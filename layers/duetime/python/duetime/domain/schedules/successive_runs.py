@@ -1,4 +1,4 @@
-"""A permanent schedule's chain of runs, each of which is scheduled when the previous run has ended."""
+"""Computes a permanent schedule's chain of runs, in which each run is scheduled when the previous run has ended."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def first_run(schedule: Schedule, since: Millis) -> Millis | None:
 def run_after(schedule: Schedule, last: LastRun, ended_at: Millis) -> Millis | None:
     """The run after a run that has ended; `None` if there are no more runs."""
     at = next_permanent_run(schedule, ended_at)
-    # This is never the instant of the previous run, because instants identify runs.
+    # The instant must differ from the previous run's instant, because instants identify runs.
     return _working(schedule, None if at is None else max(at, last.nominal + 1))
 
 
 def continued(stored: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
-    """A copy with the next run scheduled, or ended if there is no next run."""
+    """A copy in which the next run is scheduled, or which has ended if there is no next run."""
     if nominal is None:
         return replace(stored, state=ScheduleState.ENDED)
     remaining = stored.remaining_runs
@@ -51,7 +51,7 @@ def continued(stored: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
 
 
 def ended_at(task: Task, now: Millis) -> Millis:
-    """When a run ended, by the end of its last attempt, else of its task; `now` if neither end is known."""
+    """When a run's last attempt ended, or else when its task ended; `now` if neither time is known."""
     if task.attempt_history and (line := task.attempt_history[-1]).started_at:
         return line.started_at + line.took
     return now if task.finished_at is None else task.finished_at

@@ -1,7 +1,7 @@
-"""Time zones: maps wall times to instants, including skipped and repeated wall times.
+"""Maps wall times in time zones to instants, including skipped and repeated wall times.
 
-The rules come from the package `tzdata`, never from the machine, so that a laptop and a Lambda function agree, and the
-rules' version can be stored with computed times.
+The time zone rules come from the package `tzdata`, never from the machine, so that a laptop and a Lambda function
+compute the same times, and the version of the rules can be stored with computed times.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 Wall: TypeAlias = int
-"""Milliseconds since 1970-01-01T00:00 by a local clock."""
+"""Milliseconds since 1970-01-01T00:00 local time."""
 
 LAST_YEAR = 2199
-"""Last year of schedules (Source: EventBridge Scheduler User Guide, values of the year field)."""
+"""Last year in which schedules can run (Source: EventBridge Scheduler User Guide, values of the year field)."""
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LocalTimePattern(Protocol):
-    """Wall times in order, computed without enumerating them; a zone's clock may skip or repeat them."""
+    """Wall times in order, computed without enumerating them. The clock of a zone may skip or repeat some of them."""
 
     @property
     def follows_clock(self) -> bool:
-        """Whether wall times run whenever the clock shows them: twice if repeated, not at all if skipped."""
+        """Whether a wall time runs whenever the clock shows it: twice if repeated, and not at all if skipped."""
         ...
 
     def next(self, at: Wall) -> Wall | None:
@@ -90,9 +90,10 @@ _LOOK = 3 * DAY
 """Sampling interval in the search for clock changes. The closest two changes of any zone since 1970 are a week
 apart."""
 _END_YEAR = LAST_YEAR + 5
-"""Zones are computed beyond the last year of schedules, because occurrences can move to a later working moment."""
+"""Zones are also computed for some time after the last year of schedules, because occurrences can move to a later
+working moment."""
 _NEAR = 2 * DAY
-"""A clock change this close to a year's end belongs to the next year; no zone changes twice in that time."""
+"""A clock change this close to a year's end is assigned to the next year; no zone has two changes within this time."""
 
 
 class Gap(StrEnum):
@@ -153,21 +154,21 @@ class Zone:
     name: str
 
     def periods_from(self, at: Millis) -> Iterator[UtcOffsetPeriod]:
-        """The period of an instant, and later periods."""
+        """The period that contains an instant, followed by later periods."""
         for year in range(_year_of(at), _END_YEAR):
             for period in _periods(self.name, year):
                 if period.end > at:
                     yield period
 
     def periods_until(self, at: Millis) -> Iterator[UtcOffsetPeriod]:
-        """The period of an instant, and earlier periods, in reverse order."""
+        """The period that contains an instant, followed by earlier periods in reverse order."""
         for year in range(_year_of(at + _NEAR), FIRST_YEAR - 1, -1):
             for period in reversed(_periods(self.name, year)):
                 if period.start <= at:
                     yield period
 
     def period_at(self, at: Millis) -> UtcOffsetPeriod:
-        """The period of an instant."""
+        """The period that contains an instant."""
         return next(self.periods_from(at))
 
     def wall_at(self, at: Millis) -> Wall:
@@ -180,19 +181,19 @@ class Zone:
         return moment.isoformat(timespec="milliseconds" if at % SECOND else "seconds")
 
     def even_offset(self, start: Wall, end: Wall) -> Millis | None:
-        """The UTC offset in [start, end], if it is constant from two days before to two days after."""
+        """The UTC offset in [start, end]; `None` unless it is constant from two days before to two days after."""
         period = self.period_at(max(0, start - 2 * DAY))
         from_start, to_end = start - period.offset - period.start, period.end + period.offset - end
         return period.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None
 
     def instants_of(self, wall: Wall) -> tuple[Millis, ...]:
-        """The instants of a wall time: usually one instant, no instant in a gap, two instants in a fold."""
+        """The instants of a wall time: usually one, none in a gap, and two in a fold."""
         return tuple(
             wall - period.offset for period in self._around(wall) if period.start <= wall - period.offset < period.end
         )
 
     def instant_after_gap(self, wall: Wall) -> Millis:
-        """The first instant at which the clock shows this wall time, or has skipped it."""
+        """The first instant at which the clock shows or has skipped this wall time."""
         for period in self._around(wall):
             if wall - period.offset < period.start:
                 return period.start
@@ -201,7 +202,7 @@ class Zone:
         raise AssertionError(wall)
 
     def _around(self, wall: Wall) -> Iterator[UtcOffsetPeriod]:
-        """The periods that may contain a wall time, because UTC offsets and clock changes are at most a day."""
+        """The periods that may contain a wall time, given that UTC offsets and clock changes are at most a day."""
         for period in self.periods_from(max(0, wall - 2 * DAY)):
             if period.start > wall + 2 * DAY:
                 return
@@ -241,7 +242,7 @@ def _names() -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _zone_info(name: str) -> ZoneInfo:
     if name not in _names():
-        # The name becomes part of a path below, so only known names are accepted.
+        # The name becomes part of a path, so only known names are accepted.
         raise FieldInvalid(FIELD, "should be an IANA time zone", FaultCode.PATTERN)
     with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
@@ -271,7 +272,10 @@ def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
 
 
 def _bound(info: ZoneInfo, year: int) -> Millis:
-    """Start of a year's periods, at a clock change just before the year, if any, so that a fold stays in one year."""
+    """Start of a year's periods.
+
+    If there is a clock change just before the year, they start there, so that a fold is not split.
+    """
     start = _start_of(year)
     if _offset(info, start - _NEAR) == _offset(info, start - SECOND):
         return start
@@ -279,7 +283,7 @@ def _bound(info: ZoneInfo, year: int) -> Millis:
 
 
 def _jump(info: ZoneInfo, early: Millis, late: Millis) -> Millis:
-    """The first instant with the offset at `late`, to the second."""
+    """The first instant, to the second, with the same offset as at `late`."""
     after = _offset(info, late)
     while late - early > SECOND:
         middle = (early + late) // 2 // SECOND * SECOND

@@ -1,4 +1,4 @@
-"""Describes a schedule's timing in words, based on its effect. The time zone is shown separately."""
+"""Describes in words when a schedule runs, based on its timing. The time zone is shown separately."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _SHOWN = 3
-"""Longer lists of dates are shown as a number of dates."""
+"""If a list has more dates than this, only the number of dates is shown."""
 _YEAR, _WEEK = 12, 7
 
 
@@ -55,7 +55,7 @@ def _period(period: Period) -> str:
 
 
 def _elapsed(length: Millis) -> str:
-    """Describes elapsed time; 24 hours are not called a day, because a calendar day may be longer or shorter."""
+    """Describes elapsed time; 24 hours are not called a day, because a calendar day can be longer or shorter."""
     return _amounts(
         (length // HOUR, "hour"), (length % HOUR // MINUTE, "minute"), (length % MINUTE // SECOND, "second")
     )

@@ -1,4 +1,4 @@
-"""Timings (five kinds, or a list of several) and excluded dates, parsed from the API's texts."""
+"""Parses timings (five kinds, or a list of several timings) and excluded dates from the API's texts."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Dates:
 
 @frozen
 class Permanent:
-    """Each run starts a given time after the previous run has ended."""
+    """A timing in which each run starts a given time after the previous run has ended."""
 
     pause: Millis
 
@@ -236,7 +236,7 @@ def parse_timing(
         rate: `5 minutes`, `rate(5 minutes)` or `4h30m`.
         interval: `R5/2026-01-31T09:00:00/P1M`, `R/PT1H` or `PT1H`.
         dates: date-times, with an offset or in the schedule's zone.
-        permanent: seconds from the end of one run to the start of the next run.
+        permanent: number of seconds between the end of a run and the start of the next run.
         dialect: the dialect of `cron`.
 
     Raises:
@@ -297,7 +297,7 @@ def parse_rate(text: str) -> Rate:
 
 
 def parse_interval(text: str) -> Interval:
-    """Parses an ISO 8601 repeating interval, which without `R` and a start repeats from the schedule's start.
+    """Parses an ISO 8601 repeating interval; without `R` and a start, it repeats from the schedule's start.
 
     Raises:
         FieldInvalid: the interval is invalid or ambiguous; the message gives the reason.
@@ -366,8 +366,8 @@ class ExcludedDates:
     """The excluded days and times.
 
     Attributes:
-        days: whole days by the schedule's clock.
-        walls: times by the schedule's clock; a repeated time is excluded both times.
+        days: entire days in the schedule's local time.
+        walls: times in the schedule's local time; a time that the clock repeats is excluded both times.
         instants: times given with an offset.
     """
 

@@ -1,1 +1,1 @@
-"""Tasks: the record, its states, attempts and targets."""
+"""Defines tasks: their records, states, attempts and targets."""

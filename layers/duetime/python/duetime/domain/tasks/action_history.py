@@ -1,7 +1,7 @@
-"""History of actions on a task: who did what, when, and why. Attempts have separate records.
+"""The history of actions on a task, which records who did what, when, and why. Attempts have separate records.
 
-An action is an attribute of the task's record, stored by the write that the action causes, so it costs no extra write.
-Records without actions do not have the attribute.
+Actions are stored in an attribute of the task's record, by the same write as their effect, so they cost no extra write.
+Records without actions do not have this attribute.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _FIXED_BYTES = 32
-"""Approximate size of an entry without its texts."""
+"""Approximate size of a history entry without its texts, in bytes."""
 
 
 class Action(StrEnum):
@@ -30,8 +30,8 @@ class Action(StrEnum):
         PAUSE_REQUESTED: a pause of the running attempt was requested.
         RESUMED: the task was resumed, or a pause request was withdrawn.
         RUN_REQUESTED: an immediate run was requested.
-        RETRIED: a retry after the end was requested.
-        ROLLBACK_REQUESTED: a rollback after the end was requested.
+        RETRIED: a retry after the task's end was requested.
+        ROLLBACK_REQUESTED: a rollback after the task's end was requested.
         CANCELLED: the task was cancelled before it started.
         CANCEL_REQUESTED: a stop of the running attempt was requested.
         APPROVED: the task was approved.
@@ -57,7 +57,7 @@ class ActorType(StrEnum):
     Attributes:
         USER: a caller of the API.
         SCHEDULE: the schedule that created the task.
-        TOPOLOGY: the node's topology.
+        TOPOLOGY: the topology of which the task is a node.
         SYSTEM: the scheduler itself.
     """
 
@@ -73,9 +73,9 @@ class Attribution:
 
     Attributes:
         actor: the kind of actor.
-        name: name of a user other than the task's owner, because several people may act for one owner.
-        reason: why, in the user's words; empty if not given.
-        operation: the bulk operation that performs the action.
+        name: the user's name, if it differs from the task's owner, because several people may act for one owner.
+        reason: the reason that the user gave; empty if no reason was given.
+        operation: the bulk operation that performs the action, if any.
     """
 
     actor: ActorType = ActorType.USER
@@ -93,7 +93,7 @@ class ActionRecord:
     """One action.
 
     Attributes:
-        at: when the action was executed, by the clock of the executing process.
+        at: when the action was executed, according to the executing process's clock.
         version: version of the record after the action; `None` if written without reading the record.
         fields: for an update, the changed fields.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
@@ -115,7 +115,7 @@ class ActionRecord:
 
 @frozen
 class ActionHistory:
-    """The last actions, oldest first.
+    """The latest actions, oldest first.
 
     Attributes:
         dropped: number of older actions that did not fit.

@@ -1,4 +1,4 @@
-"""A deployment's rules for what tasks may call."""
+"""A deployment's rules about which targets tasks may call."""
 
 from __future__ import annotations
 
@@ -70,28 +70,29 @@ _NEVER = tuple(
         "ff00::/8",  # multicast
     )
 )
-"""Listed explicitly, because `ipaddress` classifies global addresses differently in different versions of Python.
+"""These networks are listed explicitly, because `ipaddress` classifies global addresses differently in different Python
+versions.
 
 Source: IANA IPv4 and IPv6 Special-Purpose Address Registries; RFC 2765, RFC 3879, RFC 4291.
 """
 _UNICAST = ipaddress.ip_network("2000::/3")
 """The IPv6 range that IANA has allocated for global unicast."""
 _LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
-"""Names that, like their subdomains (`metadata.google.internal`), no public DNS server resolves (Source: RFC 6761,
-RFC 6762, RFC 8375; ICANN resolution 2024.07.29.06 on `internal`)."""
+"""Names that no public DNS server resolves, as with their subdomains such as `metadata.google.internal` (Source: RFC
+6761, RFC 6762, RFC 8375; ICANN resolution 2024.07.29.06 on `internal`)."""
 _DOTS = dict.fromkeys(map(ord, "\u3002\uff0e\uff61"), ".")
 """Characters that are equivalent to a dot in a name (Source: RFC 3490, section 3.1)."""
 _WIDTH, _PART = 32, 8
-"""Bits of an IPv4 address, and of each part of its text except the last."""
+"""Number of bits in an IPv4 address, and in each part of its text except the last part."""
 _MOST_PARTS = 4
 
 
 def refusal(url: str, allowed: Collection[str]) -> str | None:
-    """Why a URL may not be called, judged by the URL alone; `None` if it may be called.
+    """Why a URL may not be called, as far as the URL alone shows this; `None` if it may be called.
 
     Args:
         url: URL as given by a client.
-        allowed: hosts that are allowed although they are not public.
+        allowed: hosts that may be called although they are not public.
     """
     try:
         parts = urlsplit(url)
@@ -122,7 +123,8 @@ def port_of(parts: SplitResult) -> int | None:
 def literal_address(host: str) -> str | None:
     """The address of a host in any notation that resolvers accept; `None` if it is a name.
 
-    IPv4 addresses have one to four numbers, each decimal, octal or hexadecimal (Source: POSIX, `inet_addr`).
+    IPv4 addresses consist of one to four numbers, each of which is decimal, octal or hexadecimal (Source: POSIX,
+    `inet_addr`).
     """
     try:
         return str(ipaddress.ip_address(host.partition("%")[0]))
@@ -176,7 +178,7 @@ class HttpSecret:
 
 @frozen
 class HttpSecrets:
-    """The secrets that HTTP calls may use, by the names used in tasks."""
+    """The secrets that HTTP calls may use, by the names that tasks use for them."""
 
     by_name: Mapping[str, HttpSecret] = field(default_factory=dict)
 
@@ -184,9 +186,9 @@ class HttpSecrets:
         """Why a secret may not be sent to a URL; `None` if it may be sent.
 
         Args:
-            name: name as used in tasks.
+            name: the secret's name as used in tasks.
             url: URL of the endpoint.
-            reachable: hosts that are allowed although they are not public, even without TLS.
+            reachable: hosts that may be called although they are not public; they may be called without TLS.
         """
         secret = self.by_name.get(name)
         if secret is None:
@@ -226,7 +228,7 @@ class TargetRules:
         pulled: the types that the settings declare as pulled.
         callable_arns: the AWS resources that tasks may call.
         reachable_hosts: hosts that HTTP calls may reach although they are not public.
-        handled: the types that have a handler; `None` if unknown, in which case no type is rejected.
+        handled: the types that have a handler; if it is `None`, the types are unknown and no type is rejected.
         secrets: the secrets that HTTP calls may use.
         type_owners: types that are reserved for some owners.
         arn_owners: AWS resources that are reserved for some owners.
@@ -241,11 +243,13 @@ class TargetRules:
     arn_owners: Reservations = _NOTHING_RESERVED
 
     def accept(self, owner: str, spec: TaskSpec) -> Target:
-        """The target of a new task. Later, `target_of` returns the same target, even if the handler no longer exists.
+        """The target of a new task.
+
+        `target_of` will later return the same target, even if the handler no longer exists.
 
         Raises:
-            FieldInvalid: for the same reasons as in `target_of`, or because the task's type has no known handler and
-                the request does not allow unknown types.
+            FieldInvalid: a condition of `target_of` is not met, or the task's type has no known handler and the request
+                does not allow unknown types.
         """
         target = self.target_of(owner, spec)
         is_known = self.handled is None or spec.type in self.handled or spec.allow_unknown_type
@@ -254,20 +258,20 @@ class TargetRules:
         return target
 
     def default_target(self, task_type: str) -> Target:
-        """The target of a task that names no target, which is its type's pull workers, else its type's handler."""
+        """The target of a task that names no target: the pull workers of its type, else the handler of its type."""
         return PullTarget() if task_type in self.pulled else HandlerTarget()
 
     def usable_types(self, owner: str, types: Iterable[str]) -> set[str]:
-        """The given types, except types that are reserved for other owners."""
+        """The given types without those that are reserved for other owners."""
         return {each for each in types if self.type_owners.allow(owner, each)}
 
     def target_of(self, owner: str, spec: TaskSpec) -> Target:
-        """The target of an owner's task, which is the requested target, else the default of the task's type.
+        """The target of an owner's task, which is the requested target, or else the default target of the task's type.
 
         Raises:
-            FieldInvalid: its type or resource is reserved for other owners; its type cannot be pulled; pull workers,
-                AWS resources or topologies do not support its rollback; an HTTP call would reach an address that is not
-                public; or an attempt may take longer than a worker function can run.
+            FieldInvalid: its type or resource is reserved for other owners; its type cannot be pulled; its target (pull
+                workers, an AWS resource or a topology) does not support rollback; an HTTP call would reach an address
+                that is not public; or an attempt may take longer than a worker function can run.
         """
         if not self.type_owners.allow(owner, spec.type):
             raise FieldInvalid("type", _RESERVED.format(spec.type), FaultCode.NOT_ALLOWED)
@@ -360,7 +364,7 @@ def _check_header(auth: Auth, request: HttpRequest) -> None:
 
 
 def _listed(types: Collection[str]) -> str:
-    """Lists some types by name."""
+    """Lists the names of some types, for a rejection."""
     names = sorted(types)
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
     return ", ".join(map(repr, names[:_MOST_LISTED])) + more if names else "none"

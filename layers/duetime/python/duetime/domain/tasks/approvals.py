@@ -1,4 +1,4 @@
-"""Approvals: tasks that wait for a person's decision."""
+"""Handles approvals, which are tasks that wait for a person's decision."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 REJECTED, TIMED_OUT = "Rejected", "ApprovalTimedOut"
-"""Error types of a task that was rejected, and of a task that nobody decided in time."""
+"""Error types of a task that was rejected, and of a task about which nobody decided in time."""
 
 
 def is_awaited(task: Task, now: Millis) -> bool:
     """Whether a task can be approved or rejected now, because it waits for approval, or is due and not yet claimed.
 
-    A task that its user has moved to a later time can be decided from that time on.
+    A task that its user has moved to a later time can be approved or rejected from that time on.
     """
     was_asked = task.state is State.WAITING and task.waiting_for == APPROVAL_AWAITED
     is_waiting = was_asked and task.is_postponed
@@ -32,22 +32,22 @@ def is_awaited(task: Task, now: Millis) -> bool:
 
 
 def is_being_checked(task: Task) -> bool:
-    """Whether a worker has just claimed an approval, to let the task wait or to end it on timeout."""
+    """Whether a worker has just claimed an approval, in order to let the task wait or to end it on timeout."""
     return task.state is State.RUNNING and isinstance(task.target, ApprovalTarget)
 
 
 def waiting_time(task: Task, now: Millis) -> Postponed | None:
-    """How long a due task still waits for an approval; `None` if it needs no approval, or has timed out."""
+    """How long a due task will still wait for an approval; `None` if it needs no approval, or has timed out."""
     if not isinstance(task.target, ApprovalTarget) or task.state is State.ROLLING_BACK:
         return None
-    # A task that was due before its creation has the full time, and a retried task waits again.
+    # A task that was due before its creation gets the full time, and a retried task waits again for the full time.
     since = max(task.due_at, task.created_at, task.reopened_at or 0)
     until = since + task.target.timeout_seconds * SECOND
     return Postponed(until, APPROVAL_AWAITED) if now < until else None
 
 
 def after_timeout(target: ApprovalTarget) -> Succeeded | Failed:
-    """The result of a task that nobody decided in time."""
+    """The result of a task about which nobody decided in time."""
     reason = f"nobody has decided within {target.timeout_seconds} s"
     match target.on_timeout:
         case OnTimeout.APPROVE:

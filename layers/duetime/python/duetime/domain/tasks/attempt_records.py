@@ -1,4 +1,4 @@
-"""Attempt records: how each attempt of a task ended, and the waits between attempts."""
+"""Attempt records, which store how each attempt of a task ended, and the waits between attempts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TaskError:
     message: str
 
     def __post_init__(self) -> None:
-        """Escape characters that cannot be stored."""
+        """Escape the characters that cannot be stored."""
         kind = self.type if self.type.isprintable() else repr(self.type)[1:-1]
         object.__setattr__(self, "type", kind or "Error")
         object.__setattr__(self, "message", writable(self.message))
@@ -47,8 +47,8 @@ class AttemptOutcome(StrEnum):
         RETRIED: the attempt failed, and another attempt follows.
         FAILED: the attempt failed, and no other attempt follows.
         LOST: the attempt's worker did not report in time.
-        PAUSED: the attempt paused by request, and does not count as an attempt.
-        CANCELLED: the attempt stopped by request.
+        PAUSED: the attempt paused at a user's request, and does not count as an attempt.
+        CANCELLED: the attempt stopped at a user's request.
         ROLLED_BACK: the target's `rollback` has run.
     """
 
@@ -71,15 +71,16 @@ class AttemptRecord:
 
     Attributes:
         attempt: its number, from 1.
-        fence: its fence, which never repeats, unlike the number.
+        fence: the attempt's fence, which, unlike its number, is never used twice.
         worker: the worker that ran it.
         started_at: when the target was called; 0 if the worker was lost and the time is unknown.
-        late: how long after the planned start it started, in milliseconds.
+        late: how long after its planned start the attempt started, in milliseconds.
         took: how long the target ran, in milliseconds.
         outcome: how it ended.
-        error: why it failed, with a truncated message; `None` for the last attempt, whose error is the task's.
-        function_version: the version of the Lambda function that ran it, a worker or a handler package; empty if
-            unknown.
+        error: why it failed, with a truncated message; `None` for the last attempt, because the task's error is that
+            attempt's error.
+        function_version: the version of the Lambda function that ran it, which is a worker or a handler package; empty
+            if unknown.
     """
 
     attempt: int
@@ -96,13 +97,13 @@ class AttemptRecord:
 PAUSED = "paused"
 """Wait reason of a task that its user has paused."""
 RESUMED = "resumed"
-"""Wait reason of a resumed task until its next check."""
+"""Wait reason of a task from when it is resumed until its next check."""
 QUEUED = "queued"
-"""Wait reason while a late task's message is on its queue."""
+"""Wait reason of a late task while its message is on the queue."""
 RECEIVED = "received"
-"""Wait reason from the receipt of the message to the start of the task."""
+"""Wait reason of a late task from the receipt of its message until it starts."""
 FORGOTTEN = ""
-"""Reason of earlier waits that did not fit into the record."""
+"""Reason of a wait that stands for earlier waits that did not fit into the record."""
 
 
 @frozen
@@ -111,7 +112,7 @@ class Wait:
 
     Attributes:
         since: when the wait started.
-        reason: the reason, in the words of `waiting_for`.
+        reason: the reason, in the same words as in `waiting_for`.
     """
 
     since: Millis

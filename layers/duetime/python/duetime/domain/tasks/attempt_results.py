@@ -34,10 +34,10 @@ class Failed:
 
     Attributes:
         retriable: whether another attempt might succeed.
-        wait_at_least: shortest wait before the next attempt that the target requested, in milliseconds.
+        wait_at_least: minimum wait before the next attempt, in milliseconds, as requested by the target.
         retry_in: the wait before the next attempt that a handler requested instead of the retry policy's wait.
-        process_ends_at: for a target that is still running, when its process will have ended; no part of the task
-            starts before then.
+        process_ends_at: if the target is still running, the time by which its process will have ended; no part of the
+            task starts before then.
         traceback: traceback of a Python handler's exception, without secrets; empty if there is none.
     """
 
@@ -49,7 +49,7 @@ class Failed:
     traceback: str = ""
 
     def retry_at(self, ended_at: Millis, wait: Millis) -> Millis:
-        """When the next attempt may start, given the wait of the retry policy."""
+        """When the next attempt may start, given the wait that the retry policy requires."""
         after_it = 0 if self.process_ends_at is None else self.process_ends_at + LEASE_RETURN_MARGIN
         wait = max(wait, self.wait_at_least) if self.retry_in is None else self.retry_in
         return max(ended_at + wait, after_it)
@@ -60,8 +60,8 @@ class Deferred:
     """The target has accepted the work and will send a notification.
 
     Attributes:
-        job: the ARN of the AWS job; empty for other targets, and if the request to start the job got no response, in
-            which case the job is searched for.
+        job: the ARN of the AWS job; empty for other targets. If the request to start the job got no response, the ARN
+            is also empty, and the job is searched for.
     """
 
     job: str = ""
@@ -79,7 +79,7 @@ class Stopped:
     """The target stopped because a cancellation was requested.
 
     Attributes:
-        error: what is still unknown about the stop; `None` if nothing is unknown.
+        error: what is still unknown about the stop; `None` if everything is known.
     """
 
     error: TaskError | None = None
@@ -89,13 +89,14 @@ class Stopped:
 class Postponed:
     """The target was not called, because something that it needs is not available or is switched off.
 
-    This is not an attempt.
+    This does not count as an attempt.
 
     Attributes:
         until: when to check again.
-        reason: the reason for the wait, for users: `lock db-17`.
+        reason: the reason for the wait as shown to users, such as `lock db-17`.
         rate_places: its places in the lines of its rates; `None` leaves them unchanged.
-        keeps_before: key of the lock that the task waits for as the first in line, keeping its locks with smaller keys.
+        keeps_before: key of the lock for which the task is first in line; in the meantime, the task keeps its locks
+            with smaller keys.
     """
 
     until: Millis
@@ -104,7 +105,7 @@ class Postponed:
     keeps_before: str | None = None
 
     def __post_init__(self) -> None:
-        """Escape characters that UTF-8 cannot encode, because the text may come from a broken handler package."""
+        """Escape the characters that UTF-8 cannot encode, because the text may come from a broken handler package."""
         object.__setattr__(self, "reason", writable(self.reason))
 
 
@@ -116,7 +117,7 @@ class SkipCode(StrEnum):
         PAUSED: its schedule is paused.
         CHANGED: its schedule was changed, or paused and resumed, after the task was placed.
         OVERLAP: a previous run of its schedule is still open.
-        NO_RUNS_LEFT: the limit of runs of its schedule is reached.
+        NO_RUNS_LEFT: its schedule has reached its run limit.
         GROUP: the members of its group did not end as its rule requires, or the group was removed.
     """
 
@@ -134,7 +135,7 @@ class Skipped:
 
     Attributes:
         reason: human-readable reason.
-        code: the reason, for programs.
+        code: machine-readable reason.
     """
 
     reason: str
@@ -147,7 +148,7 @@ class Expired:
 
     Attributes:
         reason: human-readable reason.
-        kind: error type of the task.
+        kind: error type that the task gets.
     """
 
     reason: str
@@ -159,16 +160,18 @@ Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped
 
 @frozen
 class NotSent:
-    """The target was certainly not called, because the receiving service rejected the request. This is not an attempt.
+    """The target was definitely not called, because the receiving service rejected the request.
+
+    This does not count as an attempt.
 
     Attributes:
-        reason: what rejected the request, for users.
+        reason: what rejected the request, as shown to users.
     """
 
     reason: str
 
     def postponed(self, task: Task, now: Millis, fraction: float) -> Postponed:
-        """Postpones the task to the next try. The wait equals the time since the due time, within bounds.
+        """Postpones the task until the next try. The wait is as long as the time since the due time, within bounds.
 
         Args:
             task: the record as it was claimed.
@@ -194,7 +197,7 @@ def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: M
 
 
 def shortened(message: str, length: int) -> str:
-    """Truncates a text with a note, if it is longer."""
+    """Truncates a text that is longer than the maximum, and adds a note."""
     length = most_characters(message, length)
     if len(message) <= length:
         return message

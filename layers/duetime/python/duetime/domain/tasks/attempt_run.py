@@ -1,4 +1,4 @@
-"""One attempt: its claim, its expiry before the start, its possible ends with the resulting writes, and its token."""
+"""Computes the writes that claim, expire and end an attempt, and defines the attempt's token."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 UNACKNOWLEDGED = "a worker: nobody received the last lease"
-"""Wait reason of a task after a lease that was never acknowledged."""
+"""Wait reason of a task whose last lease ended without an acknowledgement."""
 
 
 def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
-    """A task's attempt history, with the error that the task's record will lose added to the last attempt record."""
+    """A task's attempt history, in which the last attempt record has the error that the task's record will lose."""
     if not has_unreported_error(task) or task.error is None:
         return task.attempt_history
     error = replace(task.error, message=shortened(task.error.message, ATTEMPT_ERROR_LENGTH))
@@ -54,7 +54,7 @@ def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
 
 
 def has_unreported_error(task: Task) -> bool:
-    """Whether the task's error belongs to its last attempt record, which does not repeat the error."""
+    """Whether the task's error is the last attempt's error, which that attempt's record does not repeat."""
     if task.error is None or not task.attempt_history:
         return False
     last = task.attempt_history[-1]
@@ -62,13 +62,13 @@ def has_unreported_error(task: Task) -> bool:
 
 
 def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRecord]:
-    """The ended attempts of a task, oldest first, the last attempt with its full error.
+    """The ended attempts of a task, oldest first. The last attempt has its full error.
 
     Args:
         task: the record, which contains the latest attempts.
         older: attempts that did not fit into the record; attempts that the record still contains are ignored.
     """
-    # A lost attempt is recorded when the next attempt ends; until then, only its fence shows it.
+    # A lost attempt is recorded when the next attempt ends; until then, only the task's fence shows that it was lost.
     ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
     lines = {line.fence: line for line in (*older, *ended)}
     if has_unreported_error(task):
@@ -84,11 +84,11 @@ class Claimant:
 
     Attributes:
         holder: the process.
-        now: the time by the claimer's clock.
+        now: the time according to the process's clock.
         lease: duration of the lease, counted from the planned start.
-        awaits_acknowledgement: whether the client may never receive the lease, which becomes an attempt when the client
-            responds.
-        stores_nonce: whether the record keeps the nonce of the claim, for tokens of attempts.
+        awaits_acknowledgement: whether it is possible that the client never receives the lease; the lease then counts
+            as an attempt only when the client responds.
+        stores_nonce: whether the record stores the claim's nonce, which attempts' tokens contain.
     """
 
     holder: str
@@ -98,7 +98,7 @@ class Claimant:
     stores_nonce: bool = False
 
     def claim(self, message: Message, nonce: str) -> Write:
-        """The write that claims a task that is due at this generation, or whose worker's lease has ended."""
+        """The write that claims a task that is due at the given generation, or whose worker's lease has ended."""
         start = max(self.now, message.due)
         guard = Guard(generation=message.generation, due_by=start, acknowledged=True)
         write = self._lease_service(message.task_id, Move.CLAIM, nonce, start, guard)
@@ -109,11 +109,12 @@ class Claimant:
     def claim_unacknowledged(self, task: Task, nonce: str) -> Write:
         """The write that takes over an ended lease that its client never acknowledged.
 
-        Such a lease was not an attempt, so the new lease has the same attempt number. After too many such leases in a
-        row, they count as attempts, because the task may be crashing each client before it responds.
+        The unacknowledged lease was not an attempt, so the new lease has the same attempt number. If too many leases in
+        a row are unacknowledged, they count as attempts, because the task may be crashing each client before it
+        responds.
 
         Args:
-            task: the record as read; any write in between leads to a rejection.
+            task: the record as read; if another process has written it since, the takeover is rejected.
             nonce: nonce of the write.
         """
         unacknowledged = task.unacknowledged or 0
@@ -126,7 +127,7 @@ class Claimant:
             "waits": waits_with(task, UNACKNOWLEDGED, task.run_at or self.now),
         }
         if task.started_at == task.run_at and not is_attempt:
-            # The claim had recorded a start, but nothing has started.
+            # The claim had recorded a start, but the target was not called.
             sets["started_at"] = self.now
         return replace(write, sets=sets, adds={"fence": 1, "attempt": int(is_attempt)})
 
@@ -135,7 +136,7 @@ class Claimant:
         return self._lease_service(task.id, Move.CLAIM_ROLLBACK, nonce, self.now, Guard(due_by=self.now))
 
     def claim_follow_up(self, task: Task, nonce: str) -> Write:
-        """The write that takes over the follow-ups of an outcome, which is not an attempt."""
+        """The write that takes over the follow-ups of an outcome; this does not count as an attempt."""
         write = self._lease_service(task.id, Move.CLAIM_FOLLOW_UP, nonce, self.now, Guard(open=True))
         return replace(write, adds={"fence": 1}, sets_once={})
 
@@ -159,8 +160,8 @@ class Arrival:
     """How a message reached a worker.
 
     Attributes:
-        sent_at: when it was sent, by the queue's clock; 0 if unknown.
-        received_at: when its worker received it.
+        sent_at: when it was sent, according to the queue's clock; 0 if unknown.
+        received_at: when the worker received it.
     """
 
     sent_at: Millis
@@ -172,7 +173,7 @@ class Run:
     """One run of a target, as recorded in the attempt history.
 
     Attributes:
-        progress: the latest progress that the target reported and no heartbeat has stored.
+        progress: the latest progress that the target reported, if no heartbeat has stored it yet.
         arrival: how the message arrived; `None` if unknown.
         was_called: whether the target was called, or may have been.
         function_version: the version of the Lambda function that ran it; empty if no function did.
@@ -201,12 +202,12 @@ class Run:
         )
 
     def attempt_history(self, outcome: AttemptOutcome) -> tuple[AttemptRecord, ...]:
-        """The complete attempt history after this run."""
+        """The complete attempt history including this run."""
         return (*self.history_before, self.line(outcome))
 
     @property
     def history_before(self) -> tuple[AttemptRecord, ...]:
-        """The attempt history before this run; attempts without a record were lost with their workers."""
+        """The attempt history before this run. Attempts without a record were lost with their workers."""
         task = self.task
         lost = (
             AttemptRecord(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
@@ -215,7 +216,7 @@ class Run:
         return (*reported_history(task), *lost)
 
     def changes(self, outcome: AttemptOutcome) -> TaskChanges:
-        """Changes at the end of any run: the attempt history, the start of the first run, and no open stop request."""
+        """Changes at the end of any run, which update the attempt history and the first start, and remove requests."""
         changes: TaskChanges = {
             "attempt_history": self.attempt_history(outcome)[-ATTEMPTS_INLINE:],
             "requested_action": None,
@@ -224,7 +225,7 @@ class Run:
         }
         changes |= acknowledged(self.task)
         if self.task.rate_places:
-            # The next attempt takes new places.
+            # The next attempt takes new places in the rates' lines.
             changes["rate_places"] = {}
         if self.progress is not None:
             changes["progress"] = self.progress
@@ -237,7 +238,7 @@ class Run:
         return changes
 
     def _late_waits(self) -> tuple[Wait, ...] | None:
-        """Waits that show where a late start was delayed: before sending, on the queue or in the worker."""
+        """The waits that show where a late start was delayed: before sending, on the queue or in the worker."""
         due, arrival = self.task.next_at, self.arrival
         if arrival is None or not arrival.sent_at or self.started_at - due <= ON_TIME:
             return None
@@ -260,24 +261,24 @@ def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
 
 
 def acknowledged(task: Task) -> TaskChanges:
-    """Changes to add to every write of an attempt, because its client has responded or the lease has ended."""
+    """Changes that every write by an attempt includes, because its client has responded or the lease has ended."""
     return {} if task.unacknowledged is None else {"unacknowledged": None}
 
 
 def claim_undone(task: Task) -> TaskChanges:
-    """Changes that undo a claim whose target was not called, which therefore is not an attempt."""
+    """Changes that undo a claim whose target was not called, so that it does not count as an attempt."""
     sets: TaskChanges = {"attempt": task.attempt - 1, **acknowledged(task)}
     if outlives_workers(task.target) and task.state is not State.ROLLING_BACK:
-        # Claims by workers that were lost in the meantime are undone as well.
+        # Earlier claims by workers that have been lost are undone as well.
         sets["attempt"] = recorded_attempts(task)
     if task.started_at == task.run_at and (not task.awaiting_notification or seeks_job(task)):
-        # The claim recorded a start, but nothing has started.
+        # The claim recorded a start, but the target was not called.
         sets["started_at"] = None
     return sets
 
 
 def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
-    """A postponed task's waits with the new wait; a continuing wait keeps its original start."""
+    """A postponed task's waits including the new wait; if a wait continues, its original start is kept."""
     wait = Wait(now, reason[:MAX_RECORDED_WAIT_LENGTH])
     last = task.waits[-1] if task.waits else None
     if last is not None and last.reason == wait.reason and last.since > _began_anew(task):
@@ -306,7 +307,7 @@ def _began_anew(task: Task) -> Millis:
 
 
 def _bounded(waits: tuple[Wait, ...], kept: Wait | None = None) -> tuple[Wait, ...]:
-    """The latest waits and `kept`; earlier waits are merged into one with the first start time."""
+    """The latest waits and `kept`; all earlier waits are merged into one wait with the first start time."""
     if kept is None or kept in waits[1 - MAX_RECORDED_WAITS :]:
         return _latest(waits, MAX_RECORDED_WAITS)
     place = waits.index(kept)
@@ -315,14 +316,14 @@ def _bounded(waits: tuple[Wait, ...], kept: Wait | None = None) -> tuple[Wait, .
 
 
 def _latest(waits: tuple[Wait, ...], most: int) -> tuple[Wait, ...]:
-    """The latest waits; earlier waits are merged into one with the first start time."""
+    """The latest waits; all earlier waits are merged into one wait with the first start time."""
     if len(waits) <= most:
         return waits
     return (Wait(waits[0].since, FORGOTTEN), *waits[len(waits) - most + 1 :])
 
 
 def recorded_attempts(task: Task) -> int:
-    """Number of recorded attempts; a retry after the task's end restarts the count, and a pause subtracts one."""
+    """Number of recorded attempts; a retry after the end restarts the count, and a paused attempt is not counted."""
     last = task.attempt_history[-1] if task.attempt_history else None
     if last is None or last.started_at < (task.reopened_at or 0):
         return 0
@@ -336,7 +337,7 @@ def recorded_attempts(task: Task) -> int:
 
 
 def expired(task: Task, now: Millis) -> Expired | None:
-    """Whether an attempt at a task has expired; rollbacks do not expire.
+    """Whether an attempt of a task has expired; rollbacks do not expire.
 
     Args:
         task: the record as claimed.
@@ -351,11 +352,11 @@ def expired(task: Task, now: Millis) -> Expired | None:
 
 
 def checked_by(task: Task, until: Millis) -> Millis:
-    """When a postponed task is checked again, at the given time, or earlier if the task expires before that time.
+    """When a postponed task is checked again: at the given time, or earlier if the task expires before that time.
 
     Args:
         task: the record as claimed.
-        until: when to check again what it waits for.
+        until: when to check the reason for the wait again.
     """
     start_by = _start_by(task)
     return until if start_by is None else min(until, start_by + 1)
@@ -364,7 +365,7 @@ def checked_by(task: Task, until: Millis) -> Millis:
 def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
     """The result of an attempt that does not get a lock.
 
-    The attempt waits, but for one of the task's own locks only until the time limit.
+    The attempt waits for the lock; for the task's own locks, it waits only until the time limit.
 
     Args:
         task: the record as claimed.
@@ -384,12 +385,12 @@ def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
 
 
 def is_first_start(task: Task) -> bool:
-    """Whether the claim is for a first attempt; the claim itself has recorded the start."""
+    """Whether the claim is for a first attempt, whose start the claim itself has recorded."""
     return task.started_at == task.run_at
 
 
 def _start_by(task: Task) -> Millis | None:
-    """The last instant at which the claimed attempt may start; `None` for no limit."""
+    """The latest time at which the claimed attempt may start; `None` for no limit."""
     if task.state is State.ROLLING_BACK:
         return None
     return task.start_by if is_first_start(task) else task.retry_by
@@ -398,30 +399,29 @@ def _start_by(task: Task) -> Millis | None:
 def start_is_open(task: Task) -> bool:
     """Whether an earlier claim for a task's current attempt may have started a job that is still running.
 
-    A claim that started nothing is undone, and an attempt that ended is in the history. So if another claim is counted,
-    its worker was lost, or its request to start the job got no response.
+    A claim that did not call the target is undone, and an attempt that ended is in the history. If another claim is
+    counted, then its worker was lost, or its request to start the job got no response.
     """
     return is_job(task.target) and task.attempt > recorded_attempts(task) + 1
 
 
 def known_job(task: Task) -> str:
     """The ARN of the job that was started for a claimed task's current attempt; empty if unknown."""
-    # The end of an attempt removes `deferred_fence`, but not `job`.
+    # When an attempt ends, `deferred_fence` is removed, but `job` is kept.
     return (task.job or "") if task.deferred_fence is not None else ""
 
 
 def unless_open(task: Task, ending: Ending) -> Ending:
-    """Replaces the end of a claim if its job may be running.
+    """Replaces the result of a claim whose job may be running.
 
-    An attempt whose job may be running must not end by a cancellation, a failure or a missing lock, because the job is
-    searched for first.
+    Such an attempt must not end by a cancellation, a failure or a missing lock before the job has been searched for.
     """
     return Deferred(known_job(task)) if start_is_open(task) and not isinstance(ending, Deferred) else ending
 
 
 @frozen
 class AttemptToken:
-    """Lets a handler package's function act for one attempt, as long as the attempt holds its task.
+    """A token that lets a handler package's function act for one attempt, as long as the attempt holds its task.
 
     Attributes:
         nonce: nonce of the claim; only the worker and the function that it invokes know it.
@@ -452,7 +452,7 @@ class AttemptToken:
         return f"{self.task_id} {self.fence} {self.nonce}"
 
     def is_of(self, task: Task) -> bool:
-        """Whether the attempt holds the task, or performs its outcome's follow-ups."""
+        """Whether the attempt holds the task, or is running the follow-ups of the task's outcome."""
         if not self.nonce or task.fence != self.fence or task.lease_nonce != self.nonce:
             return False
         return task.state in LEASED or (task.is_terminal and task.finished_at is None)

@@ -1,6 +1,6 @@
-"""Long-running AWS jobs whose end a task waits for: each service's names and permissions.
+"""Defines each service's names and permissions for long-running AWS jobs whose end a task waits for.
 
-`duetime.adapters.targets.aws_jobs` makes the calls; the stack derives grants and rules from these entries.
+`duetime.adapters.targets.aws_jobs` makes the calls, and the stack derives its grants and rules from these entries.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 JOB_PREFIX = "duetime-"
-"""Prefix of the names of all tasks' jobs, which distinguishes their events from other jobs' events."""
+"""Prefix of the names of all jobs that tasks start, which distinguishes their events from other jobs' events."""
 JOB_TAG = ("duetime", "task")
-"""Tag key and value of a job whose ARN does not identify it as a duetime job."""
+"""Tag key and value for jobs whose ARNs do not identify them as duetime jobs."""
 _NAME = re.compile(JOB_PREFIX + "([0-9A-Za-z]{26})-[0-9]{1,16}")
 JOB_STOPPED = "JobStopped"
-"""Error type of an attempt whose job was stopped externally."""
+"""Error type of an attempt whose job was stopped by something other than duetime."""
 JOB_UNKNOWN = "JobUnknown"
 """Error type of an attempt whose job is unknown to its service, so that its outcome is unknown."""
 TASK_VARIABLE = "DUETIME_TASK"
-"""Environment variable, or argument, with the task's facts."""
+"""Environment variable or argument that contains the task's facts."""
 NAME_VARIABLE = "DUETIME_JOB"
-"""Environment variable, or argument, with the job's name, for services that do not let duetime name jobs."""
+"""Environment variable or argument that contains the job's name, for services that do not let duetime name jobs."""
 
 
 @frozen
 class JobGrant:
-    """IAM actions on jobs that use resources in the settings.
+    """IAM actions on the jobs of resources that the settings list.
 
     Attributes:
         actions: all granted actions.
-        of: a regular expression; ARNs, or ARN patterns, that do not match get no grant.
-        on: the granted resource, in which references to groups of `of` are replaced.
+        of: a regular expression; ARNs and ARN patterns that do not match it get no grant.
+        on: the resource to which the actions are granted, in which references to the groups of `of` are replaced.
         conditions: IAM conditions; `None` if there are none.
     """
 
@@ -62,9 +62,9 @@ class JobService:
         grants: actions that find, read and stop running jobs.
         event_source: source of the event for a job's end.
         event_type: the event's detail type.
-        event_states: the detail field with the job's state, and the values that are final states.
-        event_job: the detail field with the job's name. If there is no such field: the field with the name of the
-            started resource, and the field that identifies the job.
+        event_states: the detail field with the job's state, and the field's values for final states.
+        event_job: the detail field with the job's name. If the event has no field for the name, these are the field
+            with the name of the started resource, and the field that identifies the job.
         console: URL of a job in the AWS console, with `region`, `account`, `arn`, and `parts`: the segments of the ARN
             after the account, without colons and slashes.
     """
@@ -123,7 +123,7 @@ JOB_SERVICES = {
     AwsService.BATCH: JobService(
         start="batch:SubmitJob",
         grants=(
-            # A job's id is known only when it runs, so its tag identifies it as duetime's (Source: Service
+            # A job's id is known only when it runs, so a tag identifies it as a duetime job (Source: Service
             # Authorization Reference, "Actions, resources, and condition keys for AWS Batch").
             JobGrant(
                 ("batch:TerminateJob",),
@@ -179,15 +179,15 @@ not document its console URLs; the URLs of CodeBuild, Glue and Lambda are untest
 
 
 def is_job(target: Target | None) -> bool:
-    """Whether the target is an AWS job whose end the task waits for."""
+    """Whether a target is an AWS job whose end the task waits for."""
     return isinstance(target, AwsTarget) and target.is_job
 
 
 def job_name(task: Task) -> str:
     """Name of the job of a task's current attempt.
 
-    The name contains the fence of the last ended attempt, not of the current attempt. So if a worker is lost, the next
-    worker that claims the task finds the job that may have been started.
+    The name contains the fence of the last ended attempt instead of the current attempt's fence. If a worker is lost,
+    the next worker that claims the task therefore finds the job that may have been started.
     """
     return f"{JOB_PREFIX}{task.id}-{_last_ended(task)}"
 
@@ -198,7 +198,7 @@ def is_first_claim(task: Task) -> bool:
 
 
 def seeks_job(task: Task) -> bool:
-    """Whether the request to start a job got no response, so the job must be searched for."""
+    """Whether the request to start a job got no response, so that the job must be searched for."""
     return is_job(task.target) and task.awaiting_notification and task.job is None
 
 
@@ -207,7 +207,7 @@ def _last_ended(task: Task) -> int:
 
 
 def task_of_job(name: object) -> str | None:
-    """The task id, as text, in a job's name; `None` if the job does not belong to a task."""
+    """The task id that a job's name contains, as text; `None` if the job does not belong to a task."""
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     return found[1] if found else None
 

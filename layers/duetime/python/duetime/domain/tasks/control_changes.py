@@ -1,4 +1,4 @@
-"""The changes that pausing, resuming and stopping make to a record, as values."""
+"""Computes, as values, the changes that pausing, resuming and stopping make to a task's record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DONE: dict[Move, str] = {
     Move.CHANGE: "resumed",
     Move.REQUEST_STOP: "asked for that",
 }
-"""How the text of a rejection names each move."""
+"""How each move is named in the text of a rejection."""
 
 
 ASKED = {
@@ -43,7 +43,7 @@ ASKED = {
 }
 """How a request to a running attempt is recorded, and the text of the rejection if no attempt is running."""
 NO_EXPIRY: TaskChanges = {"expires_seconds": None}
-"""Changes by a request to run a task now or to retry it, after which the task runs however late it is."""
+"""Changes by a request to run a task now or to retry it, so that the task runs no matter how late it is."""
 
 
 @frozen
@@ -54,7 +54,7 @@ class ControlRequest:
         action: the action.
         version: the required version of the record; `None` for any.
         by: who sent the request, and why.
-        sets_of: computes the changes from the record as last read.
+        sets_of: function that computes the changes from the record as last read.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
     """
 
@@ -65,11 +65,11 @@ class ControlRequest:
     nodes: tuple[str, ...] = ()
 
     def changes(self, task: Task, now: Millis) -> TaskChanges:
-        """All changes of its write, including the record of the action."""
+        """All changes that the request writes, including the record of the action."""
         return {**self.sets_of(task), **recorded(task, self.action, self.by, now, nodes=self.nodes)}
 
     def after_rejection(self, task: Task) -> Task:
-        """Returns the task if this request was applied before its write was sent again.
+        """Returns the task if this request had already been applied when its write was sent again.
 
         Raises:
             VersionMismatch: the request was not applied.
@@ -115,9 +115,9 @@ def pause_taken_back(task: Task) -> TaskChanges:
 
 
 def is_tried_again(task: Task) -> bool:
-    """Whether a retry has no effect, because a task other than a topology is being retried or succeeded after a retry.
+    """Whether a retry has no effect, because a task that is not a topology is being retried or succeeded after a retry.
 
-    A task that expired before its first attempt has no attempts; its action history shows the retry.
+    If a task expired before its first attempt, it has no attempts, so its action history shows whether it was retried.
     """
     if isinstance(task.target, TopologyTarget):
         return False
@@ -130,7 +130,7 @@ def is_tried_again(task: Task) -> bool:
 
 
 def resumes_at(task: Task) -> Millis:
-    """When a paused task continues."""
+    """The time at which a paused task will continue when it is resumed."""
     return task.next_at if task.waiting_for is None else task.due_at
 
 
@@ -140,9 +140,9 @@ def no_pause(task: Task) -> TaskChanges:
 
 
 def fence_raised(task: Task, epoch: int) -> TaskChanges:
-    """Raises the fence of a reopened task that ended in an earlier epoch; empty otherwise.
+    """Raises the fence of a reopened task that ended in an earlier epoch; otherwise returns no changes.
 
-    In the lost table, the ended task may also have been reopened, and an attempt may have used the next fence.
+    The task may also have been reopened in the table that was lost, and an attempt may have used the next fence there.
     """
     fence = fence_of_epoch(task.fence, epoch)
     return {"fence": fence} if fence != task.fence else {}
@@ -155,19 +155,19 @@ def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     is_needed_differently |= isinstance(task.target, WaitingTarget) and sets.get("target", task.target) != task.target
     if task.waiting_for is not None and is_needed_differently:
         return True
-    # On another queue or in another message group, the old message has an older generation, and is dropped.
+    # If the task moves to another queue or message group, the old message has an older generation and is dropped.
     is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
     share = fair_share(task.id, sets.get("fair_key", task.fair_key), sets.get("fair_weight", task.fair_weight))
     return is_moved or share != task.fair_share or sets.get("priority", task.priority) != task.priority
 
 
 def is_cancelled(task: Task, end: WriteResult) -> bool:
-    """Whether an attempt's end was rejected because a cancellation was requested, which is executed instead.
+    """Whether an attempt's end was rejected because a cancellation was requested, which is carried out instead.
 
-    After the request was acknowledged, the task must not become waiting or paused.
+    Once the request has been acknowledged, the task must not become waiting or paused.
 
     Args:
-        task: the record as known by the attempt.
+        task: the record as known to the attempt.
         end: result of the write.
     """
     stored = end.task
@@ -178,10 +178,10 @@ def is_cancelled(task: Task, end: WriteResult) -> bool:
 
 
 def is_awaited_since(task: Task, end: WriteResult) -> bool:
-    """Whether an outcome without follow-ups was rejected because another task now waits for it.
+    """Whether an outcome without follow-ups was rejected because another task now waits for the task.
 
     Args:
-        task: the record as known by the writer.
+        task: the record as known to the writer.
         end: result of the write.
     """
     stored = end.task
@@ -193,7 +193,7 @@ def is_awaited_since(task: Task, end: WriteResult) -> bool:
 def recorded(
     task: Task, action: Action, by: Attribution, at: Millis, fields: Iterable[str] = (), nodes: tuple[str, ...] = ()
 ) -> TaskChanges:
-    """The change that records an action, for a write that requires this version of the task's record."""
+    """The change that records an action; the write must require this version of the task's record."""
     record = ActionRecord(action, at, by, task.version + 1, tuple(sorted(fields)), nodes)
     return {"actions": task.actions.plus(record)}
 
@@ -201,7 +201,7 @@ def recorded(
 def is_repeated(task: Task, action: Action, version: int | None, by: Attribution, nodes: tuple[str, ...] = ()) -> bool:
     """Whether an action was already applied to the version that a request requires.
 
-    If so, the request was sent again because the first response was lost.
+    In this case, the request was sent again because the first response was lost.
     """
     if version is None:
         return False
@@ -210,6 +210,6 @@ def is_repeated(task: Task, action: Action, version: int | None, by: Attribution
 
 
 def by_topology(topology: Task) -> Attribution:
-    """Attribution of a topology's action on its nodes, with the reason of the latest action on the topology."""
+    """The attribution for a topology's action on its nodes, with the reason for the latest action on the topology."""
     last = topology.actions.records[-1:]
     return Attribution(ActorType.TOPOLOGY, reason=last[0].by.reason if last else "")

@@ -1,11 +1,11 @@
 """Creates the record of a task from a client's request, with its idempotency key and its unique key.
 
-A request with the same idempotency key and body creates the same resource; with another body it is rejected (Source:
-IETF draft "The Idempotency-Key HTTP Header Field").
+A request with the same idempotency key and body creates the same resource; a request with the same key and another body
+is rejected (Source: IETF draft "The Idempotency-Key HTTP Header Field").
 
 At most one task at a time holds each of an owner's unique keys. Keys are never released explicitly: the key's item
 names the task that last took the key, and that task's record determines whether it still holds the key. The write that
-makes a task hold its key (its creation, or its reopening after its end) is in one transaction with that item.
+makes a task hold its key, which is its creation or its reopening, is in one transaction with the write of that item.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @frozen
 class IdempotencyKey:
-    """A client's key for a request, the hash of the request body, and how long the key is stored."""
+    """A client's key for a request, with the hash of the request's body and the time for which the key is stored."""
 
     text: str
     body_hash: str
@@ -51,8 +51,8 @@ class Accepted(Generic[T]):
     """The result of a request that may be repeated.
 
     Attributes:
-        is_replay: whether an earlier request with the same key created the value, and this request did nothing.
-        on_conflict: what was done because another task had the unique key; `None` if the task was created.
+        is_replay: whether an earlier request with the same key created the value, so that this request did nothing.
+        on_conflict: what was done because another task held the unique key; `None` if the task was created.
     """
 
     value: T
@@ -67,12 +67,12 @@ class Accepted(Generic[T]):
 
 @frozen
 class KeyRedirect:
-    """Redirects an idempotency key to an existing task, instead of the task that was to be created.
+    """Redirects an idempotency key from the task that was to be created to an existing task.
 
     Attributes:
-        wanted: the task that was to be created; the key still names it.
+        wanted: the task that was to be created and that the key still names.
         instead: the task that holds the unique key.
-        on_conflict: what is done with the existing task.
+        on_conflict: what happens to the existing task.
     """
 
     owner: str
@@ -88,11 +88,11 @@ class RememberedKey:
 
     Attributes:
         task_id: id of the task, or of another resource that the request creates.
-        due_at: the due time computed by the first request.
+        due_at: the due time that the first request computed.
         body_hash: hash of the request's body.
         expires_at: when the key may be used again.
         edition: edition of the resource's name; a replay creates the resource only if the edition is unchanged.
-        on_conflict: what was done instead of a creation, because the task `task_id` had the unique key.
+        on_conflict: what was done instead of creating a task, because the task `task_id` held the unique key.
     """
 
     task_id: TaskId
@@ -119,12 +119,12 @@ class KeyHolder:
 
 @frozen
 class KeyTaking:
-    """A task takes a unique key, in the write that makes it hold the key.
+    """Makes a task take a unique key, as part of the write that makes the task hold the key.
 
     Attributes:
-        since_fence: lower bound of the fences of the task's later attempts, because an earlier end does not free a key
-            that was taken again.
-        after: nonce of the item as read, for a free key; `None` if there was no item.
+        since_fence: lower bound of the fences of the task's later attempts, because the end of an earlier attempt does
+            not free a key that was taken again.
+        after: if the key is free, nonce of the item as read; `None` if there was no item.
     """
 
     owner: str
@@ -135,7 +135,7 @@ class KeyTaking:
 
 
 KeyWrite: TypeAlias = "KeyTaking | KeyRedirect"
-"""The write to a key's item in one transaction with a record."""
+"""The write to a unique key's item, in the same transaction as the write of a record."""
 
 
 def holds_key(task: Task) -> bool:
@@ -147,7 +147,7 @@ def holds_key(task: Task) -> bool:
 
 
 def has_begun(task: Task) -> bool:
-    """Whether an attempt at a task has started, which means the task must no longer be replaced."""
+    """Whether an attempt of a task has started, so that the task must no longer be replaced."""
     return task.state in LEASED or task.started_at is not None
 
 
@@ -158,7 +158,7 @@ class Origin:
     Attributes:
         source: source of the event; ids are unique per source.
         id: id of the event.
-        at: when the event happened; the same for each delivery.
+        at: when the event happened, which is the same for each delivery.
     """
 
     source: str
@@ -175,7 +175,7 @@ class Origin:
         """Rejects an implausible time.
 
         Raises:
-            FieldInvalid: the time is before 1970, or further in the future than clock differences explain.
+            FieldInvalid: the time is before 1970, or further in the future than clock differences can explain.
         """
         if self.at < 0:
             raise FieldInvalid("time", "lies before 1970", FaultCode.OUT_OF_RANGE)
@@ -185,7 +185,7 @@ class Origin:
 
 @frozen
 class Identity:
-    """Attributes of a task that stay the same if its creation is repeated."""
+    """The values of a task that must stay the same if its creation is repeated."""
 
     task_id: TaskId
     due_at: Millis
@@ -193,12 +193,12 @@ class Identity:
 
     @classmethod
     def of(cls, remembered: RememberedKey) -> Identity:
-        """The identity stored under an idempotency key."""
+        """The identity that is stored under an idempotency key."""
         return cls(remembered.task_id, remembered.due_at, remembered.created_at)
 
     @property
     def expiry(self) -> Expiry:
-        """Expiry of the task's payload until the record refers to the payload."""
+        """Expiry that the task's payload has until the record refers to the payload."""
         return unless_referenced(max(self.due_at, self.created_at))
 
 
@@ -207,13 +207,14 @@ class Order:
     """A client's request for one task.
 
     Attributes:
-        key: the client's idempotency key, by which a repeated request is recognized.
-        origin: the event from which the task is created, by which a repeated delivery is recognized.
+        key: the client's idempotency key, which identifies a repeated request.
+        origin: the event from which the task is created, which identifies a repeated delivery.
         graph: graph of a topology whose request has fields for the graph; otherwise the graph is read from the payload.
         traceparent: the trace of the request.
         parent: the task whose handler sends the request; `None` for other callers.
-        completes: id of the group after whose members the task runs; `None` for any other task.
-        line_number: its number in the line of its ordered key, for a task of a batch; `None` to take the next number.
+        completes: id of the group whose members must end before the task runs; `None` for any other task.
+        line_number: for a task in a batch, the task's number in the line of its ordered key; `None` to take the next
+            number.
     """
 
     spec: TaskSpec
@@ -238,7 +239,7 @@ class Order:
 
 @frozen
 class Draft:
-    """A record that is ready to be written, with its nonce and the order from which it was created."""
+    """A record that is ready to be written, with its nonce and the `Order` from which it was created."""
 
     order: Order
     task: Task
@@ -246,7 +247,7 @@ class Draft:
 
 
 class FieldMerge(Protocol):
-    """A client's update of fields that may be given in part."""
+    """A client's update of a value, such as a target, that may give only some of the value's fields."""
 
     def of(self, before: Task, default_target: Target) -> TaskChanges:
         """Returns the new values of the given fields.
@@ -266,13 +267,13 @@ class TaskUpdate:
     """A client's update of a task.
 
     Attributes:
-        fields: new values by field of `Task`, except for due time and payload.
+        fields: new values by field of `Task`, apart from due time and payload.
         merge: updates that must still be merged with the current task; they take precedence over `fields`.
         due_at: a new due time.
-        delay: a new due time, counted from now; excludes `due_at`.
+        delay: the time from now to the new due time; cannot be combined with `due_at`.
         payload: a new payload.
-        redirect: redirect of the idempotency key of a creation that replaces the task, in the same write; requires a
-            new due time.
+        redirect: for a creation that replaces this task, the redirect of its idempotency key, which is stored in the
+            same write; requires a new due time.
     """
 
     fields: TaskChanges
@@ -283,7 +284,7 @@ class TaskUpdate:
     redirect: KeyRedirect | None = None
 
     def merged_into(self, before: Task, default_target: Target) -> TaskUpdate:
-        """The update merged with the current task, so that nothing is left to merge.
+        """The update merged with the current task, so that `merge` is empty.
 
         Raises:
             FieldInvalid: an updated field is invalid.
@@ -318,10 +319,10 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
 
 
 def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
-    """The due time of a task after another creation with its key.
+    """The due time of a debounced task after another creation with its key.
 
     Args:
-        debounce: debounce of that creation.
+        debounce: debounce options of the other creation.
         first: when the task was created.
         now: the time.
     """
@@ -330,7 +331,7 @@ def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
 
 
 def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
-    """The id of a task that is accepted now, whose home is the due time, or now if the due time is in the past."""
+    """The id of a task that is accepted now; its home is the due time, or now if the due time is in the past."""
     return TaskId.of(max(due, now), shard, tail)
 
 

@@ -1,4 +1,4 @@
-"""What an ordinary task waits for before its start: other tasks, and occurrences of schedules."""
+"""Defines the dependencies of a task outside a topology: other tasks, and occurrences of schedules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OccurrenceRef:
     """An occurrence of a schedule, which may be in the future.
 
     Attributes:
-        nominal: the instant of the schedule's timing, before jitter and calendars.
+        nominal: the occurrence's instant in the schedule's timing, before jitter and calendars are applied.
     """
 
     schedule: str
@@ -27,13 +27,13 @@ class OccurrenceRef:
 
 @frozen
 class Dependency:
-    """One thing that a task waits for: a task, or an occurrence of a schedule.
+    """A dependency of a task, which is another task or an occurrence of a schedule.
 
     Attributes:
-        task_id: the task; for an occurrence, the task last found for it, or `None` before a task was found.
+        task_id: the task; for an occurrence, the task that was last found for it, or `None` before a task was found.
         occurrence: the occurrence; `None` for a task that was named by its id.
-        outcome: the outcome, which is remembered in case the task's record expires first; `None` while the outcome is
-            read from the record.
+        outcome: the outcome, which is stored if the record may expire before the waiting task starts; `None` while the
+            outcome is read from the record.
     """
 
     task_id: TaskId | None
@@ -43,11 +43,11 @@ class Dependency:
 
 @frozen
 class Dependencies:
-    """Everything that a task waits for.
+    """All dependencies of a task.
 
     Attributes:
         rule: how the dependencies must end for the task to start.
-        is_met: whether the dependencies have let the task start, which is not checked again afterwards.
+        is_met: whether the dependencies have let the task start; if so, they are not checked again.
     """
 
     on: tuple[Dependency, ...]
@@ -56,7 +56,7 @@ class Dependencies:
 
     @property
     def forgotten(self) -> Dependencies:
-        """A copy for a retry, without remembered outcomes, which are read again."""
+        """A copy for a retry, without stored outcomes, so that all outcomes are read again."""
         return replace(self, on=tuple(replace(each, outcome=None) for each in self.on))
 
     @property

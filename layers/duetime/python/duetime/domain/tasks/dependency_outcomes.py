@@ -1,4 +1,4 @@
-"""How a task's dependencies have ended, and whether they let the task start.
+"""Decides how a task's dependencies have ended, and whether they let the task start.
 
 Rules, outcomes and verdicts are the same as in topologies (`duetime.domain.topologies.trigger_rules`).
 """
@@ -32,9 +32,9 @@ class OccurrenceRun:
     """The state of an occurrence.
 
     Attributes:
-        task: its task; `None` if there is no task that runs.
+        task: the task that runs the occurrence; `None` if there is none.
         expected_at: when a task that does not exist yet is due; `None` if no task is expected.
-        reason: why there is no task and none is expected.
+        reason: why there is no task and no task is expected.
     """
 
     task: Task | None = None
@@ -50,7 +50,7 @@ class Found:
         task: its task; `None` if it has no task.
         outcome: how it has ended; `None` while it is open.
         expected_at: when the task of an occurrence without a task is due; `None` for all other dependencies.
-        reason: why there is no task and none is expected.
+        reason: why there is no task and no task is expected.
     """
 
     dependency: Dependency
@@ -71,8 +71,8 @@ class Found:
 def outcome_of(task: Task) -> Outcome | None:
     """A task's outcome as seen by the tasks that wait for it; `None` while the task is open.
 
-    A task whose work is not in effect (failed, rolled back or cancelled) counts as failed. A run that its schedule
-    skipped, and a task that can never start although no dependency has failed, count as skipped.
+    A task whose work is not in effect, because it failed, was rolled back or was cancelled, counts as failed. A run
+    that its schedule skipped, and a task that can never start although no dependency has failed, count as skipped.
     """
     if task.state is State.SUCCEEDED:
         return Outcome.SUCCEEDED
@@ -95,7 +95,7 @@ def waits(task: Task) -> bool:
 
 
 def verdict_of(dependencies: Dependencies, found: Sequence[Found]) -> Verdict:
-    """Whether the dependencies let the task start now, not yet, or never."""
+    """The verdict on whether the dependencies let the task start now, later, or never."""
     if dependencies.is_met:
         return Verdict.READY
     seen = Counter(each.outcome for each in found)
@@ -104,7 +104,7 @@ def verdict_of(dependencies: Dependencies, found: Sequence[Found]) -> Verdict:
 
 
 def reason_of(dependencies: Dependencies, verdict: Verdict, found: Sequence[Found]) -> str:
-    """Why a task can never start, in words; names the first dependency that is a cause."""
+    """Describes why a task can never start; the description names the first dependency that is a cause."""
     wanted = Outcome.FAILED if verdict is Verdict.UPSTREAM_FAILED else Outcome.SKIPPED
     cause = next((each for each in found if each.outcome is wanted), None)
     if cause is None:
@@ -116,12 +116,12 @@ def reason_of(dependencies: Dependencies, verdict: Verdict, found: Sequence[Foun
 
 
 def remembered(dependencies: Dependencies, found: Sequence[Found], expire_before: Millis) -> Dependencies:
-    """The dependencies with the tasks found for occurrences, and the outcomes of tasks whose records expire early.
+    """The dependencies to store, with the tasks found for occurrences, and with outcomes whose records expire early.
 
     Args:
         dependencies: dependencies as stored.
         found: their current states, in the same order.
-        expire_before: the outcomes of records that may be removed before this time are remembered.
+        expire_before: outcomes are stored if their records may be removed before this time.
     """
 
     def one(each: Found) -> Dependency:

@@ -1,4 +1,4 @@
-"""Tasks that wait for an event, and the signals that the event has happened."""
+"""Handles tasks that wait for an event, and signals, which say that an event has happened."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 TIMED_OUT = "EventTimedOut"
 """Error type of a task whose event did not happen in time."""
 TOO_MANY_SIGNALS = "TooManySignals"
-"""Error type of a task whose condition takes too many steps on all signals of its event."""
+"""Error type of a task whose condition needs too many steps to examine all signals about its event."""
 CONDITION_STEPS = 50_000
-"""Maximum number of steps of a condition on one signal, which suffices to filter a list as large as the largest
+"""Maximum number of steps of a condition for one signal, which are enough to filter a list as large as the largest
 payload."""
 _ALL_STEPS = 1_000_000
-"""Maximum number of steps on all signals together, which suffices for about 50 000 small signals, or one second."""
+"""Maximum number of steps for all signals together, which are enough for about 50 000 small signals, or one second."""
 _SIGNAL_STEPS = 10
 _BYTES_OF_A_STEP = 25
 """Reading a signal takes about as long as `_SIGNAL_STEPS` steps, plus one step per `_BYTES_OF_A_STEP` bytes."""
@@ -36,7 +36,7 @@ _BYTES_OF_A_STEP = 25
 
 @frozen
 class AwaitedEvent:
-    """The awaited event: its owner, name and key.
+    """Identifies an awaited event by its owner, name and key.
 
     Attributes:
         key: distinguishes events with the same name; empty for no key.
@@ -49,10 +49,10 @@ class AwaitedEvent:
 
 @frozen
 class Signal:
-    """A message that an event has happened.
+    """A message saying that an event has happened.
 
     Attributes:
-        payload: JSON text in UTF-8; the result of the tasks that wait for the event.
+        payload: JSON text in UTF-8, which becomes the result of the tasks that wait for the event.
     """
 
     name: str
@@ -65,7 +65,7 @@ class SentSignal:
     """A stored signal.
 
     Attributes:
-        id: contains the time at which it was sent.
+        id: the signal's id, which contains the time at which it was sent.
         payload: JSON text in UTF-8.
     """
 
@@ -75,10 +75,10 @@ class SentSignal:
 
 @frozen
 class WaitingTask:
-    """A task that waits for an event, as stored with the event.
+    """A task that waits for an event, as stored under the event.
 
     Attributes:
-        fence: fence of the claim that stored it.
+        fence: fence of the claim that stored this waiting task.
     """
 
     task_id: TaskId
@@ -94,13 +94,13 @@ def awaited_event(task: Task) -> AwaitedEvent | None:
 
 
 def first_signal_id(task: Task) -> TaskId:
-    """The lowest signal id that a task accepts: `lookback_seconds` before the task's creation or retry."""
+    """The lowest signal id that a task accepts; its time is `lookback_seconds` before the task's creation or retry."""
     before = task.target.lookback_seconds * SECOND if isinstance(task.target, EventTarget) else 0
     return TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)
 
 
 class TooManySignals(Exception):
-    """A condition takes too many steps on the signals that a task has to examine."""
+    """A condition needs too many steps for the signals that a task has to examine."""
 
 
 def is_met(condition: str | None, payload: bytes) -> bool:
@@ -132,7 +132,7 @@ def first_met(condition: str | None, signals: Iterable[SentSignal]) -> SentSigna
 
 def _evaluated(condition: str, payload: bytes) -> tuple[bool, int]:
     """Whether a condition is true, and how many steps its evaluation took."""
-    # Few tasks have a condition, so its parser is imported only for them.
+    # Few tasks have a condition, so the parser for conditions is imported only when one is evaluated.
     from duetime_common.conditions import PAYLOAD, Budget, evaluate  # noqa: PLC0415 - see the line above
 
     budget = Budget(CONDITION_STEPS)
@@ -144,25 +144,29 @@ def _evaluated(condition: str, payload: bytes) -> tuple[bool, int]:
 
 
 def is_waiting(task: Task, event: AwaitedEvent, now: Millis) -> bool:
-    """Whether a task waits for this event, and its next check is still ahead."""
+    """Whether a task waits for this event, and its next check is in the future."""
     is_for_event = task.waiting_for is not None and task.waiting_for.startswith(EVENT_AWAITED)
     waits = task.state is State.WAITING and awaited_event(task) == event and is_for_event
     return waits and task.is_postponed and task.next_at > now
 
 
 def is_being_checked(task: Task, event: AwaitedEvent) -> bool:
-    """Whether a worker has claimed a task and may let the task wait without having seen the latest signal."""
+    """Whether a worker has claimed a task and may make the task wait without having seen the latest signal."""
     return task.state is State.RUNNING and awaited_event(task) == event
 
 
 def has_left(task: Task, event: AwaitedEvent) -> bool:
-    """Whether a task has ended or waits for another event; if it waits for this event again, it is stored again."""
+    """Whether a task has ended or no longer waits for this event.
+
+    If it waits for the event again, it is stored again.
+    """
     return task.is_terminal or awaited_event(task) != event
 
 
 def waiting_time(task: Task, target: EventTarget, now: Millis) -> Postponed | None:
-    """The remaining wait of a due task; `None` if it has timed out."""
-    # As for approvals, a task that was due before its creation has the full time, and a retried task waits again.
+    """How long a due task will still wait for its event; `None` if it has timed out."""
+    # As for approvals, a task that was due before its creation gets the full time, and a retried task waits again for
+    # the full time.
     since = max(task.due_at, task.created_at, task.reopened_at or 0)
     until = since + target.timeout_seconds * SECOND
     return Postponed(until, f"{EVENT_AWAITED}{target.event} {target.key}".rstrip()) if now < until else None

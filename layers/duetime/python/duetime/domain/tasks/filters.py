@@ -30,7 +30,7 @@ class Range:
     before: Millis | None = None
 
     def holds(self, at: Millis | None) -> bool:
-        """Whether an instant is in the range; `None` is in no bounded range."""
+        """Whether an instant is in the range; `None` is only in a range without bounds."""
         if at is None:
             return self.after is None and self.before is None
         return (self.after is None or at >= self.after) and (self.before is None or at < self.before)
@@ -43,11 +43,12 @@ class TaskFilter:
     Attributes:
         states: allowed states; empty for any state.
         tags: required keys and values.
-        name_contains: a part of the name, in any case. No list covers this condition, or the conditions on errors.
+        name_contains: a part of the name, ignoring case. There are no lists of tasks for this condition and the
+            conditions on errors.
         error_type: error type of the last failed attempt.
-        error_contains: a part of its error's type or message, in any case.
+        error_contains: a part of its error's type or message, ignoring case.
         schedule: name of the schedule that created it.
-        parent: the topology of a node.
+        parent: the topology whose nodes match.
         parent_task_id: the task that started it.
         group: the group that it is a member of.
         is_topology: whether only topologies match.
@@ -119,7 +120,7 @@ class MatchCount:
 
     Attributes:
         is_exact: whether all tasks that may match were examined.
-        dollars: estimated cost of the matching tasks so far.
+        dollars: estimated cost of the matching tasks so far, in dollars.
     """
 
     tasks: int

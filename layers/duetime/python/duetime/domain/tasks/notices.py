@@ -1,4 +1,4 @@
-"""Notices that a task failed for good, is late, or runs long, which need no code from the task's creator."""
+"""Decides when to send notices that a task failed for good, is late, or runs long; users need no code for this."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NoticeKind(StrEnum):
 
 @frozen
 class Notice:
-    """A notice to one address.
+    """A notice that is sent to one address.
 
     Attributes:
         id: id that is the same in every copy, because a notice may be sent more than once.
@@ -65,16 +65,16 @@ class Notice:
 def is_notice_arn(address: str) -> bool:
     """Whether an address is an ARN to which notices may be sent.
 
-    FIFO topics are excluded, because they deduplicate by message id, and a task has only one id.
+    FIFO topics are excluded, because these topics deduplicate by message id, and a task has only one id.
     """
     return service_of(address) in NOTICE_SERVICES and not address.endswith(_FIFO)
 
 
 def failure_notice(task: Task) -> Notice | None:
-    """The notice for a task that has just ended; `None` if it has not failed for good, or no notice was requested.
+    """The notice for a task that has just ended; `None` if it has not failed for good, or if no notice was requested.
 
     A rollback after the last failed attempt counts as a failure. A requested rollback does not count, because the
-    failure before it was already reported.
+    failure before the rollback was already reported.
     """
     if task.notify_on is None or not task.notify_on.failed:
         return None
@@ -86,22 +86,22 @@ def failure_notice(task: Task) -> Notice | None:
 
 
 def _was_asked_to_roll_back(task: Task) -> bool:
-    """Whether the task's last rollback was requested, and did not follow a failure automatically."""
+    """Whether the task's last rollback was requested by a user, rather than started automatically after a failure."""
     asked = [each.action for each in task.actions.records if each.action in _REOPENING]
     return bool(asked) and asked[-1] is Action.ROLLBACK_REQUESTED
 
 
 def time_to_tell(task: Task) -> Millis:
-    """Maximum time for sending the notices of an outcome, in milliseconds."""
+    """Maximum time for sending the notices about an outcome, in milliseconds."""
     return NOTICE_MARGIN * (failure_notice(task) is not None)
 
 
 def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
-    """The notice for a task that has not started by `late_at`; `None` if it has started or wants no notice.
+    """The notice for a task that has not started by `late_at`; `None` if it has started or requests no notice.
 
     Args:
         task: the current record.
-        late_at: the stored time; if the due time has changed since, another check sends the notice.
+        late_at: the stored time; if the due time has changed since then, another check sends the notice.
         now: the time.
     """
     if task.late_at != late_at or task.erased:
@@ -114,7 +114,7 @@ def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
 
 
 def long_run_notice(task: Task, long_at: Millis) -> Notice:
-    """The notice for an attempt that has not ended by `long_at`; always the same, regardless of the sender."""
+    """The notice for an attempt that has not ended by `long_at`; it is the same whichever process sends it."""
     return Notice(NoticeKind.LONG, f"{task.id}-{task.fence}-running", long_at)
 
 
@@ -123,7 +123,7 @@ def timed_notice(task: Task, at: Millis, now: Millis) -> Notice | None:
 
     Args:
         task: the current record.
-        at: the stored time; if the task's times have changed since, another check sends the notice.
+        at: the stored time; if the task's times have changed since then, another check sends the notice.
         now: the time.
     """
     if task.long_at == at and now >= at and task.state in LEASED and not task.erased:
@@ -137,11 +137,11 @@ CALLBACK_RETRY = RetryPolicy(CALLBACK_ATTEMPTS, CALLBACK_FIRST_WAIT / SECOND, 2.
 
 
 def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
-    """The task that posts an outcome, named after the ended task's id.
+    """The callback task that posts an outcome; its name contains the ended task's id.
 
     Args:
         task: the ended task.
-        url: destination of the outcome.
+        url: URL to which the outcome is posted.
         event: JSON text in UTF-8.
     """
     return TaskSpec(
@@ -159,7 +159,7 @@ def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
 
 
 def outcome_origin(task: Task) -> Origin:
-    """The outcome as the event that creates its callback task, so a repeated creation leads to the same task."""
+    """The outcome as the event that creates its callback task, so that a repeated creation leads to the same task."""
     return Origin(CALLBACK_TYPE, f"{task.outcome_id}-{task.state}", task.outcome_at)
 
 
@@ -174,5 +174,5 @@ class ConsolePages:
     url: str = ""
 
     def link(self, task: Task) -> Mapping[str, str]:
-        """The URL of a task's page, as `console_url`; empty without a console."""
+        """The URL of a task's page, for `console_url`; empty if there is no console."""
         return {"console_url": f"{self.url}#/tasks/{task.id}"} if self.url else {}

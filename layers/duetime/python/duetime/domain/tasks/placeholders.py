@@ -1,4 +1,4 @@
-"""Placeholders in payloads, URLs and requests: `<duetime.task-id>` is replaced by a fact about an attempt.
+"""Replaces placeholders in payloads, URLs and requests, such as `<duetime.task-id>`, by facts about an attempt.
 
 Values depend only on the task's record, so the same attempt always receives the same text. An additional `<` in front
 (`<<duetime.task-id>`) escapes a placeholder.
@@ -67,7 +67,7 @@ def filled_payload(payload: bytes, task: Task) -> bytes:
         task: the record as claimed.
     """
     if _IN_JSON not in payload or isinstance(task.target, TopologyTarget | CallbackTarget):
-        # Placeholders in a graph belong to its nodes, and placeholders in an outcome to another task.
+        # Placeholders in a graph belong to the graph's nodes, and placeholders in an outcome belong to another task.
         return payload
     filled = _filled(json.loads(payload), task)
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
@@ -84,7 +84,7 @@ def filled_url(url: str, task: Task) -> str:
 
 
 def sample_url(url: str) -> str:
-    """Replaces each placeholder in a URL with a letter, to check the URL's form."""
+    """Replaces each placeholder in a URL with a letter, so that the URL's form can be checked."""
     return _PLACEHOLDER.sub(lambda found: found[0] if found[1] or not found[3] else "x", url)
 
 
@@ -94,7 +94,7 @@ def holds_any(payload: bytes) -> bool:
 
 
 def texts_of(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:  # noqa: ANN401 - any JSON
-    """Each text in JSON that may contain placeholders: its path, the text, and whether the text is an object key."""
+    """Each text in JSON that may contain placeholders, with its path and whether it is an object key."""
     if isinstance(value, str) and PREFIX in value:
         yield place, value, False
     elif isinstance(value, list):
@@ -122,7 +122,7 @@ def _replaced(text: str, task: Task, encode: Callable[[str], str]) -> str:
         escaped, name, end = found.groups()
         if escaped:
             return f"{PREFIX}{name}{end}"
-        # Text that only resembles a placeholder is unchanged.
+        # Text that only resembles a placeholder is left unchanged.
         return encode(_FACTS[name](task)) if end and name in _FACTS else found[0]
 
     return _PLACEHOLDER.sub(value, text) if PREFIX in text else text

@@ -1,4 +1,4 @@
-"""Interval for polling a task that has no outcome yet."""
+"""Computes the interval for polling a task that has no outcome yet."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 SHORTEST: Millis = SECOND
 LONGEST: Millis = 30 * SECOND
-"""Longest interval: a manual cancellation, change or start is detected within this time."""
+"""Longest interval, within which a manual cancellation, change or start is detected."""
 _SHARE = 10
-"""The interval is the time so far divided by this number, so results are seen at most a tenth late."""
+"""The interval is the time so far divided by this number, so a result is seen late by at most a tenth of the task's
+duration."""
 
 
 def poll_interval(task: Task, now: Millis) -> Millis | None:
@@ -28,7 +29,7 @@ def poll_interval(task: Task, now: Millis) -> Millis | None:
 
 
 def _of_its_age(task: Task, now: Millis) -> Millis:
-    """The wait, which grows with the time so far and is shorter if the attempt is near its end."""
+    """The wait until the next poll, which grows with the time so far and is shorter if the attempt is near its end."""
     if task.state not in LEASED or task.run_at is None:
         return (now - (task.next_at if task.state in STARTABLE else task.created_at)) // _SHARE
     elapsed = now - task.run_at

@@ -1,4 +1,4 @@
-"""Leases of pull workers: permissions and keys."""
+"""Defines the permissions and keys for pull workers' leases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Pullers:
-    """Permissions to pull, as patterns of the allowed callers by type. Callers are named like owners."""
+    """Permissions to pull tasks, as patterns of the allowed callers by type. Callers have the same names as owners."""
 
     by_type: Mapping[str, OwnerPatterns]
 
@@ -32,7 +32,7 @@ class Pullers:
         """Checks that a caller may pull these types.
 
         Raises:
-            TypeNotPulled: the caller, or anyone, may not pull one of the types.
+            TypeNotPulled: the caller may not pull one of the types, or nobody may pull it.
         """
         for task_type in types:
             if not self.allow(caller, task_type):
@@ -41,17 +41,19 @@ class Pullers:
 
 @frozen
 class LeaseKey:
-    """The key that a worker sends for its lease: an attempt, and the message delivery that led to it.
+    """The key that a worker sends for its lease.
 
-    The key alone is not sufficient, because the caller must also be allowed to pull the type.
+    The key identifies an attempt and the message delivery that led to the attempt. The key alone is not sufficient,
+    because the caller must also be allowed to pull the type.
 
     Attributes:
         fence: fence of the attempt.
         nonce: nonce of the claim, known only to the worker that got the lease.
         pull_queue: the pulled type.
-        length: duration of the lease, in milliseconds; each heartbeat renews the lease for the same time.
+        length: duration of the lease, in milliseconds; each heartbeat renews the lease for this time.
         receipt: receipt handle of the message, to change its visibility and delete it.
-        limited_by: the switches that limit the task's concurrency; the task has a place under each limit.
+        limited_by: the switches that limit the task's concurrency; the task occupies a place under each of these
+            limits.
     """
 
     task_id: TaskId
@@ -63,7 +65,7 @@ class LeaseKey:
     limited_by: tuple[SwitchScope, ...] = ()
 
     def is_of(self, task: Task) -> bool:
-        """Whether the nonce is right for a lease with this fence; also true after a later lease has replaced it."""
+        """Whether the nonce is right for a lease with this fence, even if a later lease has replaced that lease."""
         return task.fence != self.fence or task.lease_nonce == self.nonce
 
 
@@ -77,7 +79,8 @@ class LeaseRequest:
         wait: how long to wait for the first task, in milliseconds.
         length: length of each lease, in milliseconds.
         worker: the worker's name, for the attempt history.
-        acknowledge_within: initial duration of each lease until the worker responds, in milliseconds; at most `length`.
+        acknowledge_within: how long each lease initially lasts, until the worker responds, in milliseconds; at most
+            `length`.
     """
 
     types: tuple[str, ...]

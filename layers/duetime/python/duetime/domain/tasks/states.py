@@ -1,7 +1,7 @@
 """The states of a task, and the table of legal moves.
 
-Every write to a record is a move in this table, which is one conditional write that names the states it may leave. The
-diagram in the docs is generated from it.
+Every write to a record is a move in this table, made by one conditional write that names the states it may leave. The
+diagram in the docs is generated from this table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class State(StrEnum):
         PREPARING: leased; the target's `prepare` runs.
         RUNNING: leased; the target runs, or has accepted the work and will report the outcome.
         WAITING: waits for its next attempt, or for something that an attempt needs.
-        PAUSED: held by its owner.
+        PAUSED: paused by its owner.
         SUCCEEDED: ended with success.
         FAILED: ended with a failure, after its last attempt.
         ROLLING_BACK: leased; the target's `rollback` runs.
@@ -42,24 +42,24 @@ class State(StrEnum):
 
 
 STARTABLE = frozenset({State.SCHEDULED, State.WAITING})
-"""States in which a task is claimed when its time comes."""
+"""States in which a task can be claimed when its time comes."""
 LEASED = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
 """States in which an attempt holds a lease."""
 NOT_STARTED = frozenset({State.BLOCKED, State.SCHEDULED, State.WAITING, State.PAUSED})
 """States in which a task may still be changed or cancelled."""
 TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
-"""States that hold an outcome."""
+"""States in which a task has an outcome."""
 
 
 _ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
-"""States in which an attempt at the work itself holds a lease."""
+"""States in which an attempt holds a lease and runs the work itself, not its rollback."""
 GOING_ON = STARTABLE | _ATTEMPTED
-"""States of a task that is neither blocked nor paused, so it waits for its time, or an attempt is running."""
+"""States of a task that is neither blocked nor paused, so that it waits for its time, or an attempt is running."""
 
 
 @frozen
 class Rule:
-    """The effect of a move: the states that it may leave, and the resulting state (`None` if unchanged)."""
+    """A rule for a move: the states that it may leave, and the resulting state (`None` if unchanged)."""
 
     sources: frozenset[State]
     to: State | None

@@ -1,4 +1,4 @@
-"""Stored results of a handler's steps, each of which runs only once over all attempts of a task."""
+"""Stored results of a handler's steps; each step runs only once over all attempts of a task."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def may_have_steps(task: Task, phase: Phase) -> bool:
 
 
 def step_expiry(since: Millis, retention: Millis) -> Millis:
-    """When a step may be removed, if it was stored, or read by another attempt, at the given time.
+    """When a step that was stored, or read by another attempt, at the given time may be removed.
 
     An ended task keeps its steps as long as its record, because a retry may follow; a task that waits for a long time
     keeps its steps for at least `UNREFERENCED_CONTENT_LIFE`.
@@ -53,5 +53,5 @@ def step_expiry(since: Millis, retention: Millis) -> Millis:
 
 
 def needs_extension(step: StepResult, now: Millis, retention: Millis) -> bool:
-    """Whether to extend the expiry of a step that another attempt reads, which is not done at every attempt."""
+    """Whether to extend the expiry of a step that another attempt reads; not every attempt extends the expiry."""
     return step.expires_at - now < (step_expiry(now, retention) - now) // 2

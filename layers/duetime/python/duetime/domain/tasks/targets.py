@@ -1,4 +1,4 @@
-"""Targets: what a task's attempt calls.
+"""Defines targets, which are called by a task's attempts.
 
 ARNs are `arn:partition:service:region:account:resource` (Source: IAM User Guide, "Amazon Resource Names").
 """
@@ -18,8 +18,8 @@ from duetime.domain.wildcards import translated
 from duetime_common.frozen_classes import frozen
 
 EVENT_SOURCE = "duetime"
-"""Source of all events that tasks put on event buses, so that no task can impersonate another system or create tasks
-through events."""
+"""Source field of all events that tasks put on event buses; with a fixed source, no task can impersonate another system
+or create tasks through events."""
 _SEGMENTS = 6
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -61,8 +61,8 @@ _RESOURCES = {
     AwsService.CODEBUILD: r"project/[A-Za-z0-9_-]{2,255}",
     AwsService.GLUE: r"job/[A-Za-z0-9_.-]{1,255}",
 }
-"""Source: the services' API references, for names; functions and state machines may have a version or alias, task
-definitions and job definitions a revision."""
+"""Source: the services' API references, for names; functions and state machines may have a version or alias, and task
+definitions and job definitions may have a revision."""
 _CLUSTER = r"cluster/[A-Za-z0-9_-]{1,255}"
 _JOB_QUEUE = r"job-queue/[A-Za-z0-9_-]{1,128}"
 _QUALIFIED = re.compile(r"[^:]*(:[^:]*){5}:[^:]+:[^:]+")
@@ -100,7 +100,7 @@ def _pattern(service: AwsService, resource: str) -> str:
 
 
 def service_of(arn: str) -> AwsService | None:
-    """The service of an ARN or an ARN pattern; `None` if tasks may not call the service's resources."""
+    """The service that an ARN or an ARN pattern belongs to; `None` if tasks may not call this service's resources."""
     segments = arn.split(":", _SEGMENTS - 1)
     return _SERVICE_OF.get(segments[2]) if len(segments) == _SEGMENTS else None
 
@@ -116,7 +116,10 @@ class ArnPatterns:
     patterns: tuple[str, ...] = ()
 
     def allow(self, arn: str) -> bool:
-        """Whether a pattern matches. A wildcard stays within one segment; the last segment is the resource."""
+        """Whether a pattern matches an ARN.
+
+        A wildcard matches only within one segment of the ARN; the last segment is the resource.
+        """
         return any(_matcher(pattern).fullmatch(arn) for pattern in self.patterns)
 
 
@@ -129,7 +132,7 @@ def _matcher(pattern: str) -> re.Pattern[str]:
 BODILESS = frozenset({"GET", "HEAD"})
 """Methods whose requests have no content (Source: RFC 9110, 9.3)."""
 PAYLOAD_METHODS = frozenset({"POST", "PUT", "PATCH"})
-"""Methods whose default body is the task's payload."""
+"""Methods for which the default body is the task's payload."""
 
 
 class BodyKind(StrEnum):
@@ -151,7 +154,8 @@ class RequestBody:
     """The body of a request.
 
     Attributes:
-        text: JSON text; for a form, a JSON object of texts; otherwise the text itself, or the bytes in base64.
+        text: for JSON, the JSON text; for a form, a JSON object of texts; for other encodings, the text itself, or the
+            bytes in base64.
     """
 
     kind: BodyKind
@@ -176,7 +180,7 @@ class AuthScheme(StrEnum):
 
 @frozen
 class Auth:
-    """Authentication of a request; the secret itself is in Secrets Manager.
+    """Authentication of a request; the secret itself is stored in Secrets Manager.
 
     Attributes:
         secret: the secret's name in the deployment's settings.
@@ -192,9 +196,9 @@ class Keep(StrEnum):
     """The part of a response that becomes the task's result.
 
     Attributes:
-        BODY: its body.
-        ALL: its status, headers and body.
-        NONE: no part; its body is not read.
+        BODY: the response's body.
+        ALL: the response's status, headers and body.
+        NONE: no part; the response's body is not read.
     """
 
     BODY = "body"
@@ -207,8 +211,8 @@ class ResponseOptions:
     """The part of a response to keep.
 
     Attributes:
-        max_bytes: maximum size of its body.
-        truncates: whether a larger body is truncated; otherwise it fails the attempt.
+        max_bytes: maximum size of the response's body.
+        truncates: whether a larger body is truncated; otherwise, the attempt fails.
     """
 
     keep: Keep = Keep.BODY
@@ -218,7 +222,7 @@ class ResponseOptions:
 
 @frozen
 class HttpRequest:
-    """Differences from duetime's default request, which is a signed `PUT` of the envelope.
+    """The differences between a request and duetime's default request, which is a signed `PUT` of the envelope.
 
     Attributes:
         method: method of a custom request; empty for `POST` if there is a body.
@@ -266,9 +270,9 @@ class Phase(StrEnum):
 
     Attributes:
         PREPARE: preparation before `run`, within the same attempt.
-        RUN: do the work.
+        RUN: the work itself.
         CLEAN: cleanup after any outcome.
-        ROLLBACK: undo the work.
+        ROLLBACK: undoing the work.
     """
 
     PREPARE = "prepare"
@@ -293,7 +297,7 @@ class Query(StrEnum):
 
 @frozen
 class CallBatch:
-    """The way in which tasks share the calls of an endpoint.
+    """How tasks share the calls to an endpoint.
 
     Attributes:
         max_size: maximum number of tasks in a call.
@@ -309,9 +313,9 @@ class HttpTarget:
     """An HTTP endpoint.
 
     Attributes:
-        phases: supported phases besides `run`.
+        phases: supported phases in addition to `run`.
         queries: supported queries.
-        request: the custom request, and the parts of its response to keep.
+        request: the custom request, and the part of the response to keep.
         batch: how its tasks share calls; `None` if each task has its own call.
     """
 
@@ -323,12 +327,12 @@ class HttpTarget:
 
     @property
     def offers_more(self) -> str:
-        """The field that offers more than `run`; empty without such a field."""
+        """The name of the field that offers more than `run`; empty if there is no such field."""
         return "phases" if self.phases else "queries" if self.queries else ""
 
     @property
     def conflicts_with_batch(self) -> str:
-        """The field that is about the call of a single task; empty if there is none."""
+        """The name of the field that requires a separate call for each task; empty if there is no such field."""
         request = self.request
         of_one = {
             "phases": self.phases,
@@ -342,7 +346,7 @@ class HttpTarget:
 
 @frozen
 class PullTarget:
-    """A worker that runs anywhere and leases tasks of this type (see `services/pull/lease.py`)."""
+    """A pull worker, which runs anywhere and leases tasks of this type (see `services/pull/lease.py`)."""
 
 
 @frozen
@@ -351,12 +355,13 @@ class AwsTarget:
 
     Attributes:
         service: service of the resource.
-        waits: whether to wait for a Lambda function to end; otherwise the function sends a notification of its end.
+        waits: whether to wait until a Lambda function ends; otherwise, the function sends a notification when it ends.
         detail_type: detail type of the event on an event bus; empty for the task's type.
-        is_job: whether the target is a long-running AWS job whose end the task waits for: see `aws_jobs`.
-        place: where a job runs: the ARN of an ECS task's cluster, or of a Batch job's queue.
+        is_job: whether the target is a long-running AWS job whose end the task waits for (see `aws_jobs`).
+        place: where a job runs, which is the ARN of an ECS task's cluster or of a Batch job's queue.
         container: for an ECS task, the container that receives the task's facts.
-        parameters: additional parameters of the request that starts a job: a JSON object as text, or empty.
+        parameters: additional parameters of the request that starts a job, as the text of a JSON object; empty for no
+            parameters.
     """
 
     service: AwsService
@@ -374,7 +379,7 @@ class DefinitionRef:
     """The definition that a topology runs.
 
     Attributes:
-        version: version of the definition; `None` for the latest version, until a run is created.
+        version: version of the definition; until a run is created, `None` means the latest version.
         parameters: parameters of the run, as JSON text.
     """
 
@@ -385,7 +390,7 @@ class DefinitionRef:
 
 @frozen
 class TopologyTarget:
-    """The state machine that runs a graph of tasks; the graph is the task's payload.
+    """A topology, which is a graph of tasks that the state machine runs; the graph is the task's payload.
 
     Attributes:
         definition: the source of the graph; `None` if its user gave the graph itself.
@@ -395,12 +400,12 @@ class TopologyTarget:
 
 
 class OnTimeout(StrEnum):
-    """What happens to an approval that nobody decides in time.
+    """What happens to an approval about which nobody decides in time.
 
     Attributes:
         FAIL: the task fails.
-        REJECT: the task is rejected, as by a person.
-        APPROVE: the task is approved, with no payload.
+        REJECT: the task is rejected, as if by a person.
+        APPROVE: the task is approved without a payload.
     """
 
     FAIL = "fail"
@@ -410,7 +415,7 @@ class OnTimeout(StrEnum):
 
 @frozen
 class ApprovalTarget:
-    """A person who approves or rejects; there is no call.
+    """A target for which a person approves or rejects the task, without a call.
 
     Attributes:
         timeout_seconds: time limit after the due time.
@@ -422,7 +427,7 @@ class ApprovalTarget:
 
 @frozen
 class EventTarget:
-    """An event for which the task waits; there is no call.
+    """A target for which the task waits for an event, without a call.
 
     Attributes:
         event: name of the event.
@@ -447,7 +452,7 @@ class CallbackTarget:
 
 
 WaitingTarget = ApprovalTarget | EventTarget
-"""A target that calls nothing."""
+"""A target for which the task waits and nothing is called."""
 Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | WaitingTarget | CallbackTarget
 
 
@@ -457,7 +462,7 @@ def definition_of(target: Target | None) -> DefinitionRef | None:
 
 
 def host_of(target: Target) -> str | None:
-    """The host that a target calls, which may have a circuit; `None` without a host, or if DNS cannot have it."""
+    """The host that a target calls, which may have a circuit; `None` if there is no host, or no valid host name."""
     if not isinstance(target, HttpTarget | CallbackTarget):
         return None
     try:
@@ -471,23 +476,24 @@ def host_of(target: Target) -> str | None:
 
 
 def names_definitions(payload: bytes) -> bool:
-    """Whether nodes of the graph in a payload may name definitions, by a fast check without parsing."""
+    """Whether nodes of the graph in a payload may name definitions, according to a fast check without parsing."""
     return b'"definition"' in payload
 
 
 def outlives_workers(target: Target | None) -> bool:
-    """Whether the next claim continues an attempt whose worker was lost, so that no attempt is used up.
+    """Whether an attempt continues with the next claim if its worker was lost, so that no attempt is used up.
 
-    A job that the lost worker may have started is found by name; waiting for an approval or an event calls nothing.
+    This is possible because a job that the lost worker may have started can be found by name, and a wait for an
+    approval or an event calls nothing.
     """
     return isinstance(target, WaitingTarget) or (isinstance(target, AwsTarget) and target.is_job)
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
-    """The pulled type whose queue a task waits on; empty for the queues of the worker functions.
+    """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
 
-    The worker functions also run an outcome's follow-ups, and check what a blocked task waits for, because neither may
-    wait for a pull worker.
+    The worker functions also run an outcome's follow-ups, and check what a blocked task waits for, because these must
+    not wait for a pull worker.
     """
     is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
     return task_type if isinstance(target, PullTarget) and not is_of_workers else ""

@@ -33,7 +33,7 @@ _UPLOADED = "upload"
 
 
 class ContentPlace(StrEnum):
-    """Where content is stored, depending on its compressed size."""
+    """Where content is stored, which depends on its compressed size."""
 
     RECORD = "record"
     ITEM = "item"
@@ -41,7 +41,7 @@ class ContentPlace(StrEnum):
 
     @classmethod
     def for_size(cls, compressed: int, inline: int = INLINE_CONTENT_BYTES) -> ContentPlace:
-        """Chooses record, item or S3 storage by compressed size; up to `inline` bytes are stored in the record."""
+        """Chooses the record, an item or S3 by compressed size; up to `inline` bytes are stored in the record."""
         if compressed <= inline:
             return cls.RECORD
         return cls.ITEM if compressed <= ITEM_CONTENT_BYTES else cls.OBJECT
@@ -49,7 +49,7 @@ class ContentPlace(StrEnum):
 
 @frozen
 class UploadedBytes:
-    """The known facts about an uploaded payload, without reading it.
+    """The facts about an uploaded payload that are known without reading it.
 
     Attributes:
         size: its size in bytes.
@@ -61,9 +61,9 @@ class UploadedBytes:
 
     @property
     def name(self) -> str:
-        """The content's name.
+        """The content's name, which contains the size and the content type.
 
-        The name contains the size and the encoded type, because a type has characters that S3 keys should not have.
+        The type is encoded because it can have characters that S3 keys should not have.
         """
         return f"{_UPLOADED}.{self.size}.{urlsafe_b64encode(self.content_type.encode()).decode().rstrip('=')}"
 
@@ -79,14 +79,14 @@ class UploadedBytes:
 
 @frozen
 class Content:
-    """A payload or a result: opaque bytes (JSON text in UTF-8), in the record or outside it.
+    """A payload or a result, which is opaque bytes (JSON text in UTF-8) stored in the record or outside it.
 
     Attributes:
         place: where the bytes are stored: in the record, in a separate item, or in S3.
         name: name of the bytes outside the record: `payload`, `payload.<nonce>`, `result.<nonce>`, or the name of an
-            uploaded payload. A writer that may still be rejected (a change, an attempt) uses a separate name, to
-            overwrite no other content.
-        data: the bytes; `None` if they are outside and have not been fetched.
+            uploaded payload. A writer whose write may be rejected, such as a change or an attempt, uses a separate name
+            so that it does not overwrite other content.
+        data: the bytes; `None` if they are stored outside the record and have not been fetched.
     """
 
     place: ContentPlace
@@ -109,9 +109,9 @@ class Expiry:
     """When content may be removed.
 
     Attributes:
-        at: TTL may remove the content at any later time, in any order.
-        provisional: true if the content may be unreferenced, because its record may not be written yet or may be gone.
-            For S3 objects, which have no individual expiry, this selects the lifecycle rule.
+        at: when the content expires; TTL may remove it at any later time, in any order.
+        provisional: whether the content may be unreferenced, because its record may not be written yet or may be gone.
+            For S3 objects, which have no individual expiry, this flag selects the lifecycle rule.
     """
 
     at: Millis
@@ -119,16 +119,16 @@ class Expiry:
 
 
 def after_record(expires_at: Millis) -> Expiry:
-    """The expiry of a record's content, which is later than the record's expiry because TTL does not preserve order."""
+    """The expiry of a record's content, which is later than the record's, because TTL removes items in any order."""
     return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)
 
 
 def unless_referenced(since: Millis) -> Expiry:
-    """The expiry of content until a record is known to refer to it.
+    """The expiry that content has until a record is known to refer to it.
 
     Args:
-        since: when the content was written, or its task's due time if later. If the writer fails after writing the
-            record and before removing the expiry, the content still lasts for the task's likely lifetime.
+        since: when the content was written, or its task's due time if that is later. If the writer fails after writing
+            the record and before removing the expiry, the content is still kept for the task's likely lifetime.
     """
     return Expiry(since + UNREFERENCED_CONTENT_LIFE, provisional=True)
 
@@ -137,9 +137,9 @@ class Cause(StrEnum):
     """Why a schedule created a task.
 
     Attributes:
-        SCHEDULE: its timing.
+        SCHEDULE: the schedule's timing.
         CATCH_UP: the schedule's timing, for a missed run.
-        MANUAL: a run by request.
+        MANUAL: a request for a run.
         BACKFILL: a backfill of a past period.
     """
 
@@ -151,7 +151,7 @@ class Cause(StrEnum):
 
 @frozen
 class ScheduleRef:
-    """The reference of a task to the schedule that created it.
+    """A task's reference to the schedule that created it.
 
     Attributes:
         schedule: the schedule's name.
@@ -177,21 +177,21 @@ class ScheduleRef:
 
     @property
     def is_by_timing(self) -> bool:
-        """Whether the schedule's timing, not a request, created the task."""
+        """Whether the task was created by the schedule's timing, not by a request."""
         return self.cause in {Cause.SCHEDULE, Cause.CATCH_UP}
 
 
 @frozen
 class NodeRef:
-    """The reference of a task to its node in a topology.
+    """A task's reference to its node in a topology.
 
     Attributes:
         topology: the id of the topology's task.
         run: number of the topology's run, from 1.
         key: the node's name.
         inputs: whether the node receives its parents' results.
-        note: why the node was cancelled, unless its user cancelled it, or that its rollback has failed for good; see
-            `domain.topologies.run_state.status_of`.
+        note: why the node was cancelled, unless its user cancelled it, or a note that its rollback has failed for good;
+            see `domain.topologies.run_state.status_of`.
     """
 
     topology: TaskId
@@ -203,13 +203,16 @@ class NodeRef:
 
 @frozen
 class Progress:
-    """Progress of an attempt: 0 to 100, and a short message. Characters that UTF-8 cannot encode are escaped."""
+    """Progress of an attempt, as a number from 0 to 100 and a short message.
+
+    Characters that UTF-8 cannot encode are escaped.
+    """
 
     percent: int
     message: str = ""
 
     def __post_init__(self) -> None:
-        """Escape characters that cannot be stored, and truncate the message."""
+        """Escape the characters that cannot be stored, and truncate the message."""
         message = writable(self.message)
         object.__setattr__(self, "message", message[: most_characters(message, MAX_PROGRESS_MESSAGE_LENGTH)])
 
@@ -223,29 +226,30 @@ class RequestedAction(StrEnum):
 
 @frozen
 class Task(TaskOptions):
-    """The record of a task: the single source of truth about it.
+    """The record of a task, which is the single source of truth about the task.
 
     Attributes:
         due_at: when its user wants it to run.
-        order: its ordered key; `None` if it has none.
-        order_number: its number in that key's line.
+        order: its ordered key; `None` if it has no ordered key.
+        order_number: its number in the line of its ordered key.
         schedule_ref: the schedule occurrence that it runs; `None` if it has none.
         node_ref: the node of a topology that it runs; `None` if it is not a node.
         parent_task_id: the task that started it, if any; not the topology of a node.
-        group: id of the group that it is a member of; `None` if there is none.
-        completes: id of the group after whose members it runs; `None` if it does not wait for a group.
+        group: id of the group that it is a member of; `None` if it is in no group.
+        completes: id of the group whose members must end before it runs; `None` if it does not wait for a group.
         after: the tasks that must end before it starts; `None` if there are none.
         has_dependents: whether other tasks wait for its end.
-        topology_schedule_ref: for a node, the schedule occurrence that its topology runs; `None` if there is none.
-        next_at: time of its next check: the planned start of its next attempt.
-        generation: incremented only when a new check is set; timers, messages and claims carry it.
-        version: incremented by every write; used as the ETag and to order events.
+        topology_schedule_ref: for a node, the schedule occurrence that its topology runs; `None` if there is no such
+            occurrence.
+        next_at: time of its next check, which is the planned start of its next attempt.
+        generation: incremented only when a new check is set; timers, messages and claims contain the generation.
+        version: incremented by every write; serves as the ETag and orders events.
         fence: incremented by every claim; checked by every write of an attempt. Its high digits are the epoch.
         attempt: number of started attempts, of the work or of its rollback; a pause subtracts one.
-        sent: whether the message of this generation was sent by the process that enqueued it, not left to the trigger.
-        nonce: nonce of the last write; a writer that finds its own nonce after a rejection knows that its write was
-            applied.
-        lease_worker: the holder of the lease; kept after the end, to show the last worker.
+        sent: whether this generation's message was sent by the process that enqueued the task, and not left to the
+            trigger.
+        nonce: nonce of the last write; if a writer finds its own nonce after a rejection, its write was applied.
+        lease_worker: the holder of the lease; kept after the lease's end, to show the last worker.
         lease_expires_at: end of the lease, which may be taken over after the largest assumed clock difference.
         unacknowledged: number of consecutive pull worker leases, including the current one, that no client has
             acknowledged; `None` after an acknowledgement, and for leases of worker functions.
@@ -254,13 +258,13 @@ class Task(TaskOptions):
         deferred_fence: the fence of the last attempt whose target accepted the work and will report its end later.
         job: the ARN of the AWS job of the current or latest attempt.
         requested_action: the action that its user requests of the running attempt.
-        waiting_for: why its last check did not start an attempt, in words; removed at the end of an attempt.
-        waits: reasons and start times of its waits other than for its due time, oldest first; kept after its end.
+        waiting_for: description of why its last check did not start an attempt; removed when an attempt ends.
+        waits: reasons and start times of its waits, except the wait for its due time, oldest first; kept after its end.
         rate_places: its places in the lines of its rates by key, in the units of `duetime.domain.rates`.
         checkpoint: checkpoint that a paused attempt left for the next attempt; JSON text in UTF-8.
         started_at: when the first attempt started.
-        started_late: whether it started late enough for an event, and its target was called. Written after the call,
-            never by a claim, which may be undone.
+        started_late: whether it started late enough for an event, and its target was called. The flag is written after
+            the call and not by a claim, because a claim may be undone.
         run_at: planned start of the current or last attempt.
         finished_at: when the outcome had been stored and all follow-ups were done.
         expires_at: when the record may be removed; set by terminal writes only.
@@ -268,11 +272,11 @@ class Task(TaskOptions):
         reopened_fence: for a topology, the fence at which it was last retried after its end; runs that started under
             this fence or an older fence are over. `None` if it was never retried.
         rerun_nodes: for a topology, the nodes that its last retry named; they run again with all their dependents.
-        reopened_at: when it was last retried after its end; its attempts and waits are counted from then.
-        traceparent: trace of its creation, which its attempts continue; `None` if the request had none.
-        erased: whether its user deleted it: users no longer see it, and everything else treats it as ended.
+        reopened_at: when it was last retried after its end; its attempts and waits are counted from this time.
+        traceparent: trace of its creation, which its attempts continue; `None` if the request had no trace.
+        erased: whether its user deleted it; users no longer see it, and everything else treats it as ended.
         actions: history of actions on it, except a cancellation before its start.
-        cancellation: who cancelled it before its start; no action is possible afterwards.
+        cancellation: who cancelled it before its start; after this cancellation, no action is possible.
     """
 
     id: TaskId
@@ -331,7 +335,7 @@ class Task(TaskOptions):
     cancellation: ActionRecord | None = None
 
     def exists_for(self, owner: str) -> bool:
-        """Whether the task exists for an owner."""
+        """Whether the task exists and belongs to an owner."""
         return self.owner == owner and not self.erased
 
     @property
@@ -341,14 +345,14 @@ class Task(TaskOptions):
 
     @property
     def fair_share(self) -> str:
-        """The part of its fair key to which the task belongs; empty without a key."""
+        """The part of its fair key to which the task belongs; empty if it has no fair key."""
         return fair_share(self.id, self.fair_key, self.fair_weight)
 
     @property
     def late_at(self) -> Millis | None:
         """When a late start is reported; `None` if no report was requested.
 
-        For a task that was due before it was created, the time counts from its creation.
+        For a task that was due before its creation, the time is measured from its creation.
         """
         if self.notify_on is None or self.notify_on.late_seconds is None:
             return None
@@ -356,17 +360,17 @@ class Task(TaskOptions):
 
     @property
     def long_at(self) -> Millis | None:
-        """When the task's current attempt is reported as a long run; `None` without a report request or an attempt."""
+        """When the current attempt is reported as a long run; `None` if no report is requested or no attempt runs."""
         if self.notify_on is None or self.notify_on.running_seconds is None or self.run_at is None:
             return None
         return self.run_at + self.notify_on.running_seconds * SECOND
 
     @property
     def start_by(self) -> Millis | None:
-        """The last instant at which the task's first attempt may start; `None` if there is no limit, or no limit yet.
+        """The latest time at which the task's first attempt may start; `None` if there is no limit, or no limit yet.
 
-        For a task that was due before it was created, the full time counts from its creation. A node's time starts at
-        its due time, which depends on its parents.
+        For a task that was due before its creation, the time limit starts at its creation. For a node, it starts at the
+        due time, which depends on the node's parents.
         """
         if self.expires_seconds is None or self.state is State.BLOCKED:
             return None
@@ -374,7 +378,7 @@ class Task(TaskOptions):
 
     @property
     def retry_by(self) -> Millis | None:
-        """The last instant at which another attempt may start; `None` if there is no limit, or no limit yet."""
+        """The latest time at which another attempt may start; `None` if there is no limit, or no limit yet."""
         seconds = self.retry.max_duration_seconds
         if seconds is None or self.started_at is None:
             return None
@@ -392,7 +396,7 @@ class Task(TaskOptions):
 
     @property
     def was_dropped(self) -> bool:
-        """Whether the task's schedule, not its user, dropped the task before its target was called."""
+        """Whether the task was dropped by its schedule, not by its user, before its target was called."""
         return self.error is not None and self.error.type == SKIPPED
 
     @property
@@ -412,7 +416,7 @@ class Task(TaskOptions):
 
     @property
     def waits_for_tasks(self) -> bool:
-        """Whether the task may not start before tasks in its `after` let it start."""
+        """Whether the task may not start until the tasks in its `after` let it start."""
         return self.after is not None and not self.after.is_met
 
     @property
@@ -430,7 +434,7 @@ class Task(TaskOptions):
 
     @property
     def definition(self) -> str | None:
-        """Name of the definition that the task runs; `None` for other graphs and other tasks."""
+        """Name of the definition that the task runs; `None` if it runs another graph or is not a topology."""
         return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property
@@ -440,7 +444,7 @@ class Task(TaskOptions):
 
     @property
     def outcome_at(self) -> Millis:
-        """When the task ended; does not change if follow-ups are repeated."""
+        """When the task ended; this time does not change if follow-ups are repeated."""
         last = self.attempt_history[-1] if self.attempt_history else None
         is_of_last = last is not None and last.started_at and last.started_at >= (self.reopened_at or 0)
         return last.started_at + last.took if last and is_of_last else self.next_at
@@ -449,9 +453,9 @@ class Task(TaskOptions):
     def outcome_id(self) -> str:
         """Identifies the outcome of an ended task.
 
-        The attempt number does not suffice, because the next outcome may have the same number.
+        The attempt number is not enough, because the next outcome can have the same attempt number.
         """
-        # The fence of the attempt that led to the outcome; repeated follow-ups have later fences.
+        # This is the fence of the attempt that led to the outcome; repeated follow-ups have later fences.
         fence = self.attempt_history[-1].fence if self.attempt_history else 0
         return f"{self.id}-{fence}" if self.reopened_at is None else f"{self.id}-{fence}-{self.reopened_at}"
 
@@ -462,7 +466,7 @@ class Task(TaskOptions):
 
     @property
     def pull_queue(self) -> str:
-        """The pulled type whose queue the task waits on; empty for the queues of the worker functions."""
+        """The pulled type on whose queue the task waits; empty for the queues of the worker functions."""
         return pull_queue_of(self.type, self.target, self.state)
 
     @property
@@ -481,8 +485,8 @@ class Task(TaskOptions):
     def contents_without_expiry(self) -> tuple[Content, ...]:
         """The content whose expiry must be set once the task has ended.
 
-        A success's result has an expiry from the start. A node's result has no expiry at first, because it is kept as
-        long as its topology.
+        The result of a successful task has an expiry from the start. Only a node's result has no expiry at first,
+        because it is kept as long as its topology.
         """
         has_one = self.state is State.SUCCEEDED and self.node_ref is None
         kept = (self.payload, self.checkpoint, None if has_one else self.result)
@@ -500,7 +504,7 @@ class Task(TaskOptions):
 
 
 def fence_of_epoch(fence: int, epoch: int) -> int:
-    """Raises a fence into an epoch, with the same number of claims; unchanged if already in this or a later epoch."""
+    """A fence raised to an epoch, with the same number of claims; unchanged if it is in this or a later epoch."""
     return max(fence, epoch * FENCES_PER_EPOCH + fence % FENCES_PER_EPOCH)
 
 
@@ -514,8 +518,8 @@ def lateness_of(
     """How long after its due time a task's first attempt started, in milliseconds; `None` before the start.
 
     As in the metric, if the task was due before its creation, before a change of its due time, or before it was
-    resumed, lateness counts from that action, because the task could not start earlier. A schedule's run counts from
-    its due time, regardless of how late the schedule creates it.
+    resumed, lateness counts from that action, because the task could not start earlier. For a schedule's run, lateness
+    counts from the due time, no matter how late the schedule creates the run.
     """
     if started_at is None:
         return None

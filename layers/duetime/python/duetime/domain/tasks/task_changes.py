@@ -1,4 +1,4 @@
-"""Possible changes of a task's record, by field, with types for the type checker."""
+"""The possible changes of a task's record, by field, with types for the type checker."""
 
 from __future__ import annotations
 
@@ -107,4 +107,4 @@ NOTHING_LEFT = TaskChanges(
     actions=NO_ACTIONS,
     cancellation=None,
 )
-"""Resets the fields with content from the task's user or attempts; the other fields describe how the task went."""
+"""Resets the fields with content from the task's user or attempts; all other fields describe how the task ran."""

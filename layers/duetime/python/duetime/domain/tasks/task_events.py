@@ -1,4 +1,4 @@
-"""A task's history as an ordered list of events: its creation, actions on it, its attempts and its end."""
+"""Lists a task's history in order, as events about its creation, actions on it, its attempts and its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _BEFORE_ACTIONS, _ACTION, _AFTER_ACTIONS = range(3)
-"""Order of events within the same millisecond: an action follows an end, and a start follows an action."""
+"""Order of events within the same millisecond, in which an action follows an end, and a start follows an action."""
 
 
 class EventType(StrEnum):
@@ -51,7 +51,7 @@ class EventType(StrEnum):
 
 @frozen
 class AttemptPart:
-    """The attempt that an event belongs to, and how the attempt ended if the event is its end."""
+    """The attempt that an event is about; if the event is the attempt's end, also how the attempt ended."""
 
     attempt: int
     fence: int
@@ -124,7 +124,7 @@ def _event_of(record: ActionRecord) -> TaskEvent:
 
 def _attempt_events(task: Task, ended: Iterable[AttemptRecord]) -> Iterator[tuple[TaskEvent, int]]:
     for line in ended:
-        # The time of a lost attempt is unknown.
+        # It is unknown when a lost attempt ran.
         is_lost = line.outcome is AttemptOutcome.LOST
         part = AttemptPart(line.attempt, line.fence, None if is_lost else line.worker)
         if not is_lost:

@@ -1,15 +1,15 @@
 """Lists of an owner's tasks by state, type, name, tag and more, so that a filter reads no other tasks.
 
-The lists are derived from the table's stream, so they add no cost to the path of a task, and lag it by the stream's
-batching window. A list may name tasks that no longer belong to it, so readers compare each record with the filter; but
-a list contains all tasks that belong to it. There are two kinds:
+The lists are derived from the table's stream, so they do not slow down tasks, but lag behind them by the stream's
+batching window. A list contains all tasks that belong to it, but may also name tasks that no longer belong to it, so
+readers compare each record with the filter. There are two kinds:
 
-* Postings, for unchangeable properties: a task is added once and never removed. Many postings share an item.
-* Entries, for states that a task leaves again: one item for each task that stays in the state for longer than a batch
-  of changes. A task that starts, runs and ends within one batch has no entry. Entries include the nodes of topologies,
-  because each additional list costs a page another read.
+* Postings list tasks by unchangeable properties; a task is added once and never removed. Many postings share an item.
+* Entries list tasks in states that a task leaves again; each task that stays in the state for longer than a batch of
+  changes has one item. A task that starts, runs and ends within one batch has no entry. Entries include the nodes of
+  topologies, because a page needs another read for each additional list.
 
-An owner has lists from about a thousand tasks on. With fewer tasks, one page reads all of them.
+Lists are kept for owners with about a thousand tasks or more. With fewer tasks, one page reads all of them.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from duetime.domain.type_settings import RetentionPolicy
 
 ENTRY_STATES = frozenset(State) - {State.SCHEDULED, State.SUCCEEDED, State.FAILED}
-"""States with a complete list. Scheduled tasks are found by their ids, which begin with the due time, and have an entry
-only if their ids do not find them; succeeded tasks are found by their ids or in the list of ended tasks; failed tasks
-have a table index, which is updated at once."""
+"""States with a complete list. Scheduled tasks are found by their ids, which begin with the due time; only those that
+cannot be found by their ids have an entry. Succeeded tasks are found by their ids or in the list of ended tasks. Failed
+tasks have a table index, which is updated at once."""
 TOPOLOGY_STATES = ENTRY_STATES | {State.FAILED}
 """States with a complete list of topologies."""
 
@@ -63,7 +63,7 @@ class ListKind(StrEnum):
         ENDED: ended tasks, ordered by their end.
         EARLY: tasks that succeeded or failed before the time in their ids, including nodes.
         MOVED: tasks whose due time is not the time in their ids, ordered by due time. The list with nodes also contains
-            the other tasks.
+            all other tasks.
     """
 
     TYPE = "type"
@@ -85,7 +85,7 @@ class ListName:
     """One list of one owner.
 
     Attributes:
-        value: the common property of the tasks; empty if the kind determines it.
+        value: the property that the tasks have in common; empty if the kind alone determines the property.
         of_nodes: for kinds that separate nodes from other tasks, whether the list contains the nodes.
     """
 
@@ -100,7 +100,7 @@ class Posting:
     """A task in a list.
 
     Attributes:
-        at: the time that orders the list: the id's time, the end or the due time.
+        at: the time by which the list is ordered, which is the id's time, the end or the due time.
         expires_at: when the list's item may be removed.
     """
 
@@ -111,13 +111,13 @@ class Posting:
 
     @property
     def place(self) -> TaskId:
-        """The task's place in the list: the task's id, with the time that orders the list."""
+        """The task's place in the list, which is the task's id with the time by which the list is ordered."""
         return place_of(self.at, self.task_id)
 
 
 @frozen
 class Entry:
-    """A task in the list of a state.
+    """An entry for a task in the list of a state.
 
     Attributes:
         expires_at: when the list's item may be removed.
@@ -156,7 +156,7 @@ class Block:
 
 @frozen
 class ListWrites:
-    """Changes of lists; repeating them has no further effect.
+    """Changes of lists; applying them again has no further effect.
 
     Attributes:
         blocks: postings to add.
@@ -174,7 +174,7 @@ class ListWrites:
 
 
 def place_of(at: Millis, task_id: TaskId) -> TaskId:
-    """A task's place in a list: an id with the given time that differs from other tasks' places."""
+    """A task's place in a list, which is an id with the given time that differs from other tasks' places."""
     return task_id if at == task_id.home else task_id.at_time(at)
 
 
@@ -204,7 +204,7 @@ def writes_of(changes: Iterable[TaskChange], retention: RetentionPolicy) -> List
 
 
 def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
-    """The changes of lists that add existing tasks without known changes.
+    """The changes of lists that add existing tasks, independent of any changes to these tasks.
 
     Args:
         tasks: existing tasks.
@@ -220,7 +220,7 @@ def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: R
 
 
 def late_entries(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
-    """The entries of tasks that are still scheduled after the time in their ids."""
+    """The entries for tasks that are still scheduled after the time in their ids."""
     late = [each for each in tasks if each.state is State.SCHEDULED]
     return ListWrites(added=[each for task in late for each in _added(None, task, now, retention)])
 
@@ -242,7 +242,7 @@ def blocks_of(postings: Iterable[Posting]) -> list[Block]:
 
 
 def lists_of_state(task: Task | TaskSnapshot, now: Millis) -> list[ListName]:
-    """The state lists that must have an entry for a task at a given time."""
+    """The lists of states that must have an entry for a task at a given time."""
     found = []
     if task.state in ENTRY_STATES or (task.state is State.SCHEDULED and not _is_found_by_id(task, now)):
         found.append(ListName(task.owner, ListKind.STATE, task.state.value))
@@ -252,7 +252,7 @@ def lists_of_state(task: Task | TaskSnapshot, now: Millis) -> list[ListName]:
 
 
 def _is_found_by_id(task: Task | TaskSnapshot, now: Millis) -> bool:
-    """Whether a search by due time, among ids from about now on, finds a scheduled task."""
+    """Whether a scheduled task is found by a search by due time among ids from about now on."""
     return task.node_ref is None and not _is_moved(task) and task.id.home >= now - LIST_LATE
 
 
@@ -262,7 +262,8 @@ def _postings(
     if after is None or after.erased:
         return
     for name in _facets(after):
-        # A task that ends long after its time is listed again, because its first posting may expire before its record.
+        # A task that ends long after the time in its id is listed again, because its first posting may expire before
+        # its record.
         is_new = before is None or name not in _facets(before)
         if is_new or (_has_ended(before, after) and at - after.id.home > LIST_KEPT // 2):
             yield Posting(name, after.id.home, after.id, max(at, after.id.home) + retention.of(after.type) + LIST_KEPT)
@@ -276,7 +277,7 @@ def _postings(
 def _endings(
     before: TaskSnapshot | None, after: TaskSnapshot, at: Millis, retention: RetentionPolicy
 ) -> Iterator[Posting]:
-    """Postings for a task's end, made when the outcome is stored, and again if the task finishes later."""
+    """Postings for a task's end, which are made when the outcome is stored, and again if the follow-ups end later."""
     has_ended = _has_ended(before, after)
     ended_at = at if after.finished_at is None else after.finished_at
     expires_at = ended_at + retention.of(after.type) + LIST_KEPT
@@ -312,7 +313,7 @@ def _list(task: TaskSnapshot, kind: ListKind, value: str = "") -> ListName:
 
 
 def _is_moved(task: Task | TaskSnapshot) -> bool:
-    """Whether the due time differs from the id's time."""
+    """Whether a task's due time differs from the time in its id."""
     return task.due_at != task.id.home
 
 
@@ -323,7 +324,7 @@ def _added(
         return
     had = [] if before is None else lists_of_state(before, at)
     for name in lists_of_state(after, at):
-        # The search for late tasks has already added tasks that became late in this state.
+        # The search for late tasks has already added tasks that became late while they were in this state.
         if name not in had or before is None or before.erased:
             yield Entry(name, after.id, _entry_expiry(after, at, retention))
 
@@ -348,11 +349,12 @@ class ListHead:
     """The progress of an owner's lists.
 
     Attributes:
-        building_from: when to start adding tasks that existed before, because every process follows changes by then.
+        building_from: when to start adding tasks that existed before the lists; by then, every process adds changed
+            tasks to them.
         built_to: id of the last task that was added; `None` at the beginning.
         is_complete: whether all tasks have been added, so that the lists may be read.
-        swept_to: late scheduled tasks with smaller ids have entries.
-        changed_at: when the lists last followed a change, to within some seconds.
+        swept_to: upper bound of the ids up to which late scheduled tasks have entries.
+        changed_at: when the lists were last changed, to within some seconds.
         version: increases with each write; 0 if nothing is stored.
     """
 
@@ -366,11 +368,11 @@ class ListHead:
 
     @classmethod
     def new(cls, owner: str, now: Millis) -> ListHead:
-        """The head of lists that start now."""
+        """Returns the head of lists that start now."""
         return cls(owner, now + LIST_BUILD_DELAY, TaskId.of(now, 0, 0))
 
     def may_build(self, now: Millis) -> bool:
-        """Whether existing tasks are to be added now."""
+        """Whether existing tasks should be added now."""
         return not self.is_complete and now >= self.building_from
 
     def sweep_end(self, now: Millis) -> TaskId | None:

@@ -1,4 +1,4 @@
-"""Options of a task that a user may choose: its priority, its lock, and so on."""
+"""The options of a task that a user can choose, such as its priority and its locks."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class RetryPolicy:
     Attributes:
         max_attempts: total number of attempts, including the first attempt and crashed attempts; 1 means no retry.
         initial_seconds: upper bound of the first wait.
-        multiplier: factor by which the bound grows with each wait.
-        max_seconds: maximum of the bound.
+        multiplier: factor by which the upper bound grows with each wait.
+        max_seconds: maximum of the upper bound.
         max_duration_seconds: how long after the start of the first attempt another attempt may start; `None` for no
             limit.
     """
@@ -37,14 +37,14 @@ class RetryPolicy:
     max_duration_seconds: int | None = None
 
     def bound(self, attempt: int) -> Millis:
-        """Longest wait after a failed attempt (1 is the first), in milliseconds."""
-        # No policy allows more attempts, and up to that power the largest multiplier fits into a float.
+        """Longest wait after a failed attempt with the given number, from 1, in milliseconds."""
+        # No policy allows more attempts than this, and the largest multiplier to this power still fits into a float.
         power = min(attempt - 1, MAX_ATTEMPTS)
         seconds = min(self.initial_seconds * self.multiplier**power, self.max_seconds)
         return int(seconds * 1000)
 
     def wait(self, attempt: int, fraction: float) -> Millis:
-        """The wait after a failed attempt, evenly distributed between 0 and its bound.
+        """The wait after a failed attempt, evenly distributed between 0 and its upper bound.
 
         Args:
             attempt: the attempt that failed, from 1.
@@ -98,9 +98,9 @@ class LockSpec:
     """A named resource that a task needs while it runs.
 
     Attributes:
-        key: unique among the owner's locks.
+        key: name of the lock, which is unique among the owner's locks.
         max_holders: maximum number of concurrent holders; `None` for a shared lock without its own limit.
-        wait_seconds: how long an attempt may wait for the lock; `None` for no limit.
+        wait_seconds: how long an attempt can wait for the lock; `None` for no limit.
     """
 
     key: str
@@ -116,7 +116,7 @@ class LockSpec:
 
 
 def one_form(lock: LockSpec | None, locks: Iterable[LockSpec]) -> tuple[LockSpec | None, tuple[LockSpec, ...]]:
-    """The stored form of a task's locks: a single lock as `lock`, several locks as `locks`, ordered by key.
+    """The stored form of a task's locks: a single lock as `lock`, or several locks as `locks`, ordered by key.
 
     Args:
         lock: the request's `lock`.
@@ -131,9 +131,9 @@ class Rate:
     """Limits how often attempts start, for all tasks of an owner with the same key.
 
     Attributes:
-        key: unique among the owner's rates.
+        key: name of the rate, which is unique among the owner's rates.
         limit: maximum number of starts in `per_seconds`.
-        burst: additional starts allowed at once after a period with fewer starts.
+        burst: additional starts that are allowed at once after a period with fewer starts.
     """
 
     key: str
@@ -158,9 +158,9 @@ class OnConflict(StrEnum):
     """What happens to a creation whose unique key another task holds.
 
     Attributes:
-        KEEP: nothing is created; the response is the task that holds the key.
+        KEEP: no task is created; the response is the task that holds the key.
         REPLACE: the task that holds the key gets the creation's fields, if it has not started.
-        REFUSE: the creation is refused.
+        REFUSE: the creation is rejected.
     """
 
     KEEP = "keep"
@@ -173,7 +173,8 @@ class Unique:
     """Makes a task the only one with its key among its owner's tasks.
 
     Attributes:
-        on_conflict: what happens to this creation if another task holds the key; later creations have their own choice.
+        on_conflict: what happens to this creation if another task holds the key; later creations choose this
+            themselves.
     """
 
     key: str
@@ -183,7 +184,7 @@ class Unique:
 
 @frozen
 class Debounce:
-    """Delays a task with each new creation with its key, until there has been no creation for a while.
+    """Delays a task whenever another creation has the same key, until there has been no creation for a while.
 
     Attributes:
         seconds: required time without a creation.
@@ -196,12 +197,12 @@ class Debounce:
 
     @property
     def unique(self) -> Unique:
-        """The unique key that this option implies."""
+        """The unique key that this debounce option implies."""
         return Unique(self.key, Until.STARTED, OnConflict.REPLACE)
 
 
 def unique_of(unique: Unique | None, debounce: Debounce | None) -> Unique | None:
-    """The unique key from a task's `unique` or `debounce`; `None` without a key."""
+    """The unique key from a task's `unique` or `debounce`; `None` if the task has no unique key."""
     return unique if debounce is None else debounce.unique
 
 
@@ -254,14 +255,14 @@ class TaskOptions:
         notify_within_seconds: how long after the start of an attempt a target that accepted the work may send a
             notification.
         rollback_on_failure: whether the target's `rollback` runs after a final failure.
-        lock: the only lock that it needs while it runs; `None` if it needs no lock or several.
+        lock: the only lock that it needs while it runs; `None` if it needs no lock or several locks.
         locks: the locks that it needs while it runs, if it needs several, ordered by key.
         rate: limit of starts, shared with other tasks with the same key.
-        callback_url: destination of its outcome.
+        callback_url: URL to which its outcome is posted.
         notify_on: notices about final failure, a late start or a long run.
         expires_seconds: how long after its due time its first attempt may start; `None` for no limit.
-        fair_key: an owner's tasks with the same key share workers fairly with other keys' tasks; `None` for no key, in
-            which case all such tasks together count as one key.
+        fair_key: an owner's tasks with the same key share workers fairly with other keys' tasks; all tasks without a
+            key (`None`) together count as one key.
         fair_weight: the key's share, compared with other keys.
     """
 
@@ -292,7 +293,7 @@ class TaskOptions:
 
 
 def fair_share(task_id: TaskId, key: str | None, weight: int) -> str:
-    """The part of a fair key to which a task belongs; empty without a key. A key has as many parts as its weight.
+    """The part of a fair key to which a task belongs; empty if there is no key. A key has as many parts as its weight.
 
     SQS treats all message groups equally, so a key with a weight has several groups.
     """

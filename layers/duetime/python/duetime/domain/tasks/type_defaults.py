@@ -1,4 +1,4 @@
-"""Tasks to create, and their types' defaults: the options that tasks have unless their creation sets them."""
+"""Tasks to create, and the defaults of their types, which are used for options that a creation does not set."""
 
 from __future__ import annotations
 
@@ -49,28 +49,29 @@ DEFAULTED = (
     "fair_weight",
     "unique",
 )
-"""The options that a type can have defaults for, because they describe the work, not an individual task."""
+"""The options for which a type can have defaults, because they describe the work and not an individual task."""
 
 
 @frozen
 class TaskSpec(TaskOptions):
-    """A client's request, decoded and within limits.
+    """A client's request to create a task, decoded and checked against the limits.
 
     Attributes:
-        type: determines the handler, or the kind of work for an endpoint or a pull worker.
+        type: the task's type, which determines the handler, or the kind of work for an endpoint or a pull worker.
         payload: JSON text in UTF-8, passed to the target unchanged.
         upload: id of the upload that is its payload, instead of `payload`; `None` if there is none.
         due_at: when it should run; `None` means now.
-        delay: how long after acceptance it should run; excludes `due_at`.
+        delay: how long after its acceptance it should run; cannot be combined with `due_at`.
         target: the target; `None` for the default of the type (`TargetRules.target_of`).
-        allow_unknown_type: whether its type needs no known handler.
-        unique: makes it the only task with a key; excludes `debounce`.
-        debounce: lets later creations with the same key delay it; excludes a due time.
-        order: makes it run after the earlier tasks of its key.
+        allow_unknown_type: whether a type without a known handler is accepted.
+        unique: makes it the only task with a key; cannot be combined with `debounce`.
+        debounce: lets later creations with the same key delay it; cannot be combined with a due time.
+        order: makes it run after the earlier tasks with the same ordered key.
         parent_task_id: the task that started it, as given in the request.
-        group: id of the group that it joins; `None` if there is none.
+        group: id of the group that it joins; `None` if it joins no group.
         after: the tasks that must end before it starts.
-        explicit: options that the request set to their built-in value, so that no default of the type replaces them.
+        explicit: options that the request explicitly set to their built-in values, so that the type's defaults do not
+            replace them.
     """
 
     type: str
@@ -96,10 +97,10 @@ class TaskSpec(TaskOptions):
 
 
 Options: TypeAlias = Mapping[str, Any]
-"""Options in the JSON form of requests, already validated; null turns off a handler's default."""
+"""Options in the JSON form of requests, already validated; the value null turns off a handler's default."""
 _BUILT_IN = TaskSpec("")
 _LOCKS = ("lock", "locks")
-"""Two forms of one option."""
+"""Pairs of options that are two forms of the same option."""
 _ROLLS_BACK = (HandlerTarget, HttpTarget)
 
 
@@ -130,8 +131,8 @@ class HandlerDescription:
 
     Attributes:
         phases: the phases that the handler offers.
-        defaults: the options that the handler gives its tasks.
-        payload_schema: JSON Schema of the payload, as text; `None` for any JSON.
+        defaults: the options that the handler sets for its tasks.
+        payload_schema: JSON Schema of the payload, as text; `None` if any JSON is accepted.
     """
 
     phases: tuple[str, ...] = ()
@@ -158,7 +159,7 @@ _READ: Mapping[str, Callable[[Any], object]] = {
     "notify_on": lambda form: NotifyOn(**form),
     "unique": _unique,
 }
-"""How to parse options whose values are not plain JSON."""
+"""Functions that parse options whose values are not plain JSON."""
 
 
 def merged(handler: Options, owner: Options) -> Options:
@@ -169,7 +170,10 @@ def merged(handler: Options, owner: Options) -> Options:
 
 
 def with_defaults(spec: TaskSpec, defaults: Options) -> TaskSpec:
-    """A task to create, with its type's defaults; each option that the creation gives is kept completely."""
+    """A task to create, with its type's defaults.
+
+    Options that the creation sets are kept, and are not merged with defaults.
+    """
     if not defaults:
         return spec
     kept = _kept(spec)
@@ -184,14 +188,14 @@ def _value(name: str, form: Any) -> Any:  # noqa: ANN401 - the value of any opti
 
 
 def _kept(spec: TaskSpec) -> set[str]:
-    """The options that a creation gives, and options that would contradict them."""
+    """The options that a creation sets, and the options that would contradict them."""
     kept = {name for name in DEFAULTED if getattr(spec, name) != getattr(_BUILT_IN, name)} | spec.explicit
     if kept.intersection(_LOCKS):
         kept.update(_LOCKS)
     if spec.debounce is not None:
         kept.add("unique")
     if isinstance(spec.target, TopologyTarget):
-        # The graph determines this time limit.
+        # A topology's graph determines this time limit.
         kept.add("notify_within_seconds")
     if spec.target is not None and not isinstance(spec.target, _ROLLS_BACK):
         kept.add("rollback_on_failure")
@@ -206,7 +210,7 @@ class TypeStatus:
         handler: its handler; `None` if there is no handler, or the handlers are unknown.
         has_handler: whether there is a handler; `None` if unknown.
         is_pulled: whether pull workers lease its tasks.
-        own: the defaults that the owner gives its tasks.
+        own: the defaults that the owner has set for the type.
     """
 
     type: str

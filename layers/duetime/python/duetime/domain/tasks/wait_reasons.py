@@ -1,6 +1,6 @@
-"""Machine-readable codes for why a task's last check did not start an attempt.
+"""Machine-readable codes for why a task's last check did not start an attempt. A record contains the reason as text.
 
-A record contains the reason in words. The code is derived from the words, so records of any age have a code.
+The code is derived from the text, so old records have a code as well.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ APPROVAL_AWAITED = "an approval"
 """Wait reason of a task with the target `approval`."""
 
 EVENT_AWAITED = "the event "
-"""Beginning of the wait reason of a task with the target `wait_for_event`; the event's name and key follow this
-text."""
+"""Prefix of the wait reason of a task with the target `wait_for_event`; the prefix is followed by the event's name and
+key."""
 
 
 class WaitReason(StrEnum):
@@ -28,9 +28,9 @@ class WaitReason(StrEnum):
         OVERLAP: an earlier run of its schedule.
         HANDLERS: the handlers cannot be imported.
         WORKER: a free worker.
-        TARGET: its target, which does not accept more calls now.
+        TARGET: its target, which accepts no more calls for now.
         APPROVAL: a person who approves or rejects it.
-        EVENT: a signal that its event has happened.
+        EVENT: a signal that the event that it waits for has happened.
         GROUP: the members of the group after which the task runs.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
@@ -73,16 +73,16 @@ _BEGINNINGS = (
     ("its state machine's execution was lost", WaitReason.TOPOLOGY),
     ("nodes of its last run have not ended", WaitReason.TOPOLOGY),
 )
-"""Prefixes of the reasons in `Postponed`, including old prefixes that records still contain."""
+"""Prefixes of the reasons in `Postponed`, including old prefixes that stored records still contain."""
 
 
 def wait_reason(text: str) -> WaitReason:
-    """The code of a reason in words; `OTHER` for unknown words."""
+    """The code for the text of a reason; `OTHER` if the text is unknown."""
     if _is_of_a_switch(text):
         return WaitReason.SWITCH
     found = next((reason for beginning, reason in _BEGINNINGS if text.startswith(beginning)), None)
     if found is WaitReason.LOCK and "/" in text:
-        # Lock keys of tasks contain no slash; lock keys that enforce a switch's limit do.
+        # Tasks' lock keys contain no slash; only the keys of locks that enforce a switch's limit contain a slash.
         return WaitReason.CONCURRENCY_LIMIT
     if found is not None:
         return found
@@ -91,6 +91,6 @@ def wait_reason(text: str) -> WaitReason:
 
 
 def _is_of_a_switch(text: str) -> bool:
-    """Whether a switch has stopped the task: `type report is stopped: an incident`."""
+    """Whether the reason says that a switch has stopped the task, as in `type report is stopped: an incident`."""
     subject = text.partition(" is stopped")[0]
     return subject != text and (subject == "everything" or subject.startswith(("type ", "owner ")))

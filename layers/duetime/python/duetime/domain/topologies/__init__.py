@@ -1,1 +1,1 @@
-"""Topologies: graphs of tasks, and all decisions about them as pure functions."""
+"""Defines topologies, which are graphs of tasks, and makes all decisions about them in pure functions."""

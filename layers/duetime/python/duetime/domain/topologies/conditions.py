@@ -1,8 +1,8 @@
-"""Evaluates node conditions: JMESPath expressions over the parents' outcomes and the run's parameters.
+"""Evaluates node conditions, which are JMESPath expressions over the parents' outcomes and the run's parameters.
 
 A condition is evaluated on the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
-value}}`, and must return true or false. In JMESPath a misspelled field is null, so null is rejected. Evaluation is
-deterministic.
+value}}`, and must return true or false. Null is rejected, because a misspelled field evaluates to null in JMESPath.
+Evaluation is deterministic.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORDS: Mapping[type, str] = {type(None): "null", str: "a text", list: "a list",
 
 
 class ConditionFailed(Exception):
-    """A condition returned neither true nor false; the message gives the reason."""
+    """A condition did not return true or false; the message gives the reason."""
 
 
 @frozen
@@ -34,8 +34,8 @@ class ParentEnd:
     """A parent's outcome.
 
     Attributes:
-        outcome: its outcome; `None` if the parent is open.
-        result: its parsed result; `None` if the parent has no result.
+        outcome: the parent's outcome; `None` if the parent is open.
+        result: the parent's parsed result; `None` if the parent has no result.
         error: the error, if the parent failed.
     """
 
@@ -45,7 +45,7 @@ class ParentEnd:
 
     @property
     def document(self) -> Mapping[str, Any]:
-        """The parent's value in a condition's document."""
+        """The parent as represented in a condition's document."""
         error = None if self.error is None else {"type": self.error.type, "message": self.error.message}
         return {"outcome": None if self.outcome is None else self.outcome.value, "result": self.result, "error": error}
 
@@ -69,7 +69,7 @@ def holds(expression: str, parents: Mapping[str, ParentEnd], parameters: Mapping
 
 
 def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[Any]:
-    """The items of a map.
+    """Returns the items of a map.
 
     Raises:
         MapFailed: the value is not a list, or has too many items.
@@ -83,7 +83,7 @@ def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[An
 
 
 def _encrypted(parents: Mapping[str, ParentEnd]) -> str:
-    """Names the encrypted results, which no expression can read."""
+    """Lists the parents with encrypted results, which no expression can read."""
     names = [name for name, end in parents.items() if is_encrypted(end.result)]
     return f": the result of {', '.join(names)} is encrypted" if names else ""
 
@@ -102,5 +102,5 @@ def _value(
     document = {PARENTS: {name: end.document for name, end in parents.items()}, PARAMETERS: parameters}
     try:
         return evaluate(expression, document)
-    except Exception as error:  # The library does not catch what Python raises about a value of another type.
+    except Exception as error:  # The library does not catch Python's errors about values of other types.
         raise failed(f"{expression} cannot be evaluated: {' '.join(str(error).split())}") from error

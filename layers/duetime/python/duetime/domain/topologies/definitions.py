@@ -1,4 +1,4 @@
-"""Topology definitions: graphs with a name, versions and parameters."""
+"""Topology definitions, which are graphs with a name, versions and parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Definition:
     """One version of a definition.
 
     Attributes:
-        content: the definition as its user wrote it, as compact JSON: the fields of a graph, `parameters` and
+        content: the definition as its user wrote it, as compact JSON with the fields of a graph, `parameters` and
             `description`.
     """
 
@@ -59,11 +59,11 @@ class Definition:
         return json.loads(self.content)  # type: ignore[no-any-return]
 
     def says(self, content: bytes) -> bool:
-        """Whether other content is equivalent, regardless of the order of fields."""
+        """Whether other content is equivalent to this version's content, regardless of the order of fields."""
         return self.content == content or _canonical(self.content) == _canonical(content)
 
     def run_of(self, spec: TaskSpec, given: Mapping[str, Any]) -> TaskSpec:
-        """The task of a run of this version.
+        """The task that runs this version.
 
         Args:
             spec: options of the run, without its graph.
@@ -99,8 +99,8 @@ class Difference:
 
     Attributes:
         path: path of the difference, as names and indexes.
-        before: the value in the first version, in a list; an empty list if the first version has no value.
-        after: like `before`, for the second version.
+        before: a list with the value in the first version; an empty list if the first version has no value.
+        after: the same for the second version.
     """
 
     path: tuple[str | int, ...]
@@ -132,14 +132,17 @@ DEFINITION = "target.definition"
 
 
 class NestedDefinitions:
-    """Replaces definitions that a graph's nodes name. All references to a definition get the same version."""
+    """Replaces the definitions that a graph's nodes name with the definitions' graphs.
+
+    All references to a definition get the same version.
+    """
 
     def __init__(self, find: Callable[[str, int | None], Definition]) -> None:
         """Start without replacements.
 
         Args:
-            find: reads a given version of a definition, or the latest version; raises `FieldInvalid` for `name` or
-                `version`.
+            find: function that reads a given version of a definition, or the latest version; it raises `FieldInvalid`
+                for `name` or `version`.
         """
         self._find = find
         self._known: dict[tuple[str, int | None], Definition] = {}
@@ -147,7 +150,7 @@ class NestedDefinitions:
         self._nodes = 0
 
     def replaced_in(self, payload: bytes) -> bytes:
-        """Returns a graph with its definitions replaced.
+        """Returns a graph in which definitions are replaced by their graphs.
 
         Raises:
             FieldInvalid: a definition or version does not exist, its parameters are invalid, topologies are nested too

@@ -1,4 +1,4 @@
-"""The graph of a topology: nodes with their task templates and dependencies."""
+"""The graph of a topology, which consists of nodes with their task templates and dependencies."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class OnFailure(StrEnum):
     """What happens after a node's failure in a topology.
 
     Attributes:
-        STOP: no more nodes start; running nodes continue to their end.
-        CONTINUE: trigger rules decide about each node.
-        ROLLBACK: like `stop`; then nodes that ran are rolled back in reverse order of dependencies.
+        STOP: no more nodes start; running nodes continue until they end.
+        CONTINUE: trigger rules decide for each node whether it starts.
+        ROLLBACK: first the same as `stop`; then nodes that ran are rolled back in reverse order of dependencies.
     """
 
     STOP = "stop"
@@ -46,14 +46,14 @@ class Node:
 
     Attributes:
         key: its name in the graph.
-        spec: the template of its task, which is due when the node's rule is met, or `delay` later.
+        spec: the template of its task; the task is due when the node's rule is met, or `delay` later.
         depends_on: names of its parents; edges are numbered in this order.
         trigger_rule: condition on its parents' outcomes.
         inputs: the parents whose results it receives.
         expected_seconds: expected duration; `None` if unknown.
-        when: its condition (`conditions`), evaluated when its rule is met; the node is skipped if the condition is
-            false.
-        map: the map options of a node that runs once for each item of a list, as a topology of such nodes.
+        when: its condition (`conditions`), which is evaluated when its rule is met; if the condition is false, the node
+            is skipped.
+        map: the map options of a node that runs once for each item of a list, as a topology with one node per item.
         subgraph: the graph of a node that is a topology; `None` for other nodes, or if the graph was not read.
     """
 
@@ -74,13 +74,13 @@ class Node:
 
     @property
     def levels(self) -> int:
-        """Levels of nested topologies in the node; 0 if it is not a topology."""
+        """Number of levels of nested topologies in the node; 0 if the node is not a topology."""
         return (self.map is not None) + (0 if self.subgraph is None else self.subgraph.levels)
 
 
 @frozen
 class Edge:
-    """A dependency, as seen by its parent.
+    """A dependency between two nodes, as seen by the parent.
 
     Attributes:
         child: the dependent node.
@@ -111,12 +111,12 @@ class Graph:
 
     @property
     def lasts_seconds(self) -> int:
-        """Time limit of the attempt at the topology's task, which is the run's time limit."""
+        """Time limit of the attempt of the topology's task, which is the run's time limit."""
         return self.timeout_seconds or MAX_DEADLINE_SECONDS
 
     @cached_property
     def levels(self) -> int:
-        """Levels of nested topologies, including this one."""
+        """Number of levels of nested topologies, including this topology."""
         return 1 + max((node.levels for node in self.nodes), default=0)
 
     @cached_property
@@ -131,7 +131,7 @@ class Graph:
 
     @cached_property
     def edges_out(self) -> Mapping[str, tuple[Edge, ...]]:
-        """The outgoing edges of each node, in a fixed order, so that iteration can be interrupted and continued."""
+        """The outgoing edges of each node, in a fixed order, so that an iteration can be interrupted and continued."""
         edges: dict[str, list[Edge]] = {node.key: [] for node in self.nodes}
         for node in self.nodes:
             for position, parent in enumerate(node.depends_on):
@@ -159,7 +159,8 @@ class Graph:
 
 
 _KNOWN = 8
-"""Number of graphs that a process caches, because each node of a running topology needs its graph repeatedly."""
+"""Number of graphs that a process caches, because each node of a running topology needs the topology's graph
+repeatedly."""
 
 
 @lru_cache(_KNOWN)

@@ -1,7 +1,7 @@
-"""Inputs: the parents' results that a node receives, fetched at its start and never stored twice.
+"""Inputs are the parents' results that a node receives; they are fetched when the node starts and never stored twice.
 
-A node lists in `inputs` the parents whose results it needs, and receives one object: `{"parent": result}`. The value is
-`null` for a parent without a result because it failed or was skipped.
+A node lists in `inputs` the parents whose results it needs, and receives one object: `{"parent": result}`. If a parent
+has no result because it failed or was skipped, its value is `null`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOTHING = b"null"
 
 
 class InputsTooLarge(Exception):
-    """A node's inputs are too large in total; a retry does not help."""
+    """A node's inputs are too large in total, so a retry would not help."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         largest = max(sizes, key=sizes.__getitem__)
@@ -35,7 +35,7 @@ class InputsTooLarge(Exception):
 
 @frozen
 class Reference:
-    """Reference to an input: the result of a task."""
+    """Reference to an input, which is the result of a task."""
 
     name: str
     task_id: TaskId
@@ -46,7 +46,7 @@ def references(node: Node, tasks: Mapping[str, TaskId]) -> tuple[Reference, ...]
 
     Args:
         node: the node that receives the inputs.
-        tasks: the task of each parent, in this run, or in an earlier run if the parent was not repeated.
+        tasks: the task of each parent, from this run, or from an earlier run if this run did not repeat the parent.
     """
     return tuple(Reference(name, tasks[name]) for name in node.inputs)
 

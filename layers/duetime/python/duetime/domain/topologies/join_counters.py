@@ -1,18 +1,17 @@
 """Counts a node's ended parents correctly despite crashes and repetitions, in any order.
 
-Parents are counted only for nodes with more parents than one group holds (`parent_groups`), one group at a time.
+Parents are counted only for nodes with more parents than fit into one group (`parent_groups`); the parents in a group
+are counted together.
 
-An edge is a number: the parent's index among the child's parents. A chunk stores which of a hundred edges have arrived,
-in one set per outcome, so repeated arrivals change nothing, and a single write both adds an edge and returns the count.
-A node with few parents has only one chunk.
+An edge is identified by the parent's index among the child's parents, and arrives when the parent has ended. A chunk
+stores which of a hundred edges have arrived, in one set per outcome. Repeated arrivals therefore change nothing, and a
+single write both adds an edge and returns the count. A node with few parents has only one chunk.
 
-With more parents, each chunk reports its counts to the node's tally, which keeps each chunk's report with the most
-edges. A report depends only on the arrived edges, and a fuller report replaces an emptier one, so reports may be
-repeated and may arrive in any order. A chunk reports when it is complete, and once earlier if its own edges decide the
-node.
-
-Each write of an edge, even a repeated one, is followed by the report and the decision, so a repetition completes what a
-crash left unfinished.
+With more parents, each chunk reports its counts to the node's tally, which keeps the report with the most edges from
+each chunk. Reports may be repeated and may arrive in any order, because a report depends only on the arrived edges and
+the fullest report is kept. A chunk reports when all its edges have arrived, and once earlier if its own edges are
+enough to decide about the node. Each write of an edge, even if repeated, is followed by the report and the decision, so
+repeating the write completes the work that a crash interrupted.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def chunk_of(position: int) -> int:
-    """The chunk of an edge."""
+    """Number of the chunk that contains an edge."""
     return position // EDGES_PER_CHUNK
 
 
@@ -43,7 +42,7 @@ def chunks_for(edges: int) -> int:
 
 @frozen
 class Chunk:
-    """A group of a node's edges, with the outcomes of arrived edges.
+    """A group of a node's edges, with the outcomes of the edges that have arrived.
 
     Attributes:
         edges: number of edges in the chunk.
@@ -69,7 +68,7 @@ class Chunk:
         return position in self.succeeded or position in self.failed or position in self.skipped
 
     def with_edge(self, position: int, outcome: Outcome) -> Chunk:
-        """A copy with an arrived edge; each edge counts once, with its first outcome."""
+        """A copy in which an edge has arrived; each edge counts once, with its first outcome."""
         if self.has(position):
             return self
         match outcome:
@@ -81,7 +80,7 @@ class Chunk:
                 return replace(self, skipped=self.skipped | {position})
 
     def with_edges(self, arrived: Mapping[int, Outcome]) -> Chunk:
-        """A copy with several arrived edges."""
+        """A copy in which several edges have arrived."""
         chunk = self
         for position, outcome in arrived.items():
             chunk = chunk.with_edge(position, outcome)
@@ -99,7 +98,7 @@ class JoinCount:
 
     Attributes:
         edges: total number of the node's edges.
-        reports: the fullest counts from each chunk that has reported.
+        reports: the counts with the most edges from each chunk that has reported.
     """
 
     edges: int
@@ -132,7 +131,7 @@ def reports(rule: TriggerRule, edges: int, before: Chunk, after: Chunk) -> bool:
 
 
 def _decides(rule: TriggerRule, edges: int, chunk: Chunk) -> bool:
-    """Whether a chunk's edges alone lead to a final verdict on the node."""
+    """Whether a chunk's edges are enough for a final verdict on the node."""
     return verdict(rule, replace(chunk.counts, total=edges)) is not Verdict.WAIT
 
 
@@ -142,18 +141,18 @@ def is_counted(node: Node, size: int) -> bool:
 
 
 def group_around(node: Node, position: int, size: int) -> Mapping[int, str]:
-    """The parents in an edge's group, by their index among the node's parents."""
+    """The parents in the group that contains an edge, by their index among the node's parents."""
     first = position - position % size
     return dict(enumerate(node.depends_on[first : first + size], first))
 
 
 def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> Mapping[int, Outcome]:
-    """The edges, all in one chunk, to count after an edge's parent has ended.
+    """The edges to count after an edge's parent has ended, which are all in the same chunk.
 
     Args:
         node: the child.
         position: position of the edge.
-        statuses: statuses of the parents in the edge's group, each read after that parent had ended.
+        statuses: statuses of the parents in the edge's group, read after the edge's parent had ended.
         size: number of parents in a group.
     """
     ends = {place: statuses[parent].outcome for place, parent in group_around(node, position, size).items()}
@@ -166,7 +165,7 @@ def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> 
 
 
 def kept_edges(node: Node, statuses: Statuses, kept: Collection[str], size: int) -> Mapping[int, Outcome]:
-    """The edges of groups whose parents are all kept by a retry, because no end of a parent will count these edges.
+    """The edges to count for groups whose parents a retry keeps entirely, because no parent's end will count them.
 
     Args:
         node: a node that runs again.

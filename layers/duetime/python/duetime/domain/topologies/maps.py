@@ -1,7 +1,7 @@
-"""Maps: a map is a topology with one node for each item of a list.
+"""Implements maps; a map is a topology with one node for each item of a list.
 
-The list is known when the parents have ended. The payload of a map's task contains everything that determines its run,
-the items and one node as its user wrote it, and always leads to the same graph.
+The list is known when the parents have ended. The payload of a map's task contains the items, and one node as its user
+wrote it. The payload determines the map's run completely, so it always leads to the same graph.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class NodeMap:
     """The map options of a node.
 
     Attributes:
-        over: a JMESPath expression over the parents, like a condition, that returns the list of items.
+        over: a JMESPath expression over the parents, as in a condition, that returns the list of items.
         max_parallel: maximum number of concurrent items; `None` for all items.
         tolerated_failures: number of items that may fail before the map fails.
     """
@@ -62,7 +62,7 @@ def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]
 
     Args:
         node_map: the map.
-        node: as its user wrote it.
+        node: the node as its user wrote it.
         items: the list of items; `None` while they are unknown.
 
     Raises:
@@ -82,13 +82,16 @@ def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]
 
 
 def _nodes_size(template: Mapping[str, Any], items: Sequence[Any]) -> int:
-    """Maximum size of the nodes with their items in place, in bytes of JSON; an item in a URL may be longer."""
+    """Maximum size of the nodes with their items inserted, in bytes of JSON.
+
+    An item that is encoded in a URL can be longer.
+    """
     node = compact_json(template)
     return len(node) * len(items) + node.count(_ITEM) * len(compact_json(items))
 
 
 def ending_without_items(payload: bytes) -> Ending | None:
-    """The result of an attempt at a map without items; `None` for any other topology."""
+    """The result of an attempt of a map without items; `None` for any other topology."""
     if payload.startswith(_EMPTY):
         return Succeeded(b"[]")
     if payload.startswith(_UNKNOWN):
@@ -108,9 +111,10 @@ def is_map(payload: object) -> bool:
 
 
 def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The graph of a map's run, as JSON: nodes are named after the index of their item, from 0.
+    """The graph of a map's run, as JSON, in which nodes are named after the index of their item, from 0.
 
-    With `max_parallel`, each node depends on the node that many places before, regardless of the outcome.
+    With `max_parallel`, each node depends on the node that is `max_parallel` places before it, whatever that node's
+    outcome is.
     """
     limit, template = payload["max_parallel"], payload["node"]
     nodes = {}
@@ -123,7 +127,7 @@ def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_sample_items(graph: object) -> object:
-    """A graph, as JSON, whose maps have a sample in place of their items, for validation."""
+    """A graph for validation, as JSON, in which each map has a sample item instead of its items."""
     nodes = graph.get("nodes") if isinstance(graph, dict) else None
     if not isinstance(graph, dict) or not isinstance(nodes, dict):
         return graph
@@ -141,7 +145,7 @@ def _with_item(template: Mapping[str, Any], item: Any, index: int) -> dict[str, 
 
 
 def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Escapes placeholders in a value's texts, so that they are not replaced in the attempts."""
+    """Escapes placeholders in a value's texts, so that attempts do not replace them."""
     if isinstance(value, str):
         return value.replace(PREFIX, f"<{PREFIX}")
     if isinstance(value, list):

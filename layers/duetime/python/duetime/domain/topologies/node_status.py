@@ -1,4 +1,4 @@
-"""The status of a node, and its outcome as seen by its children."""
+"""Defines the status of a node, and the node's outcome as seen by its children."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reason(StrEnum):
     """Why a node was cancelled, if not by a user."""
 
     SKIPPED = "skipped"
-    """The node's rule can no longer be met, and no ancestor has failed; or the node's condition was false."""
+    """The node's rule can no longer be met although no ancestor has failed, or the node's condition was false."""
     UPSTREAM_FAILED = "upstream_failed"
     """The node's rule can no longer be met, because an ancestor has failed."""
     STOPPED = "stopped"
@@ -29,12 +29,12 @@ class Reason(StrEnum):
 
 
 WHOLE = 100
-"""Percentage of a succeeded node, regardless of what the node last reported."""
+"""Progress percentage of a succeeded node, whatever the node last reported."""
 
 
 @frozen
 class NodeStatus:
-    """The status of a node: the relevant part of its task's record.
+    """The status of a node, which is the relevant part of its task's record.
 
     Attributes:
         reason: why the node was cancelled, unless its user cancelled it.
@@ -42,14 +42,14 @@ class NodeStatus:
         started_at: when its first attempt started.
         ended_at: when its last attempt ended, before any follow-ups.
         finished_at: when its outcome had been stored and all follow-ups were done; children may have started earlier.
-        rollback_failed: whether its rollback was tried and has failed for good.
+        rollback_failed: whether its rollback was attempted and has failed for good.
         has_result: whether the node has ever succeeded, regardless of what happened since then.
         expires_at: when its task may be removed; `None` while its topology may need it.
         is_missing: whether it has no task, because the task was not created yet or was removed with the run's records.
         is_stopping: whether a stop of its running attempt has been requested.
         is_pausing: whether a pause of its running attempt has been requested.
         is_topology: whether it is itself a topology.
-        is_held_by_topology: whether its pause, or pause request, comes from a pause of its topology, not from its user.
+        is_held_by_topology: whether its pause or pause request was caused by a pause of its topology, not by its user.
     """
 
     state: State = State.BLOCKED
@@ -71,8 +71,8 @@ class NodeStatus:
     def outcome(self) -> Outcome | None:
         """The node's outcome as seen by its children; `None` if the node is open.
 
-        A node counts as failed if its work is not in effect: it failed, it was rolled back, or it was cancelled by its
-        user, by a stop, or because an ancestor failed.
+        A node counts as failed if its work is not in effect, because it failed, was rolled back, or was cancelled by
+        its user, by a stop, or because an ancestor failed.
         """
         match self.state:
             case State.SUCCEEDED:
@@ -101,7 +101,7 @@ class NodeStatus:
 
     @property
     def has_failed_itself(self) -> bool:
-        """Whether the node's own work has failed, even if it was rolled back since then."""
+        """Whether the node's own work has failed, even if it has been rolled back since then."""
         return self.state in {State.FAILED, State.ROLLED_BACK} and not self.has_result
 
     @property
@@ -125,7 +125,7 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
     Args:
         node: the node.
         statuses: statuses of its parents; parents that are not checked may be missing.
-        among: the parents to check; other parents count as open. `None` to check all parents.
+        among: the parents to check, where other parents count as open; `None` to check all parents.
     """
     seen = Counter(statuses[parent].outcome for parent in node.depends_on if among is None or parent in among)
     return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])
@@ -134,7 +134,7 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
 def decided(graph: Graph, statuses: Statuses) -> Mapping[str, Verdict]:
     """The blocked nodes that no longer need to wait, with the verdict on each.
 
-    This function uses only the states, so recovery scans find edges that a crash left uncounted.
+    This function uses only the states, so recovery scans also find nodes with edges that a crash left uncounted.
     """
     blocked = (node for node in graph.nodes if statuses[node.key].state is State.BLOCKED)
     verdicts = {node.key: verdict(node.trigger_rule, counts_for(node, statuses)) for node in blocked}

@@ -1,8 +1,9 @@
-"""Parameters of topology definitions: their types, and the places of their values.
+"""Parses the parameters of topology definitions, and inserts their values into a run's nodes.
 
-A parameter is used as a placeholder, `<duetime.parameters.region>`. Placeholders are allowed in a node's payload, in
-the URL, headers, query and body of an HTTP target, in the key of an event, and in the parameters of a definition that a
-node runs. Placeholders are replaced when a run is created, so that the run's graph completely describes its nodes.
+A parameter is used as a placeholder, such as `<duetime.parameters.region>`. Placeholders are allowed in a node's
+payload, in the URL, headers, query and body of an HTTP target, in the key of an event, and in the parameters of a
+definition that a node runs. Placeholders are replaced when a run is created, so that the run's graph completely
+describes its nodes.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class Replacement:
     """Replaces placeholders with values.
 
     In a payload or the JSON body of a request, a text that consists only of a placeholder becomes the value itself, of
-    any type. Elsewhere the value becomes part of the text, percent-encoded in a URL.
+    any type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
 
     Attributes:
-        placeholder: pattern with two groups: the escape characters, and the name.
+        placeholder: pattern with two groups, which are the escape characters and the name.
         prefix: common prefix of all placeholders.
         values: values by name.
     """
@@ -101,12 +102,12 @@ class Replacement:
 
 
 def compact_json(value: object) -> bytes:
-    """JSON in UTF-8 without spaces."""
+    """Encodes a value as JSON in UTF-8 without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def json_text(value: object) -> str:
-    """JSON without spaces, with fields sorted by name."""
+    """Encodes a value as JSON without spaces, with fields sorted by name."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -119,7 +120,7 @@ _MISPLACED = (
 
 
 class ParameterType(StrEnum):
-    """The type of a parameter's values, with the names of JSON Schema."""
+    """The type of a parameter's values, named as in JSON Schema."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -176,13 +177,13 @@ class Parameter:
 
     @property
     def sample(self) -> Any:  # noqa: ANN401 - any JSON
-        """A valid value, used to validate a definition before it runs."""
+        """A valid value, which is used to validate a definition before it runs."""
         if not self.is_required:
             return self.default
         return self.enum[0] if self.enum else _SAMPLES[self.type]
 
     def fault(self, value: object) -> tuple[str, FaultCode] | None:
-        """Why a value is invalid, as text and code; `None` if it is valid."""
+        """Why a value is invalid, as a text and a code; `None` if the value is valid."""
         # A boolean is a number in Python, but not in JSON.
         is_other = isinstance(value, bool) is not (self.type is ParameterType.BOOLEAN)
         if is_other or not isinstance(value, _PYTHON[self.type]):
@@ -201,7 +202,7 @@ def parameters_of(document: Mapping[str, Any]) -> Mapping[str, Parameter]:
 
 
 def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a run: the given values, and defaults for the other parameters.
+    """The parameter values of a run, which are the given values, and defaults for all other parameters.
 
     Raises:
         FieldInvalid: a value is unknown, missing, or of another type; or the values are too large in total.
@@ -225,7 +226,7 @@ def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> di
 
 
 def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> Iterator[tuple[Place, str]]:
-    """Placeholders of parameters in places where they are not replaced, with the reason."""
+    """Parameters' placeholders in places where placeholders are not replaced, with the reason."""
     for key, node in nodes.items():
         for place, text, is_key in texts_of(node, ("nodes", key)):
             for escaped, name in _PLACEHOLDER.findall(text):
@@ -243,10 +244,10 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
 
 
 def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Nodes, as JSON, in which values replace the placeholders of parameters.
+    """Nodes, as JSON, in which the placeholders of parameters are replaced by values.
 
     In a payload or a JSON body, a text that consists only of a placeholder becomes the value itself, of any type.
-    Elsewhere the value becomes part of the text, percent-encoded in a URL.
+    Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
     """
     found = Replacement(_PLACEHOLDER, PARAMETER_PREFIX, values)
     return {key: found.in_node(node) for key, node in nodes.items()}

@@ -1,7 +1,7 @@
-"""How a topology's run continues: its next action, progress and result, derived from the states of its nodes.
+"""Derives the next action, the progress and the result of a topology's run from the states of its nodes.
 
-The next action is recomputed after each event and by recovery scans, without memory of earlier results, so after a
-crash the next action consists of the remaining actions.
+The next action is recomputed from the current states after each event and by recovery scans, so after a crash it
+consists of the actions that are still missing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 _SHOWN = 5
-"""Maximum number of nodes that a reason names; other nodes are only counted."""
+"""Maximum number of nodes that a reason names; further nodes are only counted."""
 
 
 @frozen
@@ -36,11 +36,11 @@ class NextAction:
     """The state of the run, and the next actions on its nodes, in order.
 
     Attributes:
-        state: state of the run; terminal only if there is nothing left to do or wait for.
+        state: state of the run, which is terminal only if there is nothing left to do or wait for.
         cancel: nodes to cancel, with the reason `stopped`; children before parents, so that no cancellation starts
             another node.
         stop: running nodes that were not yet asked to stop.
-        pause: waiting nodes to pause, and running sub-topologies.
+        pause: waiting nodes and running sub-topologies that must be paused.
         undo: nodes to roll back now.
     """
 
@@ -61,10 +61,10 @@ def next_action(
 ) -> NextAction:
     """Decides the next actions.
 
-    After a failure, `stop` and `rollback` cancel nodes that have not started, and let the other nodes run to their end,
-    including retries. A cancellation or timeout of the run also cancels nodes that wait for a retry, and asks running
-    nodes to stop. With `rollback`, a failure or timeout then rolls back nodes (`to_be_undone`); a cancellation does
-    not.
+    After a failure, under `stop` and `rollback`, nodes that have not started are cancelled, and all other nodes run to
+    their end, including retries. A cancellation or timeout of the run also cancels nodes that wait for a retry, and
+    asks running nodes to stop. With `rollback`, nodes are then rolled back after a failure or timeout (`to_be_undone`),
+    but not after a cancellation.
 
     Args:
         graph: graph of the topology.
@@ -97,10 +97,11 @@ def is_stopped(graph: Graph, statuses: Statuses) -> bool:
 def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
     """The nodes whose failure makes the run fail, once all nodes have ended.
 
-    A failure is passed on to the children. A child that cannot start counts as failed itself. A child that runs under
-    `one_failed` or `one_success` has handled the failure, and only its own outcome counts. Children under `all_done`
-    and `always` would have run anyway, so they do not handle the failure. For example, a cleanup node does not hide a
-    failure. Children that were skipped by their condition do not handle the failure either.
+    A failure is passed on to the node's children. A child that cannot start because of the failure counts as failed
+    itself. A child that runs under `one_failed` or `one_success` has handled the failure, so only the child's own
+    outcome counts. Children under `all_done` and `always` would have run in any case, so they do not handle the
+    failure. For example, a cleanup node does not hide a failure. Children that were skipped because of their condition
+    do not handle the failure either.
     """
 
     def takes_over(child: str) -> bool:
@@ -133,7 +134,7 @@ def _closing(
 
 
 def _is_to_pause(status: NodeStatus) -> bool:
-    """Whether to pause this node with the run, because it waits for its time, or is a topology with nodes to pause."""
+    """Whether to pause this node with the run: it waits for its time, or is a topology with nodes to pause."""
     if status.is_topology and status.state is State.RUNNING:
         return not (status.is_pausing or status.is_stopping)
     return status.state in STARTABLE
@@ -153,8 +154,8 @@ def _is_settled(statuses: Statuses) -> bool:
 def rollback_action(graph: Graph, statuses: Statuses) -> NextAction:
     """The next step of a rollback, which stops at the level where a node's rollback has failed for good.
 
-    No node is rolled back before all nodes have ended, because nodes may still be stopping after the run's task has
-    ended.
+    No node is rolled back before all nodes have ended, because nodes may still be stopping when the run's task has
+    already ended.
     """
     if not _is_settled(statuses):
         return NextAction(State.ROLLING_BACK)
@@ -179,8 +180,9 @@ def reverse_levels(graph: Graph, among: Collection[str]) -> tuple[tuple[str, ...
 def to_be_undone(status: NodeStatus) -> bool:
     """Whether a rollback of the run includes this node.
 
-    Succeeded nodes, and failed nodes that had started, are rolled back because they may have had effects. Nodes that
-    never started had no effects, rolled back nodes have no effects left, and failed rollbacks require a person.
+    Nodes that succeeded, or started and then failed, are rolled back because they may have had effects. Other nodes are
+    not rolled back: nodes that never started had no effects, rolled back nodes have no effects left, and failed
+    rollbacks require a person.
     """
     if status.state is State.SUCCEEDED:
         return not status.rollback_failed
@@ -188,7 +190,7 @@ def to_be_undone(status: NodeStatus) -> bool:
 
 
 def undone_next(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
-    """The nodes whose rollback may start now, because all their descendants are rolled back."""
+    """The nodes whose rollback may start now, because all their descendants have been rolled back."""
     rolling_back = {key for key, status in statuses.items() if status.state is State.ROLLING_BACK}
     wanted = {key for key, status in statuses.items() if to_be_undone(status)}
     first = next(iter(reverse_levels(graph, rolling_back | wanted)), ())
@@ -205,10 +207,10 @@ def _grouped(level_of: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
 def run_result(
     state: State, graph: Graph, statuses: Statuses, *, number: int, is_overdue: bool, outputs: bytes = b""
 ) -> Ending:
-    """The result of the attempt at a topology's task.
+    """The result of the attempt of a topology's task.
 
     Args:
-        state: state of the run; must be terminal.
+        state: state of the run, which must be terminal.
         graph: the graph with the run's time limit.
         statuses: statuses of all nodes.
         number: number of the run, from 1.
@@ -237,7 +239,7 @@ def outputs_too_large(size: int) -> Ending:
 
 
 def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:
-    """The cause of the run's failure, excluding nodes that were rolled back because of the failure."""
+    """The cause of the run's failure, which leaves out nodes that were rolled back because of the failure."""
     why = _named([key for key in graph.order if statuses[key].has_failed_itself], "failed")
     why = why or _named([key for key in graph.order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
     if not why and is_overdue:
@@ -248,7 +250,7 @@ def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:
 
 
 def _named(keys: Sequence[str], one: str, many: str = "") -> str:
-    """Names the nodes with a common state; empty if there are no nodes."""
+    """Lists nodes that have the same state; empty if there are no nodes."""
     if len(keys) <= 1:
         return "".join(f"the node {key} {one}" for key in keys)
     more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
@@ -269,14 +271,14 @@ class CriticalPath:
 
 
 def counted(statuses: Statuses) -> Mapping[str, int]:
-    """Number of nodes by state; cancelled nodes by reason, if they have a reason."""
+    """Number of nodes by state; cancelled nodes that have a reason are counted by reason."""
     return Counter(str(status.reason or status.state) for status in statuses.values())
 
 
 def percent(graph: Graph, statuses: Statuses) -> int:
-    """Progress of the run, 0 to 100, with nodes weighted by expected duration.
+    """Progress of the run, from 0 to 100, in which nodes are weighted by their expected duration.
 
-    Nodes count as done after any outcome. 100 means that all nodes have ended.
+    A node counts as done after any outcome, and 100 means that all nodes have ended.
     """
     if all(status.has_ended for status in statuses.values()):
         return WHOLE
@@ -286,18 +288,20 @@ def percent(graph: Graph, statuses: Statuses) -> int:
 
 
 def durations(graph: Graph, statuses: Statuses, now: Millis) -> Mapping[str, float]:
-    """Duration of each node, in seconds, which is measured if the node has ended, and expected otherwise.
+    """Duration of each node, in seconds. The duration is measured if the node has ended, and expected otherwise.
 
-    If a node runs longer than expected, its duration is the time so far; if it ended without running, 0.
+    If a node is running longer than expected, its duration is the time so far. If a node ended without running, its
+    duration is 0.
     """
     return {key: _duration(graph.expected[key], status, now) for key, status in statuses.items()}
 
 
 def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> CriticalPath:
-    """The critical path, as if every node ran.
+    """The critical path, under the assumption that every node runs.
 
-    A node starts after its last parent; under `one_success` and `one_failed` after its first parent; under `always`
-    immediately. Of paths with equal duration, the path with the parent that is named first is used.
+    A node starts after its last parent; under `one_success` and `one_failed`, it starts after its first parent, and
+    under `always`, immediately. Of several paths with the same duration, the path through the parent that is named
+    first is used.
 
     Args:
         graph: graph of the topology.
@@ -320,7 +324,7 @@ def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> C
 
 
 def _binding(node: Node, ends: Mapping[str, float]) -> str | None:
-    """The parent whose end lets a node start."""
+    """The parent whose end allows a node to start."""
     match node.trigger_rule:
         case TriggerRule.ALWAYS:
             return None

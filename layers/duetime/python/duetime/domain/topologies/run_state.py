@@ -1,4 +1,4 @@
-"""The stored state of a topology's run, besides its graph and its nodes' tasks, and what its user sees."""
+"""The stored state of a topology's run, apart from its graph and its nodes' tasks, and the state that users see."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 ROLLBACK_FAILED = "rollback_failed"
-"""Note of a node whose rollback has failed for good; notes of cancelled nodes are `Reason`s."""
+"""Note of a node whose rollback has failed for good; the notes of cancelled nodes are `Reason`s."""
 _PAUSES = frozenset({Action.PAUSED, Action.PAUSE_REQUESTED})
 
 
 @frozen
 class Begun:
-    """Constants of a run, stored before any of the run's tasks is created.
+    """Constants of a run, which are stored before any of the run's tasks is created.
 
     Attributes:
-        at: when the run started; home of its nodes' tasks.
-        shards: number of shards at that time.
+        at: when the run started, which is the home of its nodes' tasks.
+        shards: number of shards when the run started.
     """
 
     at: Millis
@@ -53,12 +53,13 @@ class RunState:
     Attributes:
         runs: its runs in order; the last run is the current run.
         fence: fence of the topology's attempt that started the current run.
-        ran: for nodes that the current run did not repeat, the number of the run in which they ran.
-        opened: whether all tasks of the current run were created, and all startable tasks were released.
+        ran: the number of the run in which a node ran, for nodes that the current run does not repeat.
+        opened: whether all tasks of the current run have been created, and all tasks that can start have been released.
         stopped: whether no more nodes may start.
         ended: whether the current run has ended.
         dissolved: whether the topology's task ended before the run, so that nodes that had not started were cancelled.
-        join_group: number of a node's parents that read each other's records instead of being counted.
+        join_group: number of parents in a group, whose members read each other's records so that they need not be
+            counted individually.
         version: number of writes; 0 before the first write.
     """
 
@@ -84,7 +85,7 @@ class RunState:
         return self.runs[-1].at
 
     def number_of(self, key: str) -> int:
-        """Number of the latest run in which a node ran or runs."""
+        """Number of the latest run in which a node ran or is running."""
         return self.ran.get(key, self.number)
 
     def task_id(self, key: str) -> TaskId:
@@ -94,7 +95,10 @@ class RunState:
         return Run(self.topology, number, begun.at, begun.shards).task_id(key)
 
     def has_planned(self, node: TaskId, ref: NodeRef) -> bool:
-        """Whether one of the topology's runs has created a node's task; a lost plan has other ids."""
+        """Whether one of the topology's runs has created a node's task.
+
+        Tasks that a lost plan created have other ids.
+        """
         if ref.run > self.number:
             return False
         begun = self.runs[ref.run - 1]
@@ -102,24 +106,24 @@ class RunState:
 
 
 def is_of_present_run(run_state: RunState, task: Task) -> bool:
-    """Whether a topology's stored state belongs to its task's current run.
+    """Whether a topology's stored state is about its task's current run.
 
-    A retried topology keeps the state of its last run until the next run is planned. Until then, the state must not be
-    used for the next run.
+    A retried topology keeps the state of its last run until the next run is planned; this old state must not be used
+    for the next run.
     """
     if task.is_terminal or task.state is State.ROLLING_BACK or run_state.fence == task.fence:
-        # A rollback belongs to the run that has ended, regardless of the fence.
+        # A rollback is part of the run that has ended, whatever the fence is.
         return True
     return task.reopened_fence is None or run_state.fence > task.reopened_fence
 
 
 def is_in_progress(task: Task) -> bool:
-    """Whether a topology's task is open, and neither paused nor stopped, so that resuming it has no effect."""
+    """Whether a topology's task is open and neither paused nor asked to stop, so that resuming it has no effect."""
     return not task.is_terminal and task.state is not State.PAUSED and task.requested_action is None
 
 
 def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
-    """Whether a topology's task was retried and has not failed since, so that another retry has no effect.
+    """Whether a topology's task was retried and has not failed since then, so that another retry has no effect.
 
     Args:
         task: task of the topology.
@@ -132,7 +136,7 @@ def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
 
 
 def is_held_by_topology(task: Task) -> bool:
-    """Whether a node's pause, or pause request, comes from a pause of its topology, not from a user."""
+    """Whether a node's pause or pause request was caused by a pause of its topology, not by a user."""
     if task.state is not State.PAUSED and task.requested_action is not RequestedAction.PAUSE:
         return False
     pauses = [each for each in task.actions.records if each.action in _PAUSES]
@@ -168,7 +172,7 @@ def _percent_of(task: Task) -> int:
 
 
 def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
-    """The status of a node as seen by its children. If its user retried the node, it still counts as failed.
+    """The status of a node as seen by its children. A node that its user retried individually still counts as failed.
 
     Args:
         task: task of the node.
@@ -181,7 +185,7 @@ def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
 
 
 def _ended_at(task: Task) -> Millis | None:
-    """When the last attempt ended, if the task has an outcome and the time is known."""
+    """When a task's last attempt ended; `None` if the task has no outcome or the time is unknown."""
     if not task.is_terminal or not task.attempt_history or task.attempt_history[-1].outcome is AttemptOutcome.LOST:
         return None
     return task.attempt_history[-1].started_at + task.attempt_history[-1].took
@@ -194,9 +198,9 @@ class Run:
     Attributes:
         topology: id of the topology's task.
         number: number of the run, from 1.
-        begun_at: when the run started, stored before any task is created, because the ids of its nodes' tasks derive
-            from this time.
-        shards: number of shards at that time, also stored.
+        begun_at: when the run started; stored before any task is created, because the ids of its nodes' tasks are
+            derived from this time.
+        shards: number of shards when the run started, which is also stored.
     """
 
     topology: TaskId
@@ -206,7 +210,7 @@ class Run:
 
     def task_id(self, key: str) -> TaskId:
         """The id of a node's task in this run. A run's nodes are spread over all shards."""
-        # Node names contain no NUL, so the text is unique to a run and a node.
+        # Node names contain no NUL character, so the text is unique for each run and node.
         digest = sha256("\0".join((str(self.topology), str(self.number), key)).encode()).digest()
         spread, tail = int.from_bytes(digest[:2], "big"), int.from_bytes(digest[2:10], "big")
         return TaskId.of(self.begun_at, spread % self.shards, tail)
@@ -214,14 +218,14 @@ class Run:
 
 @frozen
 class Arrival:
-    """Edges of one chunk that count from the start of a run, because their parents are kept from an earlier run."""
+    """Edges in one chunk that have arrived when a run starts, because their parents are kept from an earlier run."""
 
     child: str
     edges: Mapping[int, Outcome]
 
 
 def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[str, ...]:
-    """The nodes whose tasks a run creates, children before parents, so that nodes find their children at their end.
+    """The nodes whose tasks a run creates, children before parents, so that nodes find their children when they end.
 
     Args:
         graph: graph of the topology.
@@ -236,17 +240,17 @@ def starts_at_once(node: Node) -> bool:
 
 
 def is_awaited(graph: Graph, key: str) -> bool:
-    """Whether a run's execution waits for a node, because no child ends after it unless something fails."""
+    """Whether a run's execution waits for a node, because no child is certain to start after the node's end."""
     return not any(graph.by_key[edge.child].trigger_rule in AFTER_ALL for edge in graph.edges_out[key])
 
 
 def opening(
     graph: Graph, again: Collection[str] | None = None, statuses: Statuses | None = None
 ) -> Mapping[str, Verdict]:
-    """The verdicts on nodes that need not wait once all nodes are created, parents before children.
+    """The verdicts on nodes that need not wait once all nodes have been created, parents before children.
 
-    In a first run, these nodes are ready. In a retry, they include nodes that no running parent would decide. For
-    example, a node under `one_failed` whose parents are all kept is skipped.
+    In a first run, all these nodes are ready. In a retry, they include nodes whose verdict depends on no running
+    parent. For example, a node under `one_failed` whose parents are all kept is skipped.
 
     Args:
         graph: graph of the topology.
@@ -264,7 +268,7 @@ def opening(
 
 
 def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: int) -> Iterator[Arrival]:
-    """The edges from kept nodes, which a retry counts before it starts any node.
+    """The edges from kept nodes; a retry counts these edges before it starts any node.
 
     Args:
         graph: graph of the topology.
@@ -282,12 +286,12 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
 
 
 _MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
-"""The verdict that a node's rule must have for each outcome to be kept."""
+"""The verdict that a node's rule must have for the node to keep a given outcome."""
 
 
 @frozen
 class RetryPlan:
-    """The plan of a retry, parents before children.
+    """The plan of a retry, which lists parents before children.
 
     Attributes:
         again: nodes that run again, each as a new task.
@@ -299,12 +303,12 @@ class RetryPlan:
 
 
 def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -> RetryPlan:
-    """Decides which nodes run again when all nodes have ended.
+    """Decides which nodes a retry runs again once all nodes have ended.
 
-    A node is kept if it succeeded or was skipped, and its rule has the same verdict when only kept parents count. So
-    all failed nodes run again, and of the succeeded nodes only those that had waited for a failure, in order to clean
-    up (`all_done`) or step in (`one_failed`) after a node that runs again. Nodes for which one kept parent suffices
-    (`one_success`) are kept, unless they depend on a chosen node.
+    A node is kept if it succeeded or was skipped, and if its rule has the same verdict when only kept parents count.
+    Therefore, all failed nodes run again. Succeeded nodes run again only if they cleaned up (`all_done`) or stepped in
+    (`one_failed`) after a node that runs again. Nodes for which one kept parent is enough (`one_success`) are kept,
+    unless they depend on a chosen node.
 
     Args:
         graph: graph of the topology.
@@ -336,7 +340,7 @@ def require_nodes(graph: Graph, names: Iterable[str]) -> None:
 
 
 def _with_descendants(graph: Graph, chosen: Collection[str]) -> frozenset[str]:
-    """Nodes with all their direct and indirect descendants."""
+    """The given nodes and all their direct and indirect descendants."""
     wanted = set(chosen)
     for key in graph.order if wanted else ():
         if key in wanted:
@@ -348,7 +352,7 @@ def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
     outcome, counts = statuses[node.key].outcome, counts_for(node, statuses, kept)
     found = verdict(node.trigger_rule, counts)
     if outcome is Outcome.SKIPPED and node.when is not None and found is Verdict.READY:
-        # The node's condition was false, and is false again if the inputs are unchanged.
+        # The node's condition was false, and will be false again if the inputs are unchanged.
         return counts.is_complete
     return outcome in _MADE_BY and found is _MADE_BY[outcome]
 
@@ -360,7 +364,7 @@ class View:
     Attributes:
         run_state: its state; `None` before its start.
         statuses: statuses of all or the requested nodes, in the graph's order.
-        operation: the latest bulk operation on its nodes, if still stored.
+        operation: the latest bulk operation on its nodes, if the operation is still stored.
     """
 
     task: Task
@@ -376,8 +380,8 @@ _NEVER_BEGAN = NodeStatus(State.CANCELLED, Reason.STOPPED, is_missing=True)
 def shown_statuses(task: Task, statuses: Statuses) -> Statuses:
     """The status of each node as shown to users.
 
-    A topology can end before all of its nodes have tasks. Nodes without a task will not start, and are shown like other
-    nodes that were stopped before their start.
+    A topology can end before all of its nodes have tasks. Nodes without a task will then not start, and are shown like
+    other nodes that were stopped before they started.
 
     Args:
         task: task of the topology.

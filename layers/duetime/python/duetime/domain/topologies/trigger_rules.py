@@ -1,4 +1,4 @@
-"""Trigger rules: when a node may start, given the outcomes of its parents.
+"""Trigger rules, which decide when a node may start, given the outcomes of its parents.
 
 | rule | starts when | ends as `upstream_failed` when | ends as `skipped` when |
 |---|---|---|---|
@@ -13,8 +13,8 @@ A node without parents starts at once under every rule. `one_success` and `one_f
 (Source: Apache Airflow, "Trigger Rules", for names and semantics).
 
 Verdicts are stable in two ways. A verdict is final, so parents that end later do not change it. A verdict also does not
-depend on the order in which parents end. For example, a skipped parent alone decides nothing, because a later failure
-would lead to another verdict.
+depend on the order in which parents end. For example, a skipped parent alone does not lead to a verdict, because a
+later failure would lead to another verdict.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from duetime_common.frozen_classes import frozen
 
 
 class TriggerRule(StrEnum):
-    """The outcomes of a node's parents that let it run.
+    """The outcomes of a node's parents that allow the node to run.
 
     Attributes:
         ALL_SUCCESS: all parents have succeeded.
@@ -45,10 +45,10 @@ class TriggerRule(StrEnum):
 
 
 WHATEVER_HAPPENED = frozenset({TriggerRule.ALL_DONE, TriggerRule.ALWAYS})
-"""Rules of nodes that run regardless of their parents' outcomes, and therefore do not handle a parent's failure."""
+"""Rules under which nodes run regardless of their parents' outcomes, and therefore do not handle a parent's failure."""
 
 AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED})
-"""Rules of nodes that start after the last parent if no parent fails."""
+"""Rules under which nodes start after the last parent if no parent fails."""
 
 
 class Outcome(StrEnum):

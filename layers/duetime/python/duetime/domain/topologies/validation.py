@@ -1,4 +1,7 @@
-"""Validates graphs; errors name the node or the cycle's path. Validation takes time linear in nodes and edges."""
+"""Validates graphs; errors name the node or the cycle's path.
+
+Validation takes time that is linear in the number of nodes and edges.
+"""
 
 from __future__ import annotations
 

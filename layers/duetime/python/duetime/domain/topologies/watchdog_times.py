@@ -1,4 +1,4 @@
-"""When to check external work that a task waits for: topologies, and AWS jobs."""
+"""Computes when to check external work that a task waits for, which is a topology or an AWS job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _AGE_PER_CHECK = 4
 _AFTER_THE_DEADLINE = 5 * SECOND
-"""The graph's time limit counts from the plan of the run, shortly after the attempt's start."""
+"""The graph's time limit starts when the run is planned, which is shortly after the attempt's start."""
 _CHECKS_A_RUN = 20
 _SHORTEST_PAUSE, _USUAL_PAUSE = 2, 60
 _MANY_CHECKS = 300
@@ -34,8 +34,8 @@ _GROWTH = 1.05
 def pause_before_check(checks: int, took: Millis) -> int:
     """Seconds until an execution whose nodes have ended checks again whether the run has ended.
 
-    The interval is a twentieth of the run's duration so far, at most a minute. Each check adds nine events to the
-    execution's history, which is limited to 25 000 events, so after hours of checks the interval grows to an hour.
+    The interval is a twentieth of the run's duration so far, but at most a minute. Each check adds nine events to the
+    execution's history, which is limited to 25 000 events, so the interval grows to an hour after hours of checks.
 
     Args:
         checks: number of earlier checks.
@@ -44,12 +44,12 @@ def pause_before_check(checks: int, took: Millis) -> int:
     if checks < _MANY_CHECKS:
         return max(_SHORTEST_PAUSE, min(int(took // (_CHECKS_A_RUN * SECOND)), _USUAL_PAUSE))
     longest = LONGEST_CHECK_INTERVAL // SECOND
-    # A larger exponent would not fit into a float; the longest interval is reached long before.
+    # A larger exponent would overflow a float, and the longest interval is reached long before.
     return min(longest, round(_USUAL_PAUSE * _GROWTH ** min(checks - _MANY_CHECKS, 1000)))
 
 
 def deferred_until(task: Task, started_at: Millis) -> Millis:
-    """End of a deferred attempt's lease, which is its target's deadline.
+    """End of a deferred attempt's lease, which is the deadline for its target.
 
     A topology gets more time than its graph's limit, so that running nodes and the run can end. A job also gets more
     time, so that it can be stopped.
@@ -58,7 +58,7 @@ def deferred_until(task: Task, started_at: Millis) -> Millis:
 
 
 def job_deadline(task: Task) -> Millis:
-    """When the job of a deferred attempt is stopped if it is still running."""
+    """When the job of a deferred attempt is stopped if the job is still running."""
     return (task.lease_expires_at or 0) - JOB_MARGIN
 
 
@@ -74,22 +74,22 @@ def _room(task: Task) -> Millis:
 
 
 def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis) -> tuple[Millis, ...]:
-    """When to check a deferred task, which is after its lease; topologies and jobs are also checked before, repeatedly.
+    """When to check a deferred task: after its lease, and, for topologies and jobs, also repeatedly before then.
 
     Args:
         task: task as claimed.
         leased_until: the end of its lease.
         now: the time.
-        look_ahead: how far ahead of the clock the trigger reads.
+        look_ahead: how far ahead of the current time the trigger reads.
     """
     last = leased_until + LEASE_RETURN_MARGIN
     if not isinstance(task.target, TopologyTarget) and not is_job(task.target):
         return (last,)
     began_at = task.run_at or now
     longest = LONGEST_JOB_CHECK_INTERVAL if is_job(task.target) else LONGEST_CHECK_INTERVAL
-    # Only timers that the trigger has not read yet are reliable, because a message that is sent directly can be lost.
+    # Only a timer that the trigger has not read yet is reliable, because a message that is sent directly can be lost.
     check = min(last, max(_next_check(began_at, now, longest), first_unread(now, look_ahead)))
-    # A job's own reports extend its deadline.
+    # Reports by a job extend the job's deadline.
     deadline = leased_until - JOB_MARGIN if is_job(task.target) else began_at + task.notify_within_seconds * SECOND
     overdue = deadline + _AFTER_THE_DEADLINE
     # A check starts shortly before its time, and must not schedule itself again.
@@ -97,7 +97,7 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
 
 
 def _next_check(began_at: Millis, now: Millis, longest: Millis) -> Millis:
-    """The next check, when the run's age has grown by a quarter, so that all processes compute the same times."""
+    """When the next check comes: the run's age has then grown by a quarter, so all processes compute the same times."""
     age = SHORTEST_CHECK_INTERVAL
     while began_at + age <= now:
         age += max(SHORTEST_CHECK_INTERVAL, min(age // _AGE_PER_CHECK, longest))
