@@ -178,12 +178,7 @@ class TimingFields(Body):
     ] = Field(default_factory=list)
     dialect: Annotated[
         Dialect,
-        Field(
-            strict=False,
-            description="The program whose cron syntax is used. The dialect `cron` rejects expressions that the "
-            "supported programs read differently. `eventbridge` takes `cron(…)` with a year last, `rate(…)` and "
-            "`at(…)`.",
-        ),
+        Field(strict=False, description="The program whose cron syntax is used."),
     ] = Dialect.CRON
     timezone: Timezone = "UTC"
     dst_gap: Annotated[
