@@ -57,13 +57,13 @@ class DynamoTaskLists:
         return _head_of(owner, answer["Item"]) if "Item" in answer else None
 
     def save_head(self, head: ListHead, nonce: str) -> bool:
-        """Store the progress, unless the stored progress has changed since it was read."""
+        """Store the progress, unless it was changed since it was read."""
         return save_next(
             self._client, self._table, {**self._head_key(head.owner), **_head_values(head)}, head.version, nonce
         )
 
     def write(self, writes: ListWrites) -> None:
-        """Add and remove postings and entries. Repeating the call changes nothing.
+        """Add and remove postings and entries; repeating the call changes nothing.
 
         Raises:
             Unavailable: some postings or entries were not written.

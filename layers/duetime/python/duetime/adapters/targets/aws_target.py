@@ -43,7 +43,7 @@ EventBridge, PutEvents (entries of one request, less than 1 MB); Step Functions,
 characters, which include other overrides. Batch runs ECS tasks. The limits for CodeBuild variables and Glue arguments
 are our own."""
 _MOST_BYTES_UNWAITED = 1_000_000
-"""Maximum bytes of an asynchronous invocation, 1 MB (Source: Lambda API Reference, Invoke)."""
+"""Maximum size of an asynchronous invocation's event in bytes (Source: Lambda API Reference, Invoke: 1 MB)."""
 _PASSES_WITH_TIME = frozenset(
     {
         # Lambda returns these codes while a function is being changed or prepared.
@@ -93,7 +93,7 @@ class AwsRunner:
             return failure("PayloadTooLarge", message, retriable=False)
         ending = self._within(work.seconds, target, work.task, body)
         if target.is_job and isinstance(ending, Failed) and ending.retriable:
-            # The job may have begun nevertheless, so it is searched for.
+            # The job may have started nevertheless, so it is looked up later.
             return Deferred()
         return ending
 

@@ -88,7 +88,7 @@ class HttpRunner:
         return refused(reply, f"the callback returned the status {reply.status}")
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
-        """Send a query about a task to the endpoint. A response with any status is valid.
+        """Send a query about a task to the endpoint; a response with any status is a valid answer.
 
         Raises:
             TargetSilent: the endpoint did not respond in time.
