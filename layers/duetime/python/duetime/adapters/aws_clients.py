@@ -140,7 +140,7 @@ class _BotocoreSession:
 def _reads_certificates_once(client: BaseClient) -> BaseClient:
     """Let the client's connections share a TLS context that has already read the trusted certificates.
 
-    botocore reads the certificates for each connection, which takes 14 ms with a full vCPU, and would take 50 ms with
+    By default, botocore reads the certificates for each connection, which takes 14 ms with a full vCPU, and 50 ms with
     512 MB of memory.
     """
     http = cast("Any", client)._endpoint.http_session  # noqa: SLF001 - botocore has no option for it

@@ -32,7 +32,7 @@ class StepFunctionsStateMachine:
     arn: str
 
     def start(self, topology: TaskId, fence: int) -> None:
-        """Start the run of an attempt. A second call for the same attempt changes nothing.
+        """Start the run of a topology's attempt; starting the run again changes nothing.
 
         An execution's name cannot be reused within 90 days (Source: Step Functions API Reference, StartExecution).
         """

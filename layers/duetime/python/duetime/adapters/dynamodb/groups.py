@@ -178,7 +178,7 @@ class DynamoGroupStore:
         """Yield the pages of each partition's members, beginning with the last known open member.
 
         With this order, a process reads each ended member about once, regardless of the order in which members end. If
-        each search began with the latest members, it would read most of a large group once these members have ended.
+        searches began with the latest members, they would read most of a large group once these members have ended.
         """
         place = self._places.get((owner, group_id))
         begin = place or near

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"
-"""A key's exact expiry has a separate attribute, because the TTL attribute has only whole seconds."""
+"""Attribute names. A key's exact expiry has a separate attribute, because the TTL attribute has only whole seconds."""
 
 
 class DynamoKeyStore:

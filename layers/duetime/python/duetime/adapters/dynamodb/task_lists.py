@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor
 
 _POSTINGS = "h"
-"""Attribute with a block's postings. A posting is the milliseconds since the first posting, and the task's id."""
+"""Attribute with a block's postings. A posting consists of the milliseconds since the block's first posting and the
+task's id."""
 _OFFSET_BYTES, _ID_BYTES = 2, 16
 _DIGEST_BYTES = 8
 _POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES

@@ -1,6 +1,6 @@
 """Stores the trigger's cursors in DynamoDB, with one item per group, so that a tick moves all its cursors in one write.
 
-For each reading and each lagging queue, an item has the minute up to which it was read, and the unfinished parts of
+For each reading and each lagging queue, an item stores the latest minute of the progress, and the unfinished parts of
 earlier minutes.
 """
 
@@ -36,7 +36,7 @@ _TRIES = 5
 class DynamoCursorStore:
     """The `duetime.ports.stores.CursorStore` that uses the tasks table.
 
-    With a Region, the store uses separate items, so that writes in another Region do not replace them.
+    If a Region is given, the store uses separate items, so that writes in another Region do not replace them.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry, region: str = "") -> None:

@@ -54,7 +54,7 @@ _PASSES_WITH_TIME = frozenset(
         "InternalException",
     }
 )
-"""Rejections that may not recur in a later attempt, in addition to throttling and server errors.
+"""Error codes of rejections that may not recur in a later attempt, in addition to throttling and server errors.
 
 Source: the API references of the services.
 """
@@ -93,7 +93,7 @@ class AwsRunner:
             return failure("PayloadTooLarge", message, retriable=False)
         ending = self._within(work.seconds, target, work.task, body)
         if target.is_job and isinstance(ending, Failed) and ending.retriable:
-            # The job may have started nevertheless, so it is looked up later.
+            # The job may have begun nevertheless, so it is searched for.
             return Deferred()
         return ending
 

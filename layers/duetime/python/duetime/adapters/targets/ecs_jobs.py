@@ -27,7 +27,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
             clientToken=name,
         )
     except client.exceptions.ConflictException as error:
-        # ECS rejects the token if the parameters differ, as in a second attempt, whose facts have another attempt
+        # ECS rejects the token if the parameters differ, as in a second attempt, whose facts have a different attempt
         # number.
         if known := error.response.get("resourceIds"):
             return str(known[0])
