@@ -25,7 +25,10 @@ class ArchiveBucket:
         self._bucket = bucket
 
     def put(self, key: str, lines: Sequence[str]) -> None:
-        """Write an object. The same lines result in the same bytes, because gzip's timestamp is left out."""
+        """Write an object; writing an object with the same key again replaces it.
+
+        The same lines result in the same bytes, because gzip's timestamp is left out.
+        """
         body = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
         days = kept_days_of(key)
         with translated():
@@ -35,13 +38,13 @@ class ArchiveBucket:
                 self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, Tagging=f"{KEPT_DAYS_TAG}={days}")
 
     def keys(self, after: str, limit: int) -> Sequence[str]:
-        """The next keys of objects with tasks after the key `after`, in order."""
+        """The next keys, in order, of objects with tasks, starting after the key `after`."""
         with translated():
             page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=TASKS_PREFIX, StartAfter=after, MaxKeys=limit)
         return [each["Key"] for each in page.get("Contents", ())]
 
     def lines(self, key: str) -> Sequence[str]:
-        """Read an object's lines; empty if the object does not exist."""
+        """The lines of an object; empty if the object does not exist."""
         with translated():
             try:
                 body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()

@@ -30,7 +30,7 @@ class CloudWatchAuditLog:
         self._stream = stream
 
     def add(self, at: Millis, line: str) -> None:
-        """Add a line. A line that is sent again after a lost response may be stored twice.
+        """Add a line to the log. A line that is sent again after a lost response may be stored twice.
 
         Raises:
             Unavailable: the line could not be stored.

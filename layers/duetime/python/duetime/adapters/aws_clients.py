@@ -43,8 +43,8 @@ CONFIG = Config(
     # botocore would build the default user agent twice per request, which takes a tenth of a request's CPU time.
     user_agent=f"duetime Botocore/{botocore.__version__}",
 )
-"""Default settings. Requests take milliseconds, so a request without a response after some seconds is repeated, which
-is safe."""
+"""Default settings. Requests normally take milliseconds, so a request that has no response after some seconds is
+repeated, which is safe."""
 
 OWN_CONFIG = CONFIG.merge(Config(parameter_validation=False))
 """Settings for duetime's own table and queues. botocore does not validate parameters, because the services validate
@@ -53,7 +53,8 @@ them."""
 CALLING_CONFIG = CONFIG.merge(
     Config(read_timeout=MAX_TIMEOUT_SECONDS + 30, retries={"mode": "standard", "total_max_attempts": 1})
 )
-"""Settings for functions whose result is awaited. The longest target timeout is allowed, and calls are not repeated."""
+"""Settings for calls to functions whose result is awaited. Calls can last as long as the longest target timeout, and
+are not repeated."""
 
 ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
 """Settings for tasks' targets. A call is made only once, so that a rejection proves that the call had no effect."""
@@ -85,7 +86,8 @@ _THROTTLED = frozenset(
         "ExecutionLimitExceeded",
     }
 )
-"""Error codes for requests that a service has not carried out, but may carry out later (Source: the API references)."""
+"""Error codes for requests that a service has not carried out, but may carry out if they are repeated later (Source:
+the API references)."""
 _NOT_INVOKED = frozenset(
     {"ResourceConflictException", "ResourceNotReadyException", "ResourceNotFoundException", "AccessDeniedException"}
 )
@@ -138,7 +140,7 @@ class _BotocoreSession:
 def _reads_certificates_once(client: BaseClient) -> BaseClient:
     """Let the client's connections share a TLS context that has already read the trusted certificates.
 
-    botocore reads the certificates for each connection, which takes 14 ms with a full vCPU, and would take 50 ms with
+    By default, botocore reads the certificates for each connection, which takes 14 ms with a full vCPU, and 50 ms with
     512 MB of memory.
     """
     http = cast("Any", client)._endpoint.http_session  # noqa: SLF001 - botocore has no option for it
@@ -282,12 +284,12 @@ def translated() -> Iterator[None]:
 
 
 def is_throttled(error: ClientError) -> bool:
-    """Whether a service has rejected a call only temporarily, and the call had no effect."""
+    """Whether a service rejected a call only temporarily, so that the call had no effect."""
     return error.response.get("Error", {}).get("Code", "") in _THROTTLED
 
 
 def is_refused_invocation(error: ClientError) -> bool:
-    """Whether Lambda has refused to invoke a duetime function, which is throttled, being changed, or missing."""
+    """Whether Lambda refused to invoke a duetime function that is throttled, being changed, or missing."""
     return is_throttled(error) or error.response.get("Error", {}).get("Code", "") in _NOT_INVOKED
 
 

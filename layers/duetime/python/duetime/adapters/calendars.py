@@ -1,8 +1,8 @@
 """Reads iCalendar files (`.ics`) into calendars. Source: RFC 5545.
 
 Whole-day events become dates, and events with times become spans. dateutil expands recurring events for a period, but
-would search a rule without occurrences until the year 9999. Therefore, only rule parts that calendars of days use are
-accepted, all rules in a file share one budget, and a file is rejected at the first rule without occurrences.
+if a rule has no occurrences, dateutil searches until the year 9999. Therefore, only rule parts that calendars of days
+use are accepted, all rules in a file share one budget, and a file is rejected at the first rule without occurrences.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def starts(
 
 
 def _counted(expansion: Iterable[datetime], text: str) -> Iterator[datetime]:
-    """Yield the starts from dateutil, which accepts some rules that it cannot expand."""
+    """Yield the starts from dateutil, and reject a rule that dateutil accepts but cannot expand."""
     try:
         yield from expansion
     except (ValueError, IndexError, TypeError, OverflowError) as refusal:

@@ -54,10 +54,7 @@ class SplitContentStore:
         expiry: Expiry | None = None,
         inline: int = INLINE_CONTENT_BYTES,
     ) -> Content:
-        """Store bytes in a place that fits their compressed size.
-
-        Content for the record is returned without being stored.
-        """
+        """Store bytes outside the record if their compressed size requires this; otherwise, only return them."""
         compressed = deflated(data)
         place = ContentPlace.for_size(min(len(data), len(compressed)), inline)
         if place is ContentPlace.RECORD:
@@ -71,7 +68,7 @@ class SplitContentStore:
         return Content(place, name)
 
     def _put_if_absent(self, item: Item) -> None:
-        """Write an item unless it exists. An existing item has the same bytes, but perhaps another expiry."""
+        """Write an item unless it exists. An existing item has the same bytes, but its expiry may be different."""
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
@@ -105,7 +102,7 @@ class SplitContentStore:
         return attribute_values.unpacked(answer["Item"][_DATA])
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """Like `fetch`, but return a temporary address from which the payload can be read if the payload was uploaded.
+        """Like `fetch`, but if the payload was uploaded, return a temporary URL from which it can be read.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -222,7 +219,7 @@ class SplitContentStore:
                 raise
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
-        """Set the expiry of all items outside a record. An item with a later expiry keeps its expiry."""
+        """Set the expiry of all items outside a record, unless they already have a later expiry."""
         wanted = attribute_values.expiry(expiry.at)
         with translated():
             for item in self._items(task_id, "", "#p, #s, #ttl"):
@@ -230,7 +227,7 @@ class SplitContentStore:
                     self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
 
     def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
-        """Remove these contents and all other items outside a record. Some of them may already have been removed."""
+        """Remove these contents and all other items outside a record; some of them may already be removed."""
         with translated():
             for content in contents:
                 if content.place is ContentPlace.OBJECT:
@@ -240,18 +237,18 @@ class SplitContentStore:
                 self._dynamodb.delete_item(TableName=self._table, Key=key)
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Store an attempt record that no longer fits into the task's record. Storing it again changes nothing."""
+        """Store an attempt record that no longer fits into the task's record; repeating the call changes nothing."""
         with translated():
             self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
-        """The contents that contain a task's stored attempt records."""
+        """The stored attempt records of a task, as contents."""
         with translated():
             items = self._items(task_id, _LINE, "#s, #ttl")
             return [Content(ContentPlace.ITEM, str(item[schema.SORT_KEY]["S"])) for item in items]
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """Read a task's stored attempt records, including records that were just stored, in any order."""
+        """The stored attempt records of a task, in any order, including records that were just stored."""
         with translated():
             return [field_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
 

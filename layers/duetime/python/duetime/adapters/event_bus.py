@@ -45,7 +45,7 @@ class EventBridgeBus:
         self._telemetry = telemetry
 
     def publish(self, events: Sequence[Event]) -> int:
-        """Put events on the bus, and return the number of lost events. Rejected events are retried a few times."""
+        """Put events on the bus, and return the number of events that were rejected even after a few tries."""
         return sum(self._executor.map(self._put, chunks([self._entry(event) for event in events])))
 
     def _put(self, entries: list[Entry]) -> int:

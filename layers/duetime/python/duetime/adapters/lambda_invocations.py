@@ -43,14 +43,17 @@ class LambdaFanOut:
 
 @frozen
 class LambdaBulkStarter:
-    """The `duetime.ports.stores.BulkStarter` that invokes a function. Without a name, only timers start operations."""
+    """The `duetime.ports.stores.BulkStarter` that invokes a function.
+
+    If no function is named, only timers start operations.
+    """
 
     client: LambdaClient
     function: str
     telemetry: Telemetry
 
     def start(self, operation_id: TaskId) -> None:
-        """Start an operation now, without waiting for its end."""
+        """Start an operation asynchronously. If the request to start it is lost, the operation's timer starts it."""
         if not self.function:
             return
         event = json.dumps({OPERATION: operation_id.text}).encode()
@@ -68,7 +71,7 @@ _SECONDS = 10
 
 @frozen
 class EgressHeartbeat:
-    """The `duetime.ports.runtime.Heartbeat` through the egress function, which can reach only public addresses.
+    """Sends the `duetime.ports.runtime.Heartbeat` through the egress function, which can reach only public addresses.
 
     Attributes:
         function: the egress function's name.
@@ -81,7 +84,7 @@ class EgressHeartbeat:
     telemetry: Telemetry
 
     def send(self, beat_id: str) -> None:
-        """Let the egress function fetch the monitor's URL, without waiting for the response."""
+        """Make the egress function fetch the monitor's URL, without waiting for the response."""
         if not self.url or not self.function:
             return
         # The modules for HTTP calls are imported here, because a trigger without a monitor does not need them.

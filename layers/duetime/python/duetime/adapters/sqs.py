@@ -1,4 +1,4 @@
-"""Sends and receives SQS messages. Each priority and pulled type has a queue, and so do rejected events."""
+"""Sends and receives SQS messages, with a queue for each priority, for each pulled type, and for rejected events."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class SqsQueues:
         return [each for number, each in enumerate(batch) if str(number) not in acknowledged]
 
     def come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set the visibility timeouts of undeleted messages in one queue, ten messages per request.
+        """Set the visibility timeouts of messages in one queue; messages that are already deleted are skipped.
 
         Raises:
             Unavailable: SQS throttled or failed a request, although other requests may have succeeded.
@@ -166,7 +166,7 @@ class SqsQueues:
         return deliveries
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages in one queue. Messages that were already deleted are skipped.
+        """Delete up to ten messages of one queue; messages that are already deleted are skipped.
 
         Raises:
             Unavailable: SQS throttles or fails.
@@ -353,7 +353,7 @@ class SqsRejects:
         self._executor = executor
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
-        """Send events to the queue, and return the events that the queue did not acknowledge."""
+        """Store rejected events in the queue, and return the events that may not have been stored."""
         acknowledged = self._executor.map(self._put, rejects)
         return [reject for reject, is_kept in zip(rejects, acknowledged, strict=True) if not is_kept]
 

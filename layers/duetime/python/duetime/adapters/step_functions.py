@@ -32,7 +32,7 @@ class StepFunctionsStateMachine:
     arn: str
 
     def start(self, topology: TaskId, fence: int) -> None:
-        """Start the run of an attempt. A second call for the same attempt changes nothing.
+        """Start the run of a topology's attempt; starting the run again changes nothing.
 
         An execution's name cannot be reused within 90 days (Source: Step Functions API Reference, StartExecution).
         """
@@ -47,11 +47,11 @@ class StepFunctionsStateMachine:
                 return
 
     def is_running(self, topology: TaskId, fence: int) -> bool:
-        """Whether the run of an attempt is active. A run that Step Functions does not know has never begun."""
+        """Whether the run of an attempt is active. A run that Step Functions does not know has never started."""
         return self._status(topology, fence) in _GOING
 
     def was_aborted(self, topology: TaskId, fence: int) -> bool:
-        """Whether a person stopped an attempt's execution in the console or through the API. Duetime never stops it."""
+        """Whether a person stopped an attempt's run in the console or through the API. Duetime never stops runs."""
         return self._status(topology, fence) == _ABORTED
 
     def _status(self, topology: TaskId, fence: int) -> str | None:
@@ -64,7 +64,7 @@ class StepFunctionsStateMachine:
         return answer["status"]
 
     def answer(self, token: str) -> None:
-        """Report the end of a node by its token. A token without a waiting execution is ignored."""
+        """Report the end of a node with its token; if no execution waits for the token, the call does nothing."""
         gone = self.client.exceptions
         with translated():
             try:

@@ -33,7 +33,10 @@ class S3UploadStore:
         self._bucket = bucket
 
     def sign(self, upload: Upload, content: UploadedBytes, now: Millis) -> SignedUpload:
-        """Sign the request that writes an upload. S3 then rejects another size or type, and a second write."""
+        """Sign the request that writes an upload of this size and type.
+
+        S3 rejects a different size or type, and a second write.
+        """
         url = self._s3.generate_presigned_url(
             ClientMethod="put_object",
             Params={
@@ -54,7 +57,7 @@ class S3UploadStore:
         return SignedUpload(url, headers, now + UPLOAD_LIFE)
 
     def attach(self, upload: Upload, task_id: TaskId, expiry: Expiry) -> Content | None:
-        """Copy an upload to a task's contents; `None` if the upload does not exist."""
+        """Copy an upload to the contents of a task; `None` if there is no such upload."""
         with translated():
             try:
                 found = self._s3.head_object(Bucket=self._bucket, Key=upload.key)

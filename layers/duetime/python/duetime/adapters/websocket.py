@@ -36,7 +36,7 @@ class ApiGatewaySender:
     telemetry: Telemetry
 
     def send(self, connection_id: str, text: str) -> Delivery:
-        """Send a message to a connection."""
+        """Send a message to a connection. This method never raises."""
         try:
             self.client.post_to_connection(ConnectionId=connection_id, Data=text.encode())
         except ClientError as error:
@@ -52,7 +52,7 @@ class ApiGatewaySender:
         return Delivery.SENT
 
     def close(self, connection_id: str) -> None:
-        """Close a connection."""
+        """Close a connection. This method never raises."""
         try:
             self.client.delete_connection(ConnectionId=connection_id)
         except (ClientError, BotoCoreError) as error:

@@ -41,7 +41,7 @@ class DynamoApiKeyStore:
         return _key(answer["Item"]) if "Item" in answer else None
 
     def revoke(self, key: ApiKey) -> bool:
-        """Store that a key is revoked, and how long the revoked key is kept."""
+        """Store that a key is revoked and when it may be removed; the first time of revocation is kept."""
         if key.revoked_at is None or key.removable_at is None:
             raise ValueError(key.id)
         with translated():
@@ -62,7 +62,7 @@ class DynamoApiKeyStore:
         return True
 
     def note_use(self, id_: str, at: Millis, unless_since: Millis) -> None:
-        """Store a time of use, unless a time after `unless_since` is stored, or the key no longer exists."""
+        """Store when a key was used, unless a time after `unless_since` is stored or the key is deleted."""
         with translated():
             try:
                 self._client.update_item(
@@ -80,7 +80,10 @@ class DynamoApiKeyStore:
                 return
 
     def list(self, after: str, limit: int) -> tuple[list[ApiKey], str | None]:
-        """Read keys in order of creation, with eventual consistency, and the last id if more keys may follow."""
+        """Read the keys after the given id, in order of creation, and the last id if more keys may follow.
+
+        The list is eventually consistent.
+        """
         # The modules are imported here, because only the API lists keys, and the authorizer should not wait for them.
         from duetime.adapters.dynamodb.batches import read_items  # noqa: PLC0415 - see the line above
         from duetime.adapters.dynamodb.owner_index import sort_keys  # noqa: PLC0415 - same

@@ -66,7 +66,7 @@ class DynamoStepStore:
         return step
 
     def extend(self, task_id: TaskId, step: StepResult, expires_at: Millis) -> None:
-        """Set a step's expiry, if the step is still stored."""
+        """Set the expiry of a step, if it is still stored."""
         with translated():
             try:
                 self._client.update_item(
@@ -122,7 +122,7 @@ class DynamoTracebackStore:
         self._table = table
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Store a traceback. It replaces an earlier attempt's traceback, but not a later attempt's traceback."""
+        """Store a traceback, which replaces an earlier attempt's traceback, but not a later attempt's traceback."""
         fence = attribute_values.number(traceback.fence)
         item = {
             **_traceback_key(task_id),

@@ -48,10 +48,7 @@ def smaller(data: bytes) -> bytes | None:
 
 
 def text_of(data: bytes) -> str:
-    """Encode bytes as a short text for JSON.
-
-    Even base64 of 5 MB that cannot be compressed becomes a text of only 6 MB.
-    """
+    """Encode bytes as a short text for JSON. The base64 of 5 MB of incompressible bytes becomes a text of only 6 MB."""
     # Other strategies would find only few repeated texts in base64, and take longer than the saved bytes are worth.
     compressor = zlib.compressobj(_BEST, zlib.DEFLATED, _RAW, strategy=zlib.Z_HUFFMAN_ONLY)
     return base64.b85encode(compressor.compress(data) + compressor.flush()).decode()

@@ -1,6 +1,6 @@
 """Stores bulk operations in DynamoDB.
 
-Each operation has a partition, and a topology's partition names its latest operation.
+Each operation has a partition. A topology's partition contains its latest operation's id.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class DynamoBulkStore:
         return Latest(topology, TaskId(attribute_values.string(item[_OPERATION])), version_of(item))
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
-        """Store a topology's new operation as its latest, unless another operation was stored since the last read."""
+        """Store which operation starts on a topology, unless another operation has been stored since the last read."""
         item: Item = {**_latest_key_of(latest.topology), schema.TTL: attribute_values.expiry(expires_at)}
         if latest.operation_id is not None:
             item[_OPERATION] = attribute_values.text(latest.operation_id.text)

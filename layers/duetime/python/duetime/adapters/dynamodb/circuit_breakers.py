@@ -32,7 +32,7 @@ class DynamoCircuitStore:
         self._table = table
 
     def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
-        """Read the circuit for an owner's calls to a host. The circuit is closed if none is stored."""
+        """Read the circuit for an owner's calls to a host; if no circuit is stored, return a closed circuit."""
         key = _key_of(_name_of(Circuit(owner, host)))
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=consistent)
@@ -43,7 +43,7 @@ class DynamoCircuitStore:
         return save_next(self._client, self._table, _item_of(circuit, expires_at), circuit.version, nonce)
 
     def list_open(self, limit: int) -> list[Circuit]:
-        """Read the circuits that are not closed in order of host names, with eventual consistency."""
+        """Read the circuits that are not closed, in order of host name and with eventual consistency."""
         keys = [_key_of(name) for name in sort_keys(self._client, self._table, schema.CIRCUIT_LIST, limit)]
         found = (_circuit(item) for item in read_items(self._client, self._table, keys))
         return sorted(
@@ -77,7 +77,7 @@ def _item_of(circuit: Circuit, expires_at: Millis) -> Item:
 
 
 def _circuit(item: StoredItem) -> Circuit:
-    # A host name contains no mark, but an owner may contain marks, so the last mark counts.
+    # A host name contains no mark, but an owner may contain marks, so the last mark separates them.
     owner, _, host = attribute_values.string(item[schema.SORT_KEY]).rpartition(_MARK)
     return Circuit(
         owner=owner,

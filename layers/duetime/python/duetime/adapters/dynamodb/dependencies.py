@@ -81,7 +81,7 @@ class DynamoDependentStore:
         self._table = table
 
     def add(self, task_id: TaskId, dependent: TaskId, expires_at: Millis) -> None:
-        """Store that `dependent` waits for a task. Storing this again extends the item's expiry."""
+        """Store that `dependent` waits for a task; storing this again extends the entry's life."""
         item = {**_key_of(task_id, dependent.text), schema.TTL: attribute_values.expiry(expires_at)}
         with translated():
             self._client.put_item(TableName=self._table, Item=item)

@@ -51,7 +51,7 @@ class DynamoGroupStore:
         """The last known open member, by owner and group. The next search in a group begins with this member."""
 
     def read(self, owner: str, group_id: str, *, consistent: bool = True) -> Group | None:
-        """Read a group without its members."""
+        """Read a group without its members; `None` if it does not exist."""
         with translated():
             answer = self._client.get_item(
                 TableName=self._table, Key=_key_of(owner, group_id), ConsistentRead=consistent
@@ -63,9 +63,9 @@ class DynamoGroupStore:
         return save_next(self._client, self._table, _item_of(group), group.version, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Group]:
-        """Read an owner's groups in order of ids.
+        """Read an owner's groups in order of their ids, with eventual consistency.
 
-        The list is eventually consistent. Only the last page has fewer than `limit` groups.
+        Only the last page has fewer than `limit` groups.
         """
 
         def read(ids: list[str]) -> list[Group]:
@@ -76,7 +76,7 @@ class DynamoGroupStore:
         return read_listed(self._client, self._table, self._executor, place, limit, read)
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
-        """Write the item of a member that joins or joins again, and return whether the item was written."""
+        """Write the item of a member that joins, or joins again before its end; return whether it was written."""
         item = {
             **_member_key(owner, group_id, task_id),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -99,7 +99,7 @@ class DynamoGroupStore:
     def note(
         self, owner: str, group_id: str, member: Member, expires_at: Millis | None, read: Member | None = None
     ) -> None:
-        """Store a member's outcome, or that the member is open again, unless a later version was stored.
+        """Store the outcome of a member, or that the member is open again, unless a later version is stored.
 
         Args:
             owner: the group's owner.
@@ -134,7 +134,10 @@ class DynamoGroupStore:
             )
 
     def remove_member(self, owner: str, group_id: str, task_id: TaskId, read: Member | None = None) -> None:
-        """Remove a member's item. If `read` is given, the item must not have changed since it was read."""
+        """Remove a member's item.
+
+        If `read` is given, the item is removed only if it has not changed since it was read.
+        """
         request: dict[str, Any] = {}
         if read is not None:
             request = {
@@ -175,7 +178,7 @@ class DynamoGroupStore:
         """Yield the pages of each partition's members, beginning with the last known open member.
 
         With this order, a process reads each ended member about once, regardless of the order in which members end. If
-        each search began with the latest members, it would read most of a large group once these members have ended.
+        searches began with the latest members, they would read most of a large group once these members have ended.
         """
         place = self._places.get((owner, group_id))
         begin = place or near
@@ -208,10 +211,7 @@ class DynamoGroupStore:
         return ended, ids, open_members
 
     def remove(self, owner: str, group_id: str) -> bool:
-        """Remove some members of a group, and the group itself if no member is left.
-
-        Return whether the group is removed.
-        """
+        """Remove some members of a group, and the group itself when no member is left; return whether it is removed."""
         left = [self._remove_part(owner, group_id, number) for number in range(GROUP_PARTS)]
         if any(left):
             return False

@@ -34,7 +34,7 @@ class DynamoIntakeRuleStore:
         self._table = table
 
     def read(self, *, consistent: bool) -> IntakeRules:
-        """Read all rules.
+        """Read all intake rules; empty if no rules are stored.
 
         Raises:
             RecordUnreadable: this version of duetime cannot read the stored form.
@@ -44,7 +44,7 @@ class DynamoIntakeRuleStore:
         return _rules(answer["Item"]) if "Item" in answer else IntakeRules()
 
     def save(self, rules: IntakeRules, nonce: str) -> bool:
-        """Store all rules, if the stored item still has the version that was read.
+        """Store all intake rules, if the stored item still has the version that was read.
 
         Raises:
             IntakeRulesFull: the total size of the rules is too large.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"
-"""A key's exact expiry has a separate attribute, because the TTL attribute has only whole seconds."""
+"""Attribute names. A key's exact expiry has a separate attribute, because the TTL attribute has only whole seconds."""
 
 
 class DynamoKeyStore:
@@ -35,9 +35,9 @@ class DynamoKeyStore:
         self._table = table
 
     def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
-        """Store an owner's key with its object, unless the key is taken and has not expired.
+        """Store the value of an owner's key, unless the key is taken and has not expired.
 
-        Return the key that is stored.
+        Return the value that the key now has.
         """
         with translated():
             try:
@@ -56,12 +56,12 @@ class DynamoKeyStore:
         return wanted
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Let a key refer to another task than planned, unless the key already refers to another task."""
+        """Make a key refer to a different task than planned, unless this has already been done."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(**redirect_of(redirect, self._table))
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """Read an owner's key; `None` if the key does not exist or has expired."""
+        """Read the value of an owner's key with strong consistency; `None` if the key is not taken, or has expired."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, key), ConsistentRead=True)
         found = _remembered(answer["Item"]) if "Item" in answer else None
@@ -69,7 +69,7 @@ class DynamoKeyStore:
 
 
 def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of `update_item`, or of a transaction
-    """The update of a key's item that lets the key refer to another task."""
+    """The update of a key's item that makes the key refer to another task."""
     return {
         "TableName": table,
         "Key": _key_of(redirect.owner, redirect.key),
@@ -131,7 +131,7 @@ class DynamoUniqueKeyStore:
         self._table = table
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
-        """Read with strong consistency which task took a key last."""
+        """Read, with strong consistency, which task last took a key; `None` if no task did or its item was removed."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_unique_key_of(owner, key), ConsistentRead=True)
         if "Item" not in answer:
@@ -140,7 +140,7 @@ class DynamoUniqueKeyStore:
         return KeyHolder(TaskId(attribute_values.string(item[_HOLDER])), attribute_values.string(item[_NONCE]))
 
     def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:
-        """Set the TTL of a key's item, if the item still names a task that has ended at this fence."""
+        """Set the TTL of a key's item, if the item still names the given task, which ended at the given fence."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,

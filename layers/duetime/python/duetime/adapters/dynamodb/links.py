@@ -54,7 +54,7 @@ class DynamoLinkStore:
             return [_link_of(item) for page in pages for item in page["Items"]]
 
     def note_use(self, link: Link) -> None:
-        """Store the time and the purpose of a link's use, unless a use is already stored, or the link was deleted."""
+        """Store when and for what a link was used, unless a use is already stored or the link is deleted."""
         if link.used_at is None or link.used_for is None:
             raise ValueError(link.id)
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
@@ -72,7 +72,7 @@ class DynamoLinkStore:
             )
 
     def delete(self, task_id: TaskId, id_: str) -> None:
-        """Delete a link. Deleting the link again changes nothing."""
+        """Delete a link; deleting it again changes nothing."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_key_of(task_id, id_))
 

@@ -45,7 +45,7 @@ class DynamoWatchStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket, unless another connection has used the ticket."""
+        """Use a ticket, and return it; `None` if it is unknown, has expired, or was used by another connection."""
         with translated():
             try:
                 answer = self._client.update_item(
@@ -91,7 +91,7 @@ class DynamoWatchStore:
         )
 
     def close(self, connection: Connection) -> None:
-        """Remove a connection, so that no subscriptions are added, and then remove its subscriptions."""
+        """Remove a connection, so that no more subscriptions are added, and then remove its subscriptions."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_connection_key(connection.id))
         for each in self.subscriptions(connection.owner):
@@ -114,7 +114,7 @@ class DynamoWatchStore:
         return True
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot has a subscription with another name."""
+        """Remove a subscription, unless its slot now contains a subscription with another name."""
         with translated():
             try:
                 self._client.delete_item(
@@ -128,7 +128,7 @@ class DynamoWatchStore:
                 return
 
     def subscriptions(self, owner: str) -> list[Subscription]:
-        """Read an owner's subscriptions with strong consistency."""
+        """Read an owner's subscriptions with strong consistency, so that all stored subscriptions are included."""
         found: list[Subscription] = []
         more: dict[str, Any] = {}
         with translated():

@@ -53,7 +53,10 @@ class DynamoLockStore:
         self._executor = executor
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
-        """Read a lock and the first waiting tasks with strong consistency. A missing lock has no holders."""
+        """Read a lock and the first tasks in its line with strong consistency.
+
+        A missing lock is returned without holders.
+        """
         with translated():
             answer = self._client.query(
                 TableName=self._table,
@@ -72,7 +75,7 @@ class DynamoLockStore:
         return lock, line[:waiters]
 
     def read_many(self, names: Sequence[LockName]) -> list[Lock]:
-        """Read many locks without waiting tasks, with eventual consistency. Missing locks are left out."""
+        """Read many locks without their lines, with eventual consistency; missing locks are left out."""
         by_key = {name.key: name for name in names}
         items = read_items(self._client, self._table, [_key_of(name) for name in names])
         locks = {item[schema.SORT_KEY]["S"].removeprefix(_HOLDERS_MARK): item for item in items}
@@ -84,7 +87,7 @@ class DynamoLockStore:
         return save_next(self._client, self._table, _item_of(lock, expires_at), lock.version, nonce, also=also)
 
     def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
-        """Extend a hold to the holder's new end."""
+        """Extend a hold to the new end given in `holder`; a delayed renewal does not shorten the hold."""
         with translated():
             try:
                 self._client.update_item(
@@ -112,7 +115,7 @@ class DynamoLockStore:
         return True
 
     def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
-        """Add a task to the tasks that wait for a lock. Joining again changes nothing."""
+        """Add a task to a lock's line; adding it again changes nothing."""
         item = {
             **_place_of(name, waiter),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -125,7 +128,7 @@ class DynamoLockStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def leave(self, name: LockName, waiter: Waiter) -> None:
-        """Remove a task from the tasks that wait for a lock, unless it has joined again with a later generation."""
+        """Remove a task from a lock's line, unless it has joined again with a later generation."""
         with translated():
             try:
                 self._client.delete_item(
@@ -139,7 +142,7 @@ class DynamoLockStore:
                 return
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Read the keys of an owner's locks after `after`, in order and with eventual consistency."""
+        """Read the keys of an owner's locks that follow `after`, in order and with eventual consistency."""
         behind = owner, schema.LOCK_LIST_MARK, f"{_HOLDERS_MARK}{after}"
         found = listed(self._client, self._table, self._executor, behind, limit)
         return [key.removeprefix(_HOLDERS_MARK) for key in found]
@@ -189,7 +192,7 @@ def _unless_held_by_later(taker: Holder) -> Condition:
 
 
 def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
-    """Whether a rejected renewal's holder already holds the lock for longer, according to the existing item."""
+    """Whether the holder of a rejected renewal still has the hold, which then already ends later than requested."""
     held = item[_HOLDERS]["M"].get(holder.task_id.text) if item else None
     return held is not None and held["S"].startswith(f"{holder.fence} ")
 

@@ -28,7 +28,7 @@ class DynamoLongPollStore:
         self._table = table
 
     def take(self, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another request holds the place."""
+        """Take a place, unless another request holds it."""
         with translated():
             try:
                 self._client.update_item(
@@ -48,7 +48,7 @@ class DynamoLongPollStore:
         return True
 
     def give_back(self, place: int, nonce: str) -> None:
-        """Release a place."""
+        """Release a place, unless another request holds the place."""
         with translated():
             try:
                 self._client.update_item(

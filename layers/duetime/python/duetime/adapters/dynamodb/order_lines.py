@@ -2,7 +2,8 @@
 
 Each key has a partition, whose first item contains the counter and the turn.
 
-Each place is a separate item after the first, so that no item grows with the line, and one query finds the first place.
+Each place is a separate item after the first item, so that no item grows with the line, and one query finds the first
+place.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class DynamoOrderLineStore:
         self._executor = executor
 
     def next_number(self, name: LineName, count: int, now: Millis) -> int:
-        """Reserve a key's next numbers, and return the first of these numbers."""
+        """Take the next numbers of a key, and return the first number."""
         with translated():
             answer = self._client.update_item(
                 TableName=self._table,
@@ -63,7 +64,10 @@ class DynamoOrderLineStore:
         return attribute_values.integer(answer["Attributes"][_COUNTER]) - count + 1
 
     def join(self, name: LineName, place: LinePlace) -> None:
-        """Add a place to a line. The place has no expiry, because its task may be open for years."""
+        """Add a place to a line; adding the place again changes nothing.
+
+        The place has no expiry, because its task may be open for years.
+        """
         item = {
             **_key_of(name, _sort_key(place.number)),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -74,12 +78,12 @@ class DynamoOrderLineStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def leave(self, name: LineName, number: int) -> None:
-        """Remove a place from a line. The place may already have been removed."""
+        """Remove a place from a line; the place may already be removed."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_key_of(name, _sort_key(number)))
 
     def read(self, name: LineName, limit: int) -> OrderLine:
-        """Read a line's turn and first places with strong consistency."""
+        """Read the turn and the first places of a line with strong consistency."""
         with translated():
             answer = self._client.query(
                 TableName=self._table,
@@ -98,19 +102,19 @@ class DynamoOrderLineStore:
         return replace(line, places=tuple(places), is_whole="LastEvaluatedKey" not in answer)
 
     def read_many(self, names: Sequence[LineName]) -> list[OrderLine]:
-        """Read the turns of many lines without places, with eventual consistency. Missing lines are left out."""
+        """Read the turns of many lines without their places, with eventual consistency; missing lines are left out."""
         items = read_items(self._client, self._table, [_head_of(name) for name in names])
         found = {item[schema.SORT_KEY]["S"].removeprefix(_HEAD_MARK): item for item in items}
         return [replace(_line(name, found[name.key]), is_whole=False) for name in names if name.key in found]
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Read an owner's ordered keys after `after`, in order and with eventual consistency."""
+        """Read the ordered keys of an owner that follow `after`, in order and with eventual consistency."""
         behind = owner, schema.ORDER_LIST_MARK, f"{_HEAD_MARK}{after}"
         found = listed(self._client, self._table, self._executor, behind, limit)
         return [key.removeprefix(_HEAD_MARK) for key in found]
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
-        """Give the turn to a task, unless the turn was given to a task since the line was read."""
+        """Give the turn to a task, unless the turn has been given to a task since the line was read."""
         values: dict[str, Value] = {
             ":h": attribute_values.text(task_id.text),
             ":j": attribute_values.text(nonce),
@@ -136,7 +140,7 @@ class DynamoOrderLineStore:
         return True
 
     def let_expire(self, name: LineName, at: Millis) -> None:
-        """Let a line's counter and turn expire, unless they are used again. Places do not expire."""
+        """Let the counter and the turn of a line expire, unless they are used again; places do not expire."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -148,7 +152,7 @@ class DynamoOrderLineStore:
             )
 
     def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
-        """Read the places before a number, up to a limit, with eventual consistency. The nearest place comes first."""
+        """Read the places before a number, nearest first, up to a limit, with eventual consistency."""
         request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": "#p = :p AND #s BETWEEN :first AND :last",

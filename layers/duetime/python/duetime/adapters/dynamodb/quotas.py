@@ -38,7 +38,7 @@ class DynamoQuotaStore:
         self._table = table
 
     def read(self, *, consistent: bool) -> StoredQuotas:
-        """Read the quotas of all owners that have their own quotas.
+        """Read all owners' quotas; empty if no quotas are stored.
 
         Raises:
             RecordUnreadable: this version of duetime cannot read the stored form.
@@ -48,7 +48,7 @@ class DynamoQuotaStore:
         return _quotas(answer["Item"]) if "Item" in answer else StoredQuotas()
 
     def save(self, quotas: StoredQuotas, nonce: str) -> bool:
-        """Store the quotas of all owners, if the stored item still has the version that was read."""
+        """Store all owners' quotas, if the stored item still has the version that was read."""
         forms = [
             [each.owner, _limits(each.own), each.reason, each.updated_at, each.updated_by]
             for each in quotas.by_owner.values()
@@ -101,7 +101,10 @@ class DynamoQuotaUse:
     def add(
         self, owner: str, window: int, quota: Quota, amount: int, below: int | None, expires_at: Millis
     ) -> tuple[bool, Mapping[Quota, int]]:
-        """Add to a window's count if the count is below a limit, and return whether it was, and the window's counts."""
+        """Add to a count of a window, if the count is below a given limit.
+
+        Return whether the amount was added, and the counts of the window.
+        """
         condition: dict[str, Any] = {}
         values = {":x": attribute_values.expiry(expires_at), ":n": attribute_values.number(amount)}
         if below is not None:
@@ -126,13 +129,13 @@ class DynamoQuotaUse:
         return True, _counted(answer["Attributes"])
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read, with strong consistency, what an owner currently holds under a quota, by name."""
+        """Read the holds by which an owner currently uses a quota, by the holds' names, with strong consistency."""
         mark = _mark(quota)
         items = self._items(owner, mark, ConsistentRead=True)
         return {_name(each, mark): Hold(*(attribute_values.integer(each[name]) for name in _HOLD)) for each in items}
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
-        """Store one thing that an owner holds. This request can be repeated."""
+        """Store a hold, which counts towards an owner's quota. The call is safe to resend."""
         item = {
             **_key(owner, f"{_mark(quota)}{name}"),
             _NUMBER: attribute_values.number(hold.number),
@@ -143,7 +146,7 @@ class DynamoQuotaUse:
             self._client.put_item(TableName=self._table, Item=item)
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another taker has the place. The same taker renews its hold."""
+        """Take a place, unless another taker has it; the same taker renews its hold."""
         with translated():
             try:
                 self._client.update_item(
@@ -165,9 +168,9 @@ class DynamoQuotaUse:
         return True
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner no longer holds.
+        """Remove a hold. If a nonce is given, the hold is removed only if the taker with this nonce has it.
 
-        With a nonce, only this taker's hold is removed. This request can be repeated.
+        The call is safe to resend.
         """
         condition: dict[str, Any] = {}
         if nonce:

@@ -55,19 +55,19 @@ class DynamoRateStore:
         self._executor = executor
 
     def read_many(self, names: Sequence[RateName], *, consistent: bool = False) -> Mapping[RateName, RateState]:
-        """Read parts of rates. Missing parts are left out."""
+        """Read parts of rates, with eventual consistency by default; missing parts are left out."""
         items = read_items(self._client, self._table, [_key_of(name) for name in names], consistent=consistent)
         by_place = {_partition(name): name for name in names}
         return {by_place[item[schema.PARTITION_KEY]["S"]]: _state(item) for item in items}
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Read the keys of an owner's rates after `after`, in order and with eventual consistency."""
+        """Read the keys of an owner's rates that follow `after`, in order and with eventual consistency."""
         behind = owner, schema.RATE_LIST_MARK, f"{_KEY_MARK}{after}"
         found = listed(self._client, self._table, self._executor, behind, limit)
         return [key.removeprefix(_KEY_MARK) for key in found]
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
-        """Make an update if its conditions are met, and return whether it was made, and the state of the part."""
+        """Make an update, if its conditions are met. Return whether the update was made, and the part's state."""
         names = {"#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL}
         values: dict[str, Value] = {":v": attribute_values.number(schema.SCHEMA_VERSION)}
 

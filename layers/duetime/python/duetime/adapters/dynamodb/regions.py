@@ -59,7 +59,7 @@ class DynamoRegionStore:
         return True
 
     def put_probe(self, probe: str) -> None:
-        """Write an item. If this item arrives in the other replica, replication works."""
+        """Write an item whose arrival in the other replica shows that replication works."""
         with translated():
             self._client.put_item(TableName=self._table, Item={**_key("probe"), _PROBE: attribute_values.text(probe)})
 

@@ -50,10 +50,7 @@ class DynamoTableRestore:
         self._client = client
 
     def begin(self, source: str, target: str, at: Millis) -> None:
-        """Begin to restore a table to a given time.
-
-        If the restore is running or finished, this call changes nothing.
-        """
+        """Start restoring a table to its state at a given time, unless the restore is running or has finished."""
         if self.status(target) is not TableStatus.MISSING:
             return
         try:
@@ -64,7 +61,7 @@ class DynamoTableRestore:
             raise TableFailed(f"{source} was not restored: {error.response['Error']['Message']}") from error
 
     def status(self, table: str) -> TableStatus:
-        """The status of a table, which is missing, being created, or ready."""
+        """Whether a table is missing, being created, or ready."""
         try:
             found = self._client.describe_table(TableName=table)["Table"]
         except self._client.exceptions.ResourceNotFoundException:
@@ -72,7 +69,7 @@ class DynamoTableRestore:
         return TableStatus.READY if found["TableStatus"] == "ACTIVE" else TableStatus.CREATING
 
     def epoch_of(self, table: str) -> int:
-        """The epoch of a restored table; 0 if the table was never restored."""
+        """The epoch in which a table was restored; 0 if it was never restored."""
         arn = self._client.describe_table(TableName=table)["Table"]["TableArn"]
         tags = {tag["Key"]: tag["Value"] for tag in self._client.list_tags_of_resource(ResourceArn=arn).get("Tags", [])}
         return int(tags.get(EPOCH_TAG, "0"))
@@ -83,9 +80,9 @@ class DynamoTableRestore:
         return 0 if found is None else found.epoch
 
     def complete(self, source: str, target: str, epoch: int) -> str:
-        """Give a restored table the settings that a restore omits: stream, TTL, backup, tags, and deletion protection.
+        """Apply the settings that a restore omits: stream, TTL, backup, tags, and deletion protection.
 
-        This call can be repeated.
+        The call may be repeated.
 
         Returns:
             The ARN of the restored table's stream.
@@ -130,14 +127,11 @@ class DynamoRecords:
         self._table = table
 
     def open_page(self, segment: int, segments: int, cursor: str) -> TakeoverPage:
-        """Read the next open tasks and schedules in one segment of the table, with strong consistency."""
+        """Read the next schedules and records with unfinished work in a segment, with strong consistency."""
         return self.takeover_page(segment, segments, cursor, _NEVER)
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
-        """Read the next open tasks, recently ended tasks, and schedules, with strong consistency.
-
-        Recently ended tasks ended at or after `ended_since`.
-        """
+        """Read the next schedules, open tasks, and tasks that ended since the given time, with strong consistency."""
         page = self._scan(
             segment,
             segments,
@@ -168,7 +162,7 @@ class DynamoRecords:
         return TakeoverPage(tasks, schedules, unreadable, _cursor_of(page), page.get("ScannedCount", 0))
 
     def running_tasks(self, now: Millis) -> int:
-        """Count the tasks with a running attempt, without topologies, by reading the complete table."""
+        """Count the tasks with a running attempt, except topologies. This method reads the entire table."""
         number, cursor, more = 0, "", True
         while more:
             page = self._scan(
@@ -189,7 +183,7 @@ class DynamoRecords:
         return number
 
     def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
-        """Read the next task records that were created, or retried after their end, since a given time."""
+        """Read the next records that were created, or retried after their end, since a given time."""
         names = {"#z": schema.STATE, "#c": _CREATED, "#r": _REOPENED}
         return self._page(
             segment,
@@ -212,7 +206,7 @@ class DynamoRecords:
             return self._client.scan(TableName=self._table, ConsistentRead=True, **asked, **start, **part)
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read records with strong consistency. Missing and unreadable records are left out."""
+        """Read records with strong consistency; missing and unreadable records are left out."""
         found = {}
         for item in read_items(self._client, self._table, [key_of(each) for each in task_ids], consistent=True):
             with suppress(RecordUnreadable):
@@ -221,7 +215,7 @@ class DynamoRecords:
         return found
 
     def rewrite(self, before: Task, after: Task) -> bool:
-        """Replace a record, unless the stored record has changed since it was read. Unknown attributes are kept."""
+        """Replace a record, unless it has been written since it was read; unknown attributes are kept."""
         old, new = item_of(before), item_of(after)
         changed = {name: value for name, value in new.items() if old.get(name) != value}
         gone = sorted(old.keys() - new.keys())
@@ -248,12 +242,12 @@ class DynamoRecords:
         return self._put_new(item_of(task))
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a timer. Writing the timer again changes nothing."""
+        """Write a timer; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer. Writing the timer again changes nothing."""
+        """Write a schedule's timer; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 

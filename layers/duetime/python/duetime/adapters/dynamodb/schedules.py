@@ -95,7 +95,7 @@ class DynamoScheduleStore:
         return stored, activity
 
     def vacancy(self, owner: str, name: str) -> int | None:
-        """The edition with which a schedule with this name can be created; `None` if the name is taken."""
+        """Read the edition for creating a schedule with this name; `None` if the name is taken."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         if "Item" not in answer:
@@ -103,23 +103,20 @@ class DynamoScheduleStore:
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """The remaining data of the last schedule that was deleted under a name; `None` if the name is used again."""
+        """Read the data left over from the last schedule deleted under a name; `None` if the name is used again."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         return removed_of(answer["Item"]) if "Item" in answer and is_deleted(answer["Item"]) else None
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule if the stored identity and edition have not changed.
-
-        A new schedule is stored if its name is vacant.
-        """
+        """Store a schedule, if its identity and edition are as read; store a new schedule, if its name is free."""
         item, identity = item_of(stored), Identity(UID, stored.uid.text)
         return save_next(self._client, self._table, item, stored.incarnation, nonce, identity)
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
-        """Replace a schedule and its activity with deletion markers, if its edition has not changed.
+        """Remove a schedule and its activity, if its edition is as read, or if it is already deleted.
 
-        A schedule that is already deleted counts as replaced. Another schedule that now has the same name is not
+        Deletion markers replace the schedule and its activity. Another schedule that now has the same name is not
         changed.
         """
         marker = deletion_marker(marker_of(stored), expires_at)
@@ -172,9 +169,9 @@ class DynamoScheduleStore:
         return len(listed(self._client, self._table, self._executor, place, most))
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """Read an owner's schedules in order of name.
+        """Read the schedules of an owner that follow `after`, in order of name and with eventual consistency.
 
-        The list is eventually consistent. Only the last page has fewer than `limit` schedules.
+        Fewer than `limit` schedules are returned only at the end.
         """
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{schema.SCHEDULE_HEAD_MARK}{after}")
         return read_listed(self._client, self._table, self._executor, place, limit, partial(self._existing, owner))
@@ -213,7 +210,7 @@ class DynamoCalendarStore:
         self._executor = executor
 
     def put(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str) -> bool:
-        """Store a calendar, if the calendar's name still has the edition that was read."""
+        """Store a calendar, if its name still has the edition that was read."""
         item = _item_of(owner, calendar) | {_CREATED: attribute_values.number(incarnation.next.created)}
         return save_next(self._client, self._table, item, incarnation.number, nonce)
 
@@ -222,7 +219,10 @@ class DynamoCalendarStore:
         return self.read_edition(owner, name)[0]
 
     def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
-        """Read a calendar, and the edition of the calendar's name."""
+        """Read a calendar and the edition of its name with strong consistency.
+
+        A deletion marker also has an edition.
+        """
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, name), ConsistentRead=True)
         if "Item" not in answer:
@@ -233,17 +233,17 @@ class DynamoCalendarStore:
         return _calendar(item), Incarnation(number, attribute_values.integer(item[_CREATED]))
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
-        """Replace a calendar with a deletion marker, if it still has the edition that was read.
+        """Delete a calendar, if it still has the edition that was read, or is already deleted.
 
-        A calendar that is already deleted counts as replaced.
+        A deletion marker replaces the calendar until `expires_at`.
         """
         marker = deletion_marker(_key_of(owner, calendar.name), expires_at)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """Read an owner's calendars in order of name.
+        """Read the calendars of an owner that follow `after`, in order of name and with eventual consistency.
 
-        The list is eventually consistent. Only the last page has fewer than `limit` calendars.
+        Fewer than `limit` calendars are returned only at the end.
         """
 
         def read(names: list[str]) -> list[Calendar]:

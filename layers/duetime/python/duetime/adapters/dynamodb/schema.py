@@ -101,8 +101,8 @@ ORDER_LIST_MARK = "#O"
 SWITCH_PREFIX = "s#"
 """Partition of the two items with all switches: one item for operators' switches, and one item for owners' switches."""
 QUOTA_PREFIX = "q#"
-"""Partition of the one item with the quotas that operators have set. Followed by an owner, the partition of this
-owner's usage."""
+"""Partition of the one item with the quotas that operators have set. If an owner follows the prefix, the partition
+contains this owner's usage."""
 INTAKE_RULES_PREFIX = "ir#"
 """Partition of the one item with all intake rules."""
 TYPE_DEFAULTS_PREFIX = "y#"

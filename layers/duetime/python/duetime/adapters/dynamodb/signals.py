@@ -32,12 +32,12 @@ class DynamoSignalStore:
         self._table = table
 
     def put(self, event: AwaitedEvent, signal: SentSignal, expires_at: Millis) -> None:
-        """Store a signal. Storing the signal again changes nothing."""
+        """Store a signal; storing it again changes nothing."""
         key = _key_of(event, f"{_SIGNAL_MARK}{signal.id}")
         self._put({**key, _PAYLOAD: attribute_values.packed(signal.payload)}, expires_at)
 
     def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
-        """Read an event's signals from the given id on, in order of ids and with strong consistency."""
+        """Read the signals about an event from the given id on, in order of ids and with strong consistency."""
         next_key = f"{_SIGNAL_MARK}{first}"
         while next_key:
             found, last_key = self._query(event, next_key, f"{_SIGNAL_MARK}{_AFTER_IDS}", page)
@@ -46,12 +46,12 @@ class DynamoSignalStore:
             next_key = last_key and f"{last_key} "
 
     def join(self, event: AwaitedEvent, waiting: WaitingTask, expires_at: Millis) -> None:
-        """Store a note that a task waits for an event. A later claim of the task replaces the note."""
+        """Store that a task waits for an event; a later claim of the task replaces the entry."""
         key = _key_of(event, f"{_WAITING_MARK}{waiting.task_id}")
         self._put({**key, _FENCE: attribute_values.number(waiting.fence)}, expires_at)
 
     def leave(self, event: AwaitedEvent, waiting: WaitingTask) -> None:
-        """Remove a task's note, unless a later claim has replaced the note."""
+        """Remove the entry of a waiting task, unless a later claim has replaced the entry."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.delete_item(
                 TableName=self._table,

@@ -61,12 +61,12 @@ class DynamoStores:
 
     @cached_property
     def tasks(self) -> DynamoTaskStore:
-        """Task records and their timers."""
+        """Records of tasks and their timers."""
         return DynamoTaskStore(self._client, self._table, self._runtime.executor, self._runtime.telemetry)
 
     @cached_property
     def task_lists(self) -> DynamoTaskLists:
-        """Task lists by state, type, name, tag and other facts."""
+        """Lists of tasks by state, type, name, tag and more."""
         from duetime.adapters.dynamodb.task_lists import DynamoTaskLists
 
         return DynamoTaskLists(self._client, self._table, self._runtime.executor, self._settings.task_lists)
@@ -97,14 +97,14 @@ class DynamoStores:
 
     @cached_property
     def unique_keys(self) -> DynamoUniqueKeyStore:
-        """Tasks' unique keys."""
+        """Unique keys of tasks."""
         from duetime.adapters.dynamodb.keys import DynamoUniqueKeyStore
 
         return DynamoUniqueKeyStore(self._client, self._table)
 
     @cached_property
     def groups(self) -> DynamoGroupStore:
-        """Groups and their members."""
+        """Groups of tasks, and their members."""
         from duetime.adapters.dynamodb.groups import DynamoGroupStore
 
         return DynamoGroupStore(self._client, self._table, self._runtime.executor)
@@ -125,7 +125,7 @@ class DynamoStores:
 
     @cached_property
     def topologies(self) -> DynamoTopologyStore:
-        """Topologies' run states."""
+        """Run states of topologies."""
         from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 
         return DynamoTopologyStore(self._client, self._table)
@@ -146,7 +146,7 @@ class DynamoStores:
 
     @cached_property
     def locks(self) -> DynamoLockStore:
-        """Locks, and the tasks that wait for them."""
+        """Locks and their lines."""
         from duetime.adapters.dynamodb.locks import DynamoLockStore
 
         return DynamoLockStore(self._client, self._table, self._runtime.executor)
@@ -160,14 +160,14 @@ class DynamoStores:
 
     @cached_property
     def order_lines(self) -> DynamoOrderLineStore:
-        """Ordered keys, and the tasks that wait for their turn."""
+        """Lines of ordered keys."""
         from duetime.adapters.dynamodb.order_lines import DynamoOrderLineStore
 
         return DynamoOrderLineStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def rates(self) -> DynamoRateStore:
-        """Rates' states."""
+        """States of rates."""
         from duetime.adapters.dynamodb.rates import DynamoRateStore
 
         return DynamoRateStore(self._client, self._table, self._runtime.executor)
@@ -188,35 +188,35 @@ class DynamoStores:
 
     @cached_property
     def quotas(self) -> DynamoQuotaStore:
-        """Owners' quotas."""
+        """Quotas of owners."""
         from duetime.adapters.dynamodb.quotas import DynamoQuotaStore
 
         return DynamoQuotaStore(self._client, self._table)
 
     @cached_property
     def quota_use(self) -> DynamoQuotaUse:
-        """Owners' usage of their quotas."""
+        """Usage of quotas."""
         from duetime.adapters.dynamodb.quotas import DynamoQuotaUse
 
         return DynamoQuotaUse(self._client, self._table)
 
     @cached_property
     def type_defaults(self) -> DynamoTypeDefaultsStore:
-        """Task types' defaults."""
+        """Defaults of task types."""
         from duetime.adapters.dynamodb.type_defaults import DynamoTypeDefaultsStore
 
         return DynamoTypeDefaultsStore(self._client, self._table)
 
     @cached_property
     def circuit_breakers(self) -> DynamoCircuitStore:
-        """Circuit breakers for HTTP hosts that have failed."""
+        """Circuits of HTTP hosts whose calls have failed."""
         from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 
         return DynamoCircuitStore(self._client, self._table)
 
     @cached_property
     def cursors(self) -> DynamoCursorStore:
-        """Each shard group's read positions."""
+        """Read positions of each group of shards."""
         from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 
         return DynamoCursorStore(self._client, self._table, self._runtime.telemetry, self._settings.cursors_of)

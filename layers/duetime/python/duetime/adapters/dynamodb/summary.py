@@ -94,7 +94,7 @@ class DynamoSummaryStore:
         return CountedSteps(frozenset(parts), version_of(answer["Item"]))
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Count steps and record them as counted in one transaction, if the set has not changed since it was read."""
+        """Add steps to the counts and record them in one transaction, if the set is unchanged since it was read."""
         writes: list[Any] = [{"Put": self._remembering(of, counted, steps)}]
         counted_at = max(step.at for step in steps)
         changed: dict[str, dict[Group, int]] = {}
@@ -124,7 +124,7 @@ class DynamoSummaryStore:
         return Summary(counts, as_of, is_complete=False)
 
     def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
-        """Set the TTL of the items with one part of an owner's counts from earlier generations."""
+        """Set the TTL of one part of an owner's counts in all earlier generations."""
         for items, _ in self._pages(owner, part, _COUNTS_MARK):
             for item in items:
                 if schema.TTL in item or _generation_of(item) >= generation:
@@ -238,7 +238,7 @@ class DynamoSummaryRecounts:
         self._clock = clock
 
     def generation(self) -> Generation | None:
-        """Read the generation of the counts with strong consistency."""
+        """Read the generation of the counts with strong consistency; `None` before the first count."""
         with translated():
             answer = self._client.get_item(
                 TableName=self._table, Key=_recount_key("", _GENERATION), ConsistentRead=True
@@ -246,17 +246,17 @@ class DynamoSummaryRecounts:
         return _stored_generation(answer["Item"]) if "Item" in answer else None
 
     def save(self, generation: Generation, nonce: str) -> bool:
-        """Store the generation, if the stored generation has not changed since it was read."""
+        """Store the generation's next version, if the generation is unchanged since it was read."""
         return save_next(self._client, self._table, _item_of(generation), generation.version, nonce)
 
     def is_fresh(self, at: Millis) -> bool:
-        """Whether the table has only one page, without a task that was created before the given time."""
+        """Whether the table fits on one page and has no task that was created before the given time."""
         with translated():
             answer = self._client.scan(TableName=self._table, **_older_than(at))
         return not answer["Items"] and "LastEvaluatedKey" not in answer
 
     def older_tasks(self, cursor: str, since: Millis, pages: int) -> OlderTasks:
-        """Read some pages of the table, with eventual consistency, for tasks that were created before a given time."""
+        """Read a part of the table, with eventual consistency, for tasks created before a given time."""
         found: Counter[tuple[str, Group]] = Counter()
         end = self._clock.now() + SUMMARY_RECOUNT_RUN
         for _ in range(pages):
@@ -272,7 +272,7 @@ class DynamoSummaryRecounts:
     def add_older(
         self, generation: Generation, recount: Recount, owner: str, type_: str, numbers: Mapping[Group, int]
     ) -> None:
-        """Add the result of a recount's part exactly once, even if the request is repeated."""
+        """Add the result of the current part to a recount exactly once, even if the request is repeated."""
         names = {f"#c{place}": attribute_of(group) for place, group in enumerate(numbers)}
         values = {f":c{place}": attribute_values.number(number) for place, number in enumerate(numbers.values())}
         additions = ", ".join(f"#c{place} :c{place}" for place in range(len(numbers)))
@@ -319,14 +319,14 @@ class DynamoSummaryRecounts:
                 self._client.put_item(TableName=self._table, Item={**key, schema.VERSION_OF_SCHEMA: version})
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """Read the owners after the given owner in order, with eventual consistency."""
+        """Read the owners that have or had tasks and follow the given owner, in order and with eventual consistency."""
         start: dict[str, Any] = {"ExclusiveStartKey": _recount_key("", f"{_OWNER_MARK}{after}")} if after else {}
         with translated():
             answer = self._client.query(TableName=self._table, Limit=limit, **start, **_query("", _OWNER_MARK))
         return [attribute_values.string(item[schema.SORT_KEY]).removeprefix(_OWNER_MARK) for item in answer["Items"]]
 
     def _items(self, partition: str, mark: str) -> tuple[list[StoredItem], bool]:
-        """Read a partition's items whose sort keys begin with a mark, and whether these are all such items."""
+        """Read a partition's items whose sort keys begin with a mark, and whether all of these items were read."""
         found: list[StoredItem] = []
         start: dict[str, Any] = {}
         for _ in range(SUMMARY_PAGES):

@@ -47,7 +47,7 @@ class DynamoSwitchStore:
         )
 
     def save(self, switches: Switches, nonce: str) -> bool:
-        """Store a setter's switches, if the stored item still has the version that was read."""
+        """Store the switches of a setter, if the stored item still has the version that was read."""
         return save_next(self._client, self._table, _item_of(switches), switches.version, nonce)
 
 

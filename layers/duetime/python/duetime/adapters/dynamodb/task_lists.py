@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor
 
 _POSTINGS = "h"
-"""Attribute with a block's postings. A posting is the milliseconds since the first posting, and the task's id."""
+"""Attribute with a block's postings. A posting consists of the milliseconds since the block's first posting and the
+task's id."""
 _OFFSET_BYTES, _ID_BYTES = 2, 16
 _DIGEST_BYTES = 8
 _POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES
@@ -57,13 +58,13 @@ class DynamoTaskLists:
         return _head_of(owner, answer["Item"]) if "Item" in answer else None
 
     def save_head(self, head: ListHead, nonce: str) -> bool:
-        """Store the progress, unless the stored progress has changed since it was read."""
+        """Store the progress, unless it was changed since it was read."""
         return save_next(
             self._client, self._table, {**self._head_key(head.owner), **_head_values(head)}, head.version, nonce
         )
 
     def write(self, writes: ListWrites) -> None:
-        """Add and remove postings and entries. Repeating the call changes nothing.
+        """Add and remove postings and entries; repeating the call changes nothing.
 
         Raises:
             Unavailable: some postings or entries were not written.

@@ -98,7 +98,10 @@ class DynamoTaskStore:
         self._telemetry = telemetry
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
-        """Write a new record, unless its id exists. For a unique key, a transaction also writes the key's item."""
+        """Write a new record, unless its id exists.
+
+        If the task has a unique key, the key's item is written in the same transaction.
+        """
         if taking is not None:
             return self._create_with_key(task, taking)
         with translated():
@@ -116,7 +119,7 @@ class DynamoTaskStore:
         return True
 
     def insert(self, tasks: Sequence[Task]) -> Insertions:
-        """Write new records with few requests. Records whose id exists are not written."""
+        """Write new records with few requests, except records whose ids already exist."""
         tasks = list({task.id: task for task in tasks}.values())
         places = insert_items(self._client, self._table, [item_of(task) for task in tasks], self._executor)
         return Insertions(*([tasks[place] for place in sorted(each)] for each in places))
@@ -129,14 +132,14 @@ class DynamoTaskStore:
         return task_of(item) if item else None
 
     def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
-        """Read many records, by default with eventual consistency. Missing records are left out."""
+        """Read many records, with eventual consistency by default; missing records are left out."""
         keys = [key_of(task_id) for task_id in dict.fromkeys(task_ids)]
         found = self._readable(task_of, read_items(self._client, self._table, keys, consistent=consistent))
         tasks = {task.id: task for task in found}
         return {task_id: tasks[task_id] for task_id in task_ids if task_id in tasks}
 
     def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
-        """Make one conditional write in one request, without reading the record before or after the write."""
+        """Make one conditional write in one request, without an additional read."""
         if key_write is not None:
             return self._apply_with_key(write, key_write)
         with translated():
@@ -176,36 +179,33 @@ class DynamoTaskStore:
         return ConditionFailed(task)
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a timer into the minute of its check. Writing the timer again changes nothing."""
+        """Write a timer into the minute of its check; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer into the minute of its check. Writing the timer again changes nothing."""
+        """Write a schedule's timer into the minute of its check; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:
-        """Write a bulk operation's timer into its minute. Writing the timer again changes nothing."""
+        """Write the timer of a bulk operation into its minute; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=bulk_timer_item_of(timer))
 
     def add_late_timer(self, timer: LateTimer) -> None:
-        """Write the timer that checks whether a task is late. Writing the timer again changes nothing."""
+        """Write the timer that checks whether a task is late; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=late_timer_item_of(timer))
 
     def is_notified(self, timer: LateTimer) -> bool:
-        """Read with strong consistency whether a late timer's notice was sent, or whether the timer was removed."""
+        """Read with strong consistency whether the notice of a late timer was sent or the timer was removed."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=late_timer_key(timer), ConsistentRead=True)
         return "Item" not in answer or _REPORTED in answer["Item"]
 
     def mark_notified(self, timer: LateTimer) -> None:
-        """Mark a late timer's notice as sent, so that later reads ignore the timer.
-
-        A removed timer is not created again.
-        """
+        """Mark a late timer's notice as sent, so that later reads ignore the timer. A removed timer is not restored."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -261,17 +261,14 @@ class DynamoTaskStore:
         return list(islice(merged, query.limit))
 
     def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
-        """The parts of a list, with one part for each partition.
-
-        Lists of children or group members have only one part.
-        """
+        """The parts of a list, one for each partition. A list of children or group members has only one part."""
         if query.children_of is not None or query.in_group:
             return [query]
         marks = ("#", NODE_MARK) if query.with_nodes else ("#",)
         return [replace(query, part=f"{query.owner}{mark}{number}") for mark in marks for number in range(OWNER_SPREAD)]
 
     def count_listed(self, owner: str, limit: int) -> int:
-        """Count the tasks in one partition of an owner's list up to a limit, with eventual consistency."""
+        """Count the tasks in one partition of an owner's list, up to a limit, with eventual consistency."""
         partitions = [f"{owner}{mark}0" for mark in ("#", NODE_MARK)]
         return max(len(sort_keys(self._client, self._table, each, limit)) for each in partitions)
 

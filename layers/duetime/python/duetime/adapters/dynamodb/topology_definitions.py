@@ -1,7 +1,7 @@
 """Stores topology definitions in DynamoDB, with one item per version. All versions of a definition share a partition.
 
-A version that is about to be replaced is first copied unchanged to an item of its own, so all writers write the same
-item.
+A version that is about to be replaced is first copied unchanged to a separate item, so concurrent writers write the
+same copy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ class DynamoDefinitionStore:
         self._executor = executor
 
     def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
-        """Read the latest version, and the edition of the definition's name."""
+        """Read the latest version and the edition of the name with strong consistency.
+
+        A deletion marker also has an edition.
+        """
         item = self._item(_key_of(owner, name))
         if item is None:
             return None, Incarnation()
@@ -52,12 +55,12 @@ class DynamoDefinitionStore:
         return _definition(name, number, item), Incarnation(number, attribute_values.integer(item[_CREATED]))
 
     def read_earlier(self, owner: str, name: str, version: int) -> Definition | None:
-        """Read an earlier version."""
+        """Read an earlier version with strong consistency; `None` if it does not exist."""
         item = self._item(_earlier_key(owner, name, version))
         return None if item is None else _definition(name, version, item)
 
     def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
-        """Store the next version, if the definition's name still has the edition that was read."""
+        """Store the next version, if the name still has the edition that was read."""
         item = {
             **_key_of(owner, definition.name),
             schema.OWNER_KEY: place_in_list(owner, schema.DEFINITION_LIST_MARK, definition.name),
@@ -67,32 +70,35 @@ class DynamoDefinitionStore:
         return save_next(self._client, self._table, item, incarnation.number, nonce)
 
     def keep_earlier(self, owner: str, definition: Definition) -> None:
-        """Store a version that is about to be replaced. This call can be repeated."""
+        """Store a version that is about to be replaced, separately from the latest version.
+
+        The call is safe to repeat.
+        """
         item = {**_earlier_key(owner, definition.name, definition.version), **_fields_of(definition)}
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
 
     def forget_earlier(self, owner: str, name: str, version: int) -> None:
-        """Remove an earlier version, which may already have been removed."""
+        """Remove an earlier version, unless it is already removed."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_earlier_key(owner, name, version))
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
-        """Read descriptions of the earlier versions with strong consistency, latest version first."""
+        """Read the metadata of the earlier versions, latest first, with strong consistency."""
         return sorted(self._earlier(owner, name), key=lambda info: -info.version)
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
-        """Replace a definition with a deletion marker, if its name still has the edition that was read.
+        """Remove the latest version, if it still has the edition that was read, or is already deleted.
 
-        A definition that is already deleted counts as replaced.
+        A deletion marker replaces the version until `expiry`.
         """
         marker = deletion_marker(_key_of(owner, definition.name), expiry)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest versions of an owner's definitions in order of name. The last page may be shorter.
+        """Read the latest version of each of an owner's definitions that follow `after`, in order of name.
 
-        The list is eventually consistent.
+        The list is eventually consistent. Fewer than `limit` versions are returned only at the end.
         """
 
         def read(names: list[str]) -> list[Definition]:

@@ -34,10 +34,10 @@ _GROUP = "jg"
 _NAMES = ("opened", "stopped", "ended", "dissolved")
 _SETS = {Outcome.SUCCEEDED: "a", Outcome.FAILED: "b", Outcome.SKIPPED: "c"}
 _FULLNESS = "q"
-"""Prefix of an attribute that ends with a chunk's number: how many of the chunk's edges have arrived, according to its
-report."""
+"""Prefix of the attribute with the number of a chunk's edges that have arrived, according to the chunk's report. The
+chunk's number follows the prefix."""
 _COUNTS = "w"
-"""Prefix of an attribute that ends with a chunk's number: the counts in the chunk's report."""
+"""Prefix of the attribute with the counts in a chunk's report. The chunk's number follows the prefix."""
 _VALUE = "b"
 
 
@@ -49,12 +49,12 @@ class DynamoTopologyStore:
         self._table = table
 
     def read(self, topology: TaskId) -> RunState | None:
-        """Read a topology's run state with strong consistency; `None` if the topology has never begun."""
+        """Read the run state of a topology with strong consistency; `None` if the topology has never started."""
         item = self._get(_key_of(topology, _HEAD))
         return _head(topology, item) if item else None
 
     def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
-        """Read a topology's task and run state with strong consistency in one request."""
+        """Read a topology's task and its run state with strong consistency, in one request."""
         head = _key_of(topology, _HEAD)
         found = read_items(self._client, self._table, [key_of(topology), head], consistent=True)
         items = {item[schema.PARTITION_KEY]["S"]: item for item in found}
@@ -62,7 +62,7 @@ class DynamoTopologyStore:
         return task_of(task) if task else None, _head(topology, state) if state else None
 
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
-        """Store a topology's run state, if the stored state still has the version that was read."""
+        """Store the run state of a topology, if the stored item still has the version that was read."""
         flags = [name for name in _NAMES if getattr(run_state, name)]
         item: Item = {
             **_key_of(run_state.topology, _HEAD),
@@ -79,7 +79,7 @@ class DynamoTopologyStore:
     def add_edges(
         self, node: TaskId, edges: int, arrived: Mapping[int, Outcome], expires_at: Millis
     ) -> tuple[Chunk, Chunk]:
-        """Count a chunk's edges that have arrived at a node. Edges that were already counted change nothing."""
+        """Count edges in one chunk that have arrived at a node; edges that were already counted change nothing."""
         number = chunk_of(min(arrived))
         missing = dict(arrived)
         while True:
@@ -121,7 +121,7 @@ class DynamoTopologyStore:
         }
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
-        """Store a chunk's report, unless the stored report has at least as many edges, and return the node's counts."""
+        """Store a chunk's report, unless a report with as many or more edges is stored, and return the counts."""
         report = f"{counts.total} {counts.succeeded} {counts.failed} {counts.skipped}"
         request: dict[str, Any] = {
             "TableName": self._table,
@@ -152,7 +152,7 @@ class DynamoTopologyStore:
         return _join_count(edges, self._get(_key_of(node, _TALLY)) or {})
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
-        """Store the token that reports a node's end to the run's execution. The token replaces an older token."""
+        """Store the token with which a node's end is reported to the run's execution; it replaces an older token."""
         item = {
             **_key_of(node, _TOKEN),
             _VALUE: attribute_values.text(token),
@@ -162,7 +162,7 @@ class DynamoTopologyStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def read_token(self, node: TaskId) -> str | None:
-        """Read a node's token with strong consistency; `None` if no token is stored."""
+        """Read the token of a node with strong consistency; `None` if no token is stored."""
         item = self._get(_key_of(node, _TOKEN))
         return attribute_values.string(item[_VALUE]) if item else None
 

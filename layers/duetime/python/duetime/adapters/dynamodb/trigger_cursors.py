@@ -1,6 +1,6 @@
 """Stores the trigger's cursors in DynamoDB, with one item per group, so that a tick moves all its cursors in one write.
 
-For each reading and each lagging queue, an item has the minute up to which it was read, and the unfinished parts of
+For each reading and each lagging queue, an item stores the latest minute of the progress, and the unfinished parts of
 earlier minutes.
 """
 
@@ -36,7 +36,7 @@ _TRIES = 5
 class DynamoCursorStore:
     """The `duetime.ports.stores.CursorStore` that uses the tasks table.
 
-    With a Region, the store uses separate items, so that writes in another Region do not replace them.
+    If a Region is given, the store uses separate items, so that writes in another Region do not replace them.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry, region: str = "") -> None:
@@ -46,7 +46,7 @@ class DynamoCursorStore:
         self._region = f"@{region}" if region else ""
 
     def take(self, group: int, holder: str, now: Millis, until: Millis, first: Cursors) -> Cursors | None:
-        """Take a group for reading until the given time, unless another invocation holds the group."""
+        """Take a group for reading until the given instant, unless another invocation holds it."""
         with translated():
             try:
                 answer = self._client.update_item(
@@ -89,11 +89,11 @@ class DynamoCursorStore:
         return taken
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Store a group's read position, and keep the group until `until`; 0 releases the group."""
+        """Store the read position of a group, and keep the group until `until` (0 releases the group)."""
         return self._save(group, cursors, cursors.epoch, {_HELD_UNTIL: attribute_values.number(until)})
 
     def join(self, group: int, cursors: Cursors) -> Cursors | None:
-        """Add progress to the stored cursors, regardless of who holds the group. The holder does not change."""
+        """Add progress to the stored cursors, whoever holds the group; the hold does not change."""
         for _ in range(_TRIES):
             with translated():
                 answer = self._client.get_item(TableName=self._table, Key=self._key_of(group), ConsistentRead=True)
@@ -107,13 +107,13 @@ class DynamoCursorStore:
         return None
 
     def read(self, group: int) -> Cursors | None:
-        """Read a group's position with eventual consistency; `None` if the group has never been read."""
+        """Read a group's read position, with eventual consistency; `None` if the group has never been read."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=self._key_of(group))
         return _cursors(answer["Item"]) if "Item" in answer else None
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Replace all stored cursors, and release the group. An invocation that holds the group loses it."""
+        """Replace any stored cursors, and remove the holder; an invocation that holds the group loses the group."""
         known = self.read(group)
         epoch = max(cursors.epoch, 0 if known is None else known.epoch) + 1
         item: Item = {
@@ -201,7 +201,7 @@ class DynamoShardStore:
         self._table = table
 
     def read(self) -> ShardHistory:
-        """Read all announced shard numbers with strong consistency."""
+        """Read every announced number of shards with strong consistency."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True)
         if "Item" not in answer:

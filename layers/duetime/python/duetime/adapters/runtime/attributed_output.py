@@ -1,9 +1,9 @@
 """Adds an attempt's facts to every line that the attempt logs or prints, even if attempts run concurrently.
 
-A printed line becomes a line of JSON in the form of Powertools' Logger; a line that is already a JSON object, as from
-structured loggers, gets the facts of the attempt added. A context variable identifies the attempt. `asyncio` passes the
-variable on, but a new thread does not: lines from a thread that a handler starts stay unchanged, unless the thread runs
-in a copy of the handler's context.
+A printed line becomes a line of JSON in the form of Powertools' Logger. If a line is already a JSON object, as from
+structured loggers, the attempt's facts are added to the object. A context variable identifies the attempt. `asyncio`
+passes the variable on, but a new thread does not. Lines from a thread that a handler starts are therefore unchanged,
+unless the thread runs in a copy of the handler's context.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST_LINE = 100_000
 """Maximum number of characters in a line. Longer lines are split, because CloudWatch allows 256 KB, and a character can
 take two bytes."""
 _REPLACED = "replaced"
-"""Key that keeps a line's own values for names that facts also have."""
+"""Key under which a line's own values are kept if their names are also names of facts."""
 _METRICS = "_aws"
 """Key that marks a metrics line in the embedded metric format. Metrics lines are not changed."""
 

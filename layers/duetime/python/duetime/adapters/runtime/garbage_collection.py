@@ -1,6 +1,6 @@
 """Makes Python's garbage collector run rarely during a function's imports, and normally from the first invocation on.
 
-Imports create some hundred thousand objects and almost no garbage, but the collector scans them repeatedly, which
+Imports create about a hundred thousand objects and almost no garbage, but the collector scans them repeatedly, which
 takes a tenth to a fifth of the start time. Imported objects live as long as the process, so they are frozen before the
 collector resumes. Otherwise, the first request would wait while the collector scans these objects.
 """

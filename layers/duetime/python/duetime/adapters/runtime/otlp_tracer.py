@@ -64,7 +64,7 @@ class OtlpTracer:
     def span(self, span: Span) -> Iterator[_OpenSpan]:
         """Open a span around a block.
 
-        Errors that leave the block are recorded only by type, because messages quote data.
+        If an error leaves the block, only its type is recorded, because messages may quote data.
         """
         links = [Link(context) for each in span.links if (context := _context_of(each)) is not None]
         opened = self._tracer.start_span(
@@ -83,11 +83,11 @@ class OtlpTracer:
                 raise
 
     def current(self) -> str | None:
-        """The `traceparent` of this thread's open span; `None` if no span is open, or if the span is not exported."""
+        """The `traceparent` of this thread's open span; `None` if no span is open or the span is not exported."""
         return _traceparent_of(trace.get_current_span())
 
     def flush(self) -> None:
-        """Export ended spans within a limited time. This method never raises."""
+        """Export spans that have ended, for a limited time. This method never raises."""
         self._provider.force_flush(SPAN_EXPORT_TIME)
 
 
@@ -103,7 +103,7 @@ class _OpenSpan:
         return _traceparent_of(self._span)
 
     def end_with(self, attributes: Mapping[str, str | int], error: str = "") -> None:
-        """Add attributes that are known at the span's end. An error type marks the span as failed."""
+        """Add attributes that are known when the span ends; an error type marks the span as failed."""
         self._span.set_attributes(dict(attributes))
         if error:
             self._span.set_attribute("error.type", error)

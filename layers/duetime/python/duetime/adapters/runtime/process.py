@@ -65,22 +65,21 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _JOBS = 4 * MAX_WORKER_BATCH + 2
-"""Maximum number of concurrent jobs. Each message can need a job for its attempt, for its heartbeat, for ending a
-hanging target, and for a batch handler's call; two more jobs change visibilities. Threads are created when first
-needed."""
+"""Maximum number of concurrent jobs. Each message can need one job each for its attempt, its heartbeat, ending a
+hanging target, and a batch handler's call; two more jobs change visibilities. Threads are created when first needed."""
 _REQUESTS = 16
 """Maximum number of concurrent requests, which is enough to read a group's shards at the same time."""
 
 
 class ThreadJob:
-    """A job on a thread."""
+    """A call that runs on a thread."""
 
     def __init__(self, future: Future[None]) -> None:
         self.future = future
 
     @property
     def done(self) -> bool:
-        """Whether the job has ended."""
+        """Whether the call has ended."""
         return self.future.done()
 
 
@@ -94,24 +93,25 @@ class Threads:
         self._requests = ThreadPoolExecutor(_REQUESTS, "request", self._begin_requests)
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Start a job on a thread."""
+        """Start a call on a thread."""
         return ThreadJob(self._jobs.submit(work))
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Wait until a running job ends, or until the given time."""
+        """Wait until all jobs have ended, another job ends, or the given time is reached, whichever comes first."""
         futures = [cast("ThreadJob", job).future for job in jobs if not job.done]
         wait(futures, max(0, until - self._clock.now()) / 1000, FIRST_COMPLETED)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call `work` for each item, with several calls in parallel. A nested `map` makes its calls one after another.
+        """Call `work` for each item, with several calls in parallel, and return the results in order.
 
-        If nested calls ran in parallel, all threads could wait for calls that no free thread can make.
+        A nested `map` makes its calls one after another. If nested calls ran in parallel, all threads could wait for
+        calls that no free thread can make.
         """
         todo = list(items)
         if len(todo) <= 1 or getattr(self._here, "makes_requests", False):
             return [work(each) for each in todo]
-        # Each thread gets one job, not each item, because handing over a job takes 30 microseconds. Threads can share
-        # the iterator, because its `next` is atomic.
+        # One job is submitted per thread, not per item, because handing over a job takes 30 microseconds. Threads can
+        # share the iterator, because its `next` is atomic.
         left, found = iter(enumerate(todo)), dict[int, R]()
 
         def take() -> None:

@@ -1,4 +1,4 @@
-"""Writes logs and metrics with Powertools: per invocation, one metrics line for the totals and one line per split."""
+"""Writes logs and metrics with Powertools. Each invocation writes one metrics line for totals, and one per split."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _COUNT, _MILLISECONDS = "Count", "Milliseconds"
 _SERVICE = "service"
-"""The dimension that every metric has: the name of the function that writes the metric."""
+"""Name of the dimension that every metric has, with the name of the function that writes the metric as value."""
 
 _Split = tuple[str, str] | None
 """An additional dimension and its value; `None` for the total."""
@@ -67,19 +67,19 @@ class PowertoolsTelemetry:
         self._measures: dict[tuple[str, _Split], list[Millis]] = {}
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count and, if a dimension is given, to the count for the dimension's value."""
+        """Add to a count and, if a dimension is given, also to the count for the dimension's value."""
         key = (name, self._split(dimension))
         with self._lock:
             self._counts[key] = self._counts.get(key, 0) + number
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Record one duration and, if a dimension is given, record it for the dimension's value too."""
+        """Record one duration and, if a dimension is given, also record it for the dimension's value."""
         key = (name, self._split(dimension))
         with self._lock:
             self._measures.setdefault(key, []).append(milliseconds)
 
     def note(self, text: str, **facts: object) -> None:
-        """Log an event that a person should notice."""
+        """Log an event that people should notice."""
         self._logger.warning(text, extra={"facts": facts})
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:

@@ -49,7 +49,7 @@ class Targets:
     events: Callable[[], EventRunner]
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the task's target implements, which always include `run`."""
+        """The phases that the task's target supports, which always include `run`."""
         match task.target:
             case HandlerTarget():
                 return self.handlers.phases(task)
@@ -61,7 +61,7 @@ class Targets:
                 return frozenset({Phase.RUN})
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the target, and wait for its end."""
+        """Run one phase of the target and wait for its end."""
         match work.task.target:
             case HandlerTarget():
                 return self.handlers.run(work)

@@ -1,4 +1,6 @@
-"""Answers handler packages in the attempts function. Each request names its attempt, and can act only for this attempt.
+"""Answers requests from handler packages in the attempts function.
+
+Each request names its attempt, and can act only for this attempt.
 
 Packages may not invoke other functions, because an invocation of the API function could name any owner.
 """

@@ -1,6 +1,6 @@
 """Runs jobs in AWS services as targets.
 
-Each service has a module with its calls; names are in `domain.tasks.aws_jobs`.
+Each service has a module with its calls. `domain.tasks.aws_jobs` defines the jobs' names.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ class JobRunner:
         self._resources = resources
 
     def start(self, target: AwsTarget, task: Task, body: bytes) -> Deferred | JobEnding | NotSent:
-        """Start an attempt's job, or find the job that was started; `Deferred` has no job if the job may be running.
+        """Start an attempt's job, or find the job that was started.
 
-        Other errors from the service are raised.
+        If the job cannot be found but may be running, the returned `Deferred` does not name the job. Other errors from
+        the service are raised.
         """
         # Few tasks are jobs, so the modules are imported only for jobs.
         from duetime.adapters.targets.job_calls import NoCapacity, NoJob, NotListed  # noqa: PLC0415 - see above
@@ -66,7 +67,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def stop(self, task: Task) -> None:
-        """Stop the job of a task's current attempt."""
+        """Stop the job of a task's current attempt; if the job has ended, nothing changes."""
         target, job = _job_of(task)
         try:
             _calls(target.service).stop(self._resources, target, job)
@@ -74,7 +75,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def name(self, ended_job: tuple[str, ...]) -> str:
-        """The name of the job in an event, in the form of `Message`; empty if no task started the job."""
+        """The name of the job in an event, as in `Message`; empty if no task started the job."""
         if len(ended_job) == 1:
             return ended_job[0]
         service, region, resource, job = ended_job

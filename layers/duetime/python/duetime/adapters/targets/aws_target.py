@@ -43,7 +43,7 @@ EventBridge, PutEvents (entries of one request, less than 1 MB); Step Functions,
 characters, which include other overrides. Batch runs ECS tasks. The limits for CodeBuild variables and Glue arguments
 are our own."""
 _MOST_BYTES_UNWAITED = 1_000_000
-"""Maximum bytes of an asynchronous invocation, 1 MB (Source: Lambda API Reference, Invoke)."""
+"""Maximum size of an asynchronous invocation's event in bytes (Source: Lambda API Reference, Invoke: 1 MB)."""
 _PASSES_WITH_TIME = frozenset(
     {
         # Lambda returns these codes while a function is being changed or prepared.
@@ -54,7 +54,7 @@ _PASSES_WITH_TIME = frozenset(
         "InternalException",
     }
 )
-"""Rejections that may not recur in a later attempt, in addition to throttling and server errors.
+"""Error codes of rejections that may not recur in a later attempt, in addition to throttling and server errors.
 
 Source: the API references of the services.
 """

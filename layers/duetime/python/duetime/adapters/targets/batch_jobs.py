@@ -56,7 +56,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
 
 
 def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
-    """Stop a running job, or cancel a job that has not begun."""
+    """Stop a running job, or cancel a job that has not started."""
     resources.jobs("batch", target.arn).terminate_job(jobId=_id(job), reason=WHY_STOPPED)
 
 

@@ -43,11 +43,11 @@ class EventEncoding:
     pages: ConsolePages
 
     def of_outcome(self, task: Task) -> bytes:
-        """The outcome of a task, as JSON."""
+        """Encode a task's outcome as JSON text in UTF-8."""
         return self.event(f"task.{task.state}", task.outcome_at, task, audience_of(task.callback_url or ""))
 
     def event(self, kind: str, at: Millis, task: Task, audience: str, **more: str) -> bytes:
-        """An event about a task, as JSON."""
+        """Encode an event about a task as JSON text in UTF-8."""
         event = {
             "type": kind,
             "timestamp": to_iso(at),
@@ -75,14 +75,14 @@ class HttpCallbacks:
     aws: Callable[[], AwsRunner]
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
-        """Send a notice to an address once, and return the error, if any."""
+        """Send a notice to an address, without retries, and return the error, if any."""
         body = self.encoding.event(notice.kind.value, notice.at, task, audience_of(address), id=notice.id)
         if is_notice_arn(address):
             return self.aws().notify(address, notice.kind.value, task, body, NOTICE_TIMEOUT / SECOND)
         return self._post(task, address, notice.id, body)
 
     def outcome_event(self, task: Task) -> bytes:
-        """The outcome of a task, as JSON."""
+        """Encode a task's outcome as JSON text in UTF-8."""
         return self.encoding.of_outcome(task)
 
     def _post(self, task: Task, url: str, event_id: str, body: bytes) -> Failed | None:

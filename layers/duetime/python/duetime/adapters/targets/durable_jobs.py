@@ -20,7 +20,10 @@ _ENDS = frozenset({"FAILED", "TIMED_OUT"})
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Start an execution. Each name starts only one, so Lambda rejects a second attempt, whose facts differ."""
+    """Start an execution.
+
+    Each name starts only one execution, so Lambda rejects a second attempt, which has new facts.
+    """
     client = resources.jobs("lambda", target.arn)
     try:
         answer = client.invoke(FunctionName=target.arn, InvocationType="Event", DurableExecutionName=name, Payload=body)

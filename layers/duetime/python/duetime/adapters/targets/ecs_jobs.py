@@ -27,7 +27,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
             clientToken=name,
         )
     except client.exceptions.ConflictException as error:
-        # ECS rejects the token if the parameters differ, as in a second attempt, whose facts have another attempt
+        # ECS rejects the token if the parameters differ, as in a second attempt, whose facts have a different attempt
         # number.
         if known := error.response.get("resourceIds"):
             return str(known[0])
@@ -38,9 +38,9 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Search the tasks that should run by `startedBy`, the only filter that ECS allows together with the cluster.
+    """Find a task by `startedBy`, the only filter that ECS allows together with the cluster.
 
-    To find a stopped task, repeat the request with its token.
+    Only tasks that should be running are listed. To find a stopped task, repeat the request with its token.
     """
     listed = resources.jobs("ecs", target.arn).list_tasks(cluster=target.place, startedBy=name)
     return next(map(str, listed.get("taskArns", [])), None)

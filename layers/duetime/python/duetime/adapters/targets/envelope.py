@@ -69,7 +69,10 @@ def _parents(task: Task) -> dict[str, object]:
 
 
 def result_of(data: bytes) -> bytes:
-    """A response as a result: its JSON if valid as a payload, or its text as a JSON string; null if empty."""
+    """Convert a response to a result. An empty response becomes null.
+
+    Otherwise, the result is the response's JSON if valid as a payload, or a JSON string with the response's text.
+    """
     if not data.strip():
         return b"null"
     try:

@@ -51,7 +51,7 @@ _MOST_HEADER_BYTES = 8_192
 _REDACTED = "[secret]"
 _DAY_SECONDS = DAY // SECOND
 _NO_CHARSETS = frozenset({"utf-8", "idna", "punycode", "unicode-escape", "raw-unicode-escape"})
-"""Charsets that need no decoding, or that cannot be meant in a media type."""
+"""Codecs for which a body is returned unchanged: UTF-8, and codecs that are not charsets for media types."""
 _NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 
 
@@ -114,7 +114,7 @@ class TooManyInterimResponses(HTTPException):
 class FinalResponse(HTTPResponse):
     """A final response.
 
-    Interim responses are skipped, of which `http.client` itself skips only responses with status 100.
+    This class skips all interim responses, because `http.client` itself skips only responses with status 100.
 
     Source: RFC 9110, 15.2. After an unrequested 101, no other response follows.
     """

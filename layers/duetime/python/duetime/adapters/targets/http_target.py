@@ -61,14 +61,17 @@ class HttpRunner:
     caller: Caller
 
     def run(self, target: HttpTarget, work: Work) -> TargetEnding:
-        """Call the endpoint. Any status except 2xx, or except the target's own success statuses, fails the attempt."""
+        """Call the endpoint.
+
+        The attempt fails unless the status is 2xx, or is listed if the target lists its own success statuses.
+        """
         reply = self.caller.call(_call(target, work))
         if isinstance(reply, NoResponse):
             return unanswered(reply)
         return _ending(reply, work.phase, target.request)
 
     def call_back(self, target: CallbackTarget, work: Work) -> TargetEnding:
-        """Post the payload, which is the event for an outcome. Any status except 2xx fails the attempt."""
+        """Post the payload, which is the event for an outcome. Any status other than 2xx fails the attempt."""
         task = work.task
         reply = self.caller.call(
             Call(
@@ -88,7 +91,7 @@ class HttpRunner:
         return refused(reply, f"the callback returned the status {reply.status}")
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
-        """Send a query about a task to the endpoint. A response with any status is valid.
+        """Send a query about a task to the endpoint; a response with any status is a valid answer.
 
         Raises:
             TargetSilent: the endpoint did not respond in time.
@@ -200,7 +203,7 @@ def _ending(answer: HttpResponse, phase: Phase, request: HttpRequest) -> Ending:
 
 
 def refused(answer: HttpResponse, message: str) -> Failed:
-    """The failure for an unsuccessful status. Here, a 2xx status means that the work is not done yet."""
+    """The failure for an unsuccessful status. If a 2xx status is unsuccessful, the work is not done yet."""
     status, wait = answer.status, _retry_after(answer.retry_after)
     is_retriable = status in OK or passes_with_time(status)
     return failure(f"Http{status}", message, retriable=is_retriable, wait_at_least=wait)
@@ -236,7 +239,7 @@ def passes_with_time(status: int) -> bool:
 
 
 def _retry_after(text: str) -> int:
-    """The delay for a `Retry-After` in whole seconds, in milliseconds and at most a day. Other forms are ignored."""
+    """Convert a `Retry-After` in whole seconds to a delay in milliseconds, at most a day. Other forms are ignored."""
     if not (text.isascii() and text.isdigit()):
         return 0
     return min(int(text) * SECOND, DAY)

@@ -208,7 +208,7 @@ class PackagedHandlers:
     lease: Millis
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the task's handler implements, which always include `run`."""
+        """The phases that the task's handler supports, which always include `run`."""
         known = self.descriptions.get(task.type)
         return frozenset({Phase.RUN}) if known is None else frozenset(map(Phase, known.phases)) | {Phase.RUN}
 

@@ -115,7 +115,10 @@ class HandlersPackage:
         self._tried_at: Millis | None = None
 
     def why_broken(self) -> str | None:
-        """Import the package if needed, and return why the import failed; `None` if the package is imported."""
+        """Import the package if needed, and return why it cannot be imported.
+
+        The result is `None` if the package is imported, or there is no package.
+        """
         if self._loaded:
             return None
         with self._lock:
@@ -159,10 +162,7 @@ class HandlerRunner:
     packaged: PackagedHandlers | None = None
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the handler implements.
-
-        A task without a handler has only the phase `run`, which will fail.
-        """
+        """The phases that the handler supports. A task without a handler has only the phase `run`, which will fail."""
         if self.packaged is not None and self.packaged.types.function_of(task.type) is not None:
             return self.packaged.phases(task)
         registered = self.registry.get(task.type)

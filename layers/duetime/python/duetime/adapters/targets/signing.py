@@ -88,7 +88,7 @@ def _text(data: bytes) -> str:
 
 @frozen
 class Signer:
-    """Signs with every live secret of an owner, so that receivers may change their secrets at any time.
+    """Signs with every live secret of an owner, so that receivers can change their secrets at any time.
 
     Attributes:
         keys: returns the deployment's keys.
