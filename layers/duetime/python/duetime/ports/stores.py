@@ -86,7 +86,10 @@ class GroupStore(Protocol):
         ...
 
     def remove_member(self, owner: str, group_id: str, task_id: TaskId, read: Member | None = None) -> None:
-        """Remove the item of a member; if `read` is given, only if the item has not changed since it was read."""
+        """Remove a member's item.
+
+        If `read` is given, the item is removed only if it has not changed since it was read.
+        """
         ...
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> Sequence[Member]:

@@ -146,7 +146,7 @@ class TopologyStore(Protocol):
         ...
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
-        """Store a chunk's report, unless a report with more edges is stored, and return the counts."""
+        """Store a chunk's report, unless a report with as many or more edges is stored, and return the counts."""
         ...
 
     def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
