@@ -54,7 +54,7 @@ class Account(account.Account):
         grants.check(function, self.environ, service, operation, request)
 
     def act(self, phase: str, context: Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Execute a phase of a task, as an endpoint; subclasses decide how endpoints behave."""
+        """Execute a phase of a task as an endpoint would; subclasses decide how endpoints behave."""
         raise NotImplementedError
 
     def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
@@ -77,7 +77,7 @@ class Account(account.Account):
         raise NotImplementedError
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Respond to a call as the endpoint of tasks, or as the receiver of notices and outcomes."""
+        """Respond to a call as the tasks' endpoint, or as the receiver of notices and outcomes."""
         if call.method == "GET":
             return HttpResponse(200, body=b'{"percent": 40}')
         if call.url.startswith(CALLBACK_URL):
@@ -128,7 +128,7 @@ class Account(account.Account):
 
 
 def _outcome(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON, or an error
-    """The part of a response for several tasks that concerns one task."""
+    """One task's part of a response to a request for several tasks."""
     if isinstance(result, BaseException):
         return {"status": 500, "error": str(result)}
     return {"status": 202} if isinstance(result, Accepted) else {"status": 200, "result": result}

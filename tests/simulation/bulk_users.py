@@ -45,7 +45,7 @@ class BulkUsers:
             self.random.choice(calls)()
 
     def restore(self) -> None:
-        """Delete all switches, so that they no longer delay tasks."""
+        """Delete all switches, so that switches no longer delay tasks."""
         self.simulation.attempts.unswitched()
         answer = self.users.ask("GET", "/v1/switches")
         for switch in answer.body["switches"] if answer is not None and answer.status == 200 else []:
@@ -135,7 +135,7 @@ class BulkUsers:
                 return
 
     def _free_lock(self) -> None:
-        """Force the release of a lock, whose holders may continue beside the next holder until their next heartbeat."""
+        """Force the release of a lock; its old holders may run alongside the next holder until their next heartbeat."""
         key = self.random.choice(_LOCKS)
         self.simulation.watching.freed(key)
         self.users.ask("DELETE", f"/v1/locks/{key}")
@@ -149,7 +149,7 @@ class BulkUsers:
             self.users.ask("GET", "/v1/tasks", query="ids=" + ",".join(ids))
 
     def _keep_calendar(self) -> None:
-        """Create, replace or delete a calendar, always of the same name."""
+        """Create, replace or delete a calendar; all calls use the same name."""
         path = "/v1/calendars/holidays"
         body = {"dates": [f"2031-01-{self.random.randrange(1, 28):02}"]}
         if self.random.random() < 0.7:

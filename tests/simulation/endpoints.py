@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 URL = "https://worker.example.org/do"
 BATCH_URL = "https://worker.example.org/batch"
-"""The endpoint for requests with several tasks."""
+"""The endpoint that receives requests with several tasks."""
 ROWS_URL = "https://api.example.org/rows"
 """An API that is independent of duetime."""
 CONFLICT = 409
-"""The status that this API returns now and then, and that its users count as success."""
+"""A status that this API sometimes returns, and that tasks count as success."""
 RETRY_AFTER = 30
 """The `Retry-After` of the endpoint while it is down, in seconds."""
 CALLBACK_URL = "https://hooks.example.org/ended"
@@ -40,10 +40,10 @@ SINK_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/sink"
 
 @dataclass(frozen=True)
 class Asked:
-    """What an endpoint knows about its attempt; an endpoint cannot be asked to stop.
+    """What an endpoint knows about its attempt. Unlike a handler, an endpoint cannot be asked to stop.
 
     Attributes:
-        requested_action: always `None`; handlers get their user's requests here.
+        requested_action: always `None`, because only handlers are informed of users' requests.
     """
 
     task_id: str

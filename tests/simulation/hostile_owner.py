@@ -38,7 +38,7 @@ _FOREIGN: tuple[tuple[str, str, object], ...] = (
     ("GET", "/attempts", None),
     ("GET", "/explain", None),
 )
-"""Operations on one task: the method, the last part of the path, and the body."""
+"""Operations on one task, each with its method, the last part of its path, and its body."""
 _REPORTS = (
     ("complete", {"result": HOSTILE}),
     ("fail", {"error": {"type": "Boom", "message": HOSTILE}}),
@@ -76,7 +76,7 @@ class HostileOwner:
         return self.simulation.users.ask(method, path, body, query, {**_HEADERS})
 
     def _send(self, path: str, body: object, query: str = "") -> None:
-        """Send a creation request, whatever its response is."""
+        """Send a creation request, and ignore the response."""
         self._ask("POST", path, body, query)
 
     def _check(self, answer: Reply | None, allowed: set[int], what: str) -> None:
@@ -89,7 +89,7 @@ class HostileOwner:
         return self.random.choice(found[-10:]) if found else None
 
     def _foreign(self) -> None:
-        """Read, change or stop a task of the victim, which must be treated like a task that never existed."""
+        """Read, change or stop a task of the victim; the API must respond as if the task had never existed."""
         if (task_id := self._victim()) is None:
             return
         self.attacks["foreign id"] += 1
@@ -132,7 +132,7 @@ class HostileOwner:
             self.simulation.watching.check(is_own, f"{HOSTILE} was shown {task['id']}")
 
     def _bomb(self) -> None:
-        """Create a topology whose condition describes a value of enormous size."""
+        """Create a topology whose condition would produce an enormous value."""
         self.attacks["bomb"] += 1
         first = {"type": works.PLAIN, **_SHORT}
         nodes = {"a": first, "b": {**first, "depends_on": ["a"], "when": _BOMB}}
@@ -148,7 +148,7 @@ class HostileOwner:
             self.simulation.time.start_process(partial(self._send, "/v1/tasks", later, "wait_seconds=20"))
 
     def _take_names(self) -> None:
-        """Use the names that the victim uses, which mean other things for another owner."""
+        """Use the same names as the victim; for another owner, these names must refer to different items."""
         self.attacks["foreign name"] += 1
         lock = {"key": self.random.choice(["a", "b", "db"])}
         self._ask("POST", "/v1/tasks", {"type": works.PLAIN, "lock": lock, **_SHORT})

@@ -59,7 +59,7 @@ class Hunt:
 
     @property
     def result(self) -> str:
-        """The result in a few words."""
+        """Summarize the result in a few words."""
         if self.error:
             return f"the simulation itself failed: {self.error}"
         return "survived" if self.seeds is None else f"{self.seeds}: {self.violation}"
@@ -138,7 +138,7 @@ def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
 
 
 def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
-    """Read the output of pairs or a test, which find a mutant only with their own exit code for a violation."""
+    """Read the output of pairs or a test; the mutant is found only if the exit code is theirs for a violation."""
     lines = ended.stdout.strip().splitlines()
     if ended.returncode == 0:
         return Hunt(seconds)
@@ -149,7 +149,7 @@ def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
 
 
 def hunt_of(ended: subprocess.CompletedProcess[str], first: int, seconds: float) -> Hunt:
-    """Read the output and the exit code of a simulation, which finds a mutant only if a promise is broken."""
+    """Read the output and the exit code of a simulation; the mutant is found only if a promise was broken."""
     if ended.returncode == 0:
         return Hunt(seconds)
     lines = [line for line in ended.stdout.splitlines() if line.startswith("seed ")]

@@ -28,17 +28,17 @@ class OrderWatching:
     """Watches the tasks with ordered keys.
 
     Attributes:
-        followed: the number of begun tasks that had to wait for an earlier task.
+        followed: the number of started tasks that had to wait for an earlier task.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._written_at: dict[str, Millis] = {}
         self._batches: dict[tuple[str, Strand, Millis], list[Task]] = {}
-        """The tasks of each creation of several tasks."""
+        """The tasks of each request that created several tasks."""
         self._started: set[str] = set()
         self._open: dict[str, dict[str, int | None]] = {}
-        """For each key, the tasks that have not ended or that stop the key, with their numbers."""
+        """For each key, the tasks that have not ended or that block the key's line, with their numbers."""
         self._before: dict[str, set[str]] = {}
         self._gone: set[str] = set()
         """Tasks that have ended once. If they are retried, they are put back in line behind the running task."""
@@ -81,7 +81,7 @@ class OrderWatching:
         batch.append(task)
 
     def began(self, task: Task, phase: str, fence: int) -> None:
-        """Check, when a target is called, that no earlier task of the key is open, and no other task has begun."""
+        """Check when a target is called that no earlier task with the key is open, and that no other task has begun."""
         if task.order is None or phase not in _PHASES or task.fence != fence or task.state not in LEASED | _UNDOING:
             return
         key, name = _key_of(task), task.id.text
@@ -107,7 +107,7 @@ def _key_of(task: Task) -> str:
 
 
 def _holds(task: Task) -> bool:
-    """Whether a task has not ended, or stops its line."""
+    """Whether a task has not ended, or blocks the line of its key."""
     has_failed = task.state in {State.FAILED, State.ROLLED_BACK} and task.error is not None
     stops = has_failed and task.order is not None and task.order.on_failure.value == "stop" and not task.erased
     return task.state not in _ENDED or stops

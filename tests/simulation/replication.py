@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Key = tuple[str, str]
 
 DELAYS = (50, 200, 200, 800, 1_500, 3 * SECOND)
-"""Delays of replicated writes. Items are replicated separately and in any order, usually within a second.
+"""The delays of replicated writes. Items are replicated separately and in any order, usually within a second.
 
 Source: DynamoDB Developer Guide, "How DynamoDB global tables work".
 """
@@ -31,7 +31,7 @@ _ORDER = count()
 
 
 class Link:
-    """The replication in one direction.
+    """Replicates writes in one direction.
 
     Attributes:
         is_up: whether writes arrive.

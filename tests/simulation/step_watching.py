@@ -1,4 +1,4 @@
-"""Invariants of handlers' steps under all faults: each step has one value for all attempts, and no work is repeated."""
+"""Invariants of handlers' steps under all faults: a step has one value for all attempts, and does its work once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class StepWatching:
     """Lets handlers execute steps, and watches the steps.
 
     Attributes:
-        share: the fraction of handlers' tasks that have steps.
-        returned: by task and step, the value that was returned first, and when.
-        repeated: how often an attempt got the value of another attempt.
+        share: the fraction of handler tasks that have steps.
+        returned: the value that was returned first and the time of this return, by task and step.
+        repeated: how often an attempt got the value that another attempt had stored.
     """
 
     def __init__(self, account: FaultSimulation) -> None:

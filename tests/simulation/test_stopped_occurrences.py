@@ -57,7 +57,7 @@ def violations_of(seed: int, rate: float) -> list[object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[2:])])
 def test_no_change_restarts_a_stopped_occurrence_or_drops_another(seed: int) -> None:
-    """After any changes, an occurrence that was stopped never begins, and every other occurrence begins."""
+    """Whatever users change, an occurrence that was stopped never begins, and every other occurrence begins."""
     assert violations_of(seed, 0.0) == []
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.simulation.fault_simulation import FaultSimulation
 
 STAGE: list[FaultSimulation] = []
-"""The simulated accounts; the last account in the list is the current one."""
+"""The simulated accounts; the last account in the list is the current account."""
 LARGE = "".join(f"{number * 2654435761 % 2**32:08x}" for number in range(1_500))
 """A payload or result that is stored outside its record, even compressed."""
 PLAIN, UNDONE, PHASED = "simulation-plain", "simulation-undone", "simulation-phased"
