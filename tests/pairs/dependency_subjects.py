@@ -54,7 +54,7 @@ FOLLOW = Operation("create-after", _follow, goes_on=True)
 
 
 def _waiting_behind(world: World, **fields: object) -> None:
-    """Create another task that waits for the subject's task, which stays the subject."""
+    """Create another task that waits for the subject's task; the subject does not change."""
     task, fence, version = (world.about.get(name) for name in ("task", "fence", "version"))
     made(world, label="waiter", name="waiter", **fields)
     world.about["task"] = world.about["waiter"]
@@ -77,7 +77,7 @@ def ordered_later(world: World) -> None:
 
 
 def ordered_stopped(world: World) -> None:
-    """A failed task that stops the line in which another task waits."""
+    """A failed task that blocks the line in which another task waits."""
     made(world, order=_STOPPING, retry=_ONCE)
     worked(world, "fails")
     state_is(world, "failed")
@@ -98,12 +98,15 @@ def parent_later(world: World) -> None:
 
 
 def member(world: World) -> None:
-    """A member of an open group; it is due in ten minutes."""
+    """A member of an open group that is due in ten minutes."""
     made(world, group=_MEMBER, delay_seconds=600)
 
 
 def last_member(world: World) -> None:
-    """The only member of a closed group; its target has accepted the work, and a retry would follow in minutes."""
+    """The only member of a closed group.
+
+    The member's target has accepted the work, and a retry would follow in minutes.
+    """
     made(world, group=_MEMBER, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
     worked(world, "accepts")
     reply = world.do(partial(_close, world))
@@ -113,14 +116,14 @@ def last_member(world: World) -> None:
 
 
 def failed_member(world: World) -> None:
-    """The only member of an open group; it has failed."""
+    """The only member of an open group, which has failed."""
     made(world, group=_MEMBER, retry=_ONCE)
     worked(world, "fails")
     state_is(world, "failed")
 
 
 def _letting_others_go_on(among: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Operations that let others run after their deciding write; the others notice the write even if a call fails."""
+    """Operations whose deciding write lets other tasks run; these tasks notice the write even if a later call fails."""
     return tuple(replace(each, goes_on=each.name not in {"get", "heartbeat"}) for each in among)
 
 
