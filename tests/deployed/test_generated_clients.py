@@ -1,4 +1,4 @@
-"""Clients that popular generators create from a deployment's document, running against that deployment."""
+"""Tests of clients that popular generators create from a deployment's OpenAPI document, against that deployment."""
 
 from __future__ import annotations
 

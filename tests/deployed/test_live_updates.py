@@ -1,4 +1,4 @@
-"""Live updates on the deployed stack, from a request over the table's stream to a WebSocket."""
+"""Tests of live updates on the deployed stack, from a request through the table's stream to a WebSocket."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def received(connection: WebSocketConnection, kind: str) -> Mapping[str, Any]:
 
 
 def changed(connection: WebSocketConnection, version: int) -> Mapping[str, Any]:
-    """The next change of a record to a version newer than this one; older changes may still arrive."""
+    """The next change of a record to a version newer than the given version; older changes may still arrive."""
     while True:
         for change in received(connection, "change")["changes"]:
             if change["version"] > version:

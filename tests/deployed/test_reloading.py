@@ -1,4 +1,4 @@
-"""Handlers that are reloaded while the stack runs, and the secret with which the stack signs its calls."""
+"""Tests of handlers that are reloaded while the stack runs, and of the secret with which the stack signs its calls."""
 
 from __future__ import annotations
 

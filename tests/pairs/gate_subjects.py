@@ -50,7 +50,7 @@ def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa:
 
 
 def _is_decided_once(world: World, _replies: Sequence[Reply | None]) -> None:
-    """Check that of two different decisions or payloads, only one is accepted without a retry of the task in between."""
+    """Check that only one of several different decisions is accepted, unless the task was retried in between."""
     ways = {actor.operation.name for actor in world.actors if ACCEPTED in actor.outcome} & _DECISIONS
     world.watching.check(len(ways) < 2, f"it was decided by {sorted(ways)}")
 
