@@ -88,7 +88,7 @@ def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deplo
     tasks = DynamoTaskStore(deployed.emulator.client("dynamodb"), outputs["TableName"], EXECUTOR, SILENT)
 
     def is_cancelled_at_a_look() -> bool:
-        """Send the message with which the trigger requests a check, and return whether the waiting node is cancelled."""
+        """Send the message with which the trigger requests a check, and return whether node `late` is cancelled."""
         task = tasks.read(TaskId(topology))
         assert task is not None
         queue = outputs[f"QueueUrl{task.priority.capitalize()}"]

@@ -30,10 +30,10 @@ class Received:
 
 @dataclass
 class Receiver:
-    """The recorded requests and the prepared responses of a running HTTP server.
+    """A running HTTP server's recorded requests and prepared responses.
 
     Attributes:
-        answers: status and body by method and path; other requests are answered with 200 and `{}`.
+        answers: the status and body of responses, by method and path; other requests are answered with 200 and `{}`.
         headers: the headers of every response.
         judge: overrides the response to a request if it returns a status and a body.
         seconds: how long the server waits before each response.

@@ -26,7 +26,7 @@ def stream_of(stack: Stack) -> FakeStream:
 
 
 def test_the_stream_has_each_change_of_a_task_in_order(stack: Stack) -> None:
-    """The stream contains one change for each write of the record, and each change starts where the last one ended."""
+    """The stream has one change for each write of a record, and each change begins where the previous one ended."""
     stream = stream_of(stack)
     task = stack.create(TaskSpec(type="canary.noop"))
     stack.call("worker", stack.receive(Priority.NORMAL))

@@ -13,7 +13,7 @@ TICK = {"version": "0", "source": "aws.scheduler", "detail-type": "Scheduled Eve
 
 
 def test_a_tick_sends_what_falls_due_within_the_look_ahead(stack: Stack) -> None:
-    """A tick sends tasks that fall due within the look-ahead, with a delay, and the next tick does not repeat them."""
+    """A tick sends tasks that fall due within the look-ahead, with a delay. The next tick does not send them again."""
     for index in range(5):
         stack.create(TaskSpec("report", delay=8 * MINUTE + index * SECOND))
     stack.call("trigger", TICK)

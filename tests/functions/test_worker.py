@@ -72,7 +72,7 @@ def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.Mo
 
 
 def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failed attempt, the old message is deleted, a new one is sent, and the error is recorded."""
+    """After a failed attempt, the old message is deleted, a new message is sent, and the error is recorded."""
 
     def boom(context: Context, _payload: object) -> str:
         if context.attempt == 1:

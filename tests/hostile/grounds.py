@@ -83,7 +83,7 @@ class InProcess:
         self._platform = Platform(
             environ=environ,
             clock=self.clock,
-            clients=Clients(self.session),  # type: ignore[arg-type]  # a fake store
+            clients=Clients(self.session),  # type: ignore[arg-type]  # a fake session
         )
         composition.use(self._platform)
         return furnished(self.api)

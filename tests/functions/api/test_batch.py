@@ -47,7 +47,7 @@ def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None
 
 
 def test_a_batch_payload_may_be_as_deeply_nested_as_a_single_payload(api: Gateway) -> None:
-    """A payload in a batch may be as deeply nested as that of a single task, without counting the batch's list."""
+    """A payload in a batch may be as deeply nested as a single task's payload; the batch's list does not count."""
     payload: list[object] = []
     for _ in range(62):
         payload = [payload]

@@ -40,14 +40,14 @@ SAID = {name: value for name, value in FULL.items() if name != "task"}
 
 
 def test_the_example_has_every_field_of_a_creation() -> None:
-    """The example has every field of a creation with one kind of timing, and no default values."""
+    """The example has every field of a creation request with one kind of timing, and no default values."""
     assert set(FULL) | set(TIMINGS) == set(ScheduleCreate.model_fields)
     defaults = ScheduleCreate.model_validate({"task": FULL["task"]}).model_dump(mode="json")
     assert [name for name, value in SAID.items() if value == defaults[name]] == []
 
 
 def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
-    """All fields of a creation are also in responses and, except for the name, in updates."""
+    """All fields of a creation request are also in responses and, except for the name, in updates."""
     assert set(ScheduleCreate.model_fields) <= set(ScheduleSummary.__annotations__)
     assert set(ScheduleCreate.model_fields) - {"name"} == set(SchedulePatch.model_fields)
 

@@ -74,6 +74,6 @@ def test_secrets_and_public_keys_are_empty_without_a_signing_secret(api: Gateway
 
 
 def test_an_unreadable_signing_secret_returns_503(api: Gateway) -> None:
-    """If the signing secret cannot be read, the response is 503, as for every temporary AWS error."""
+    """If the signing secret cannot be read, the response has status 503, as for every temporary AWS error."""
     Stack.faked({Variable.SIGNING_SECRET: "gone"}, {"signing": SECRET})
     assert api.send("GET", PATH).status == 503

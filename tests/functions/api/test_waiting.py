@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def working(api: Gateway, clock: StandingClock, ending: Ending, looks: int) -> None:
-    """Let a worker end the only task after this many sleeps."""
+    """Let a worker end the only task after this many waits between reads."""
 
     def work() -> None:
         if len(clock.slept) == looks:
