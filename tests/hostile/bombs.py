@@ -80,7 +80,7 @@ def _calendar(text: str) -> str:
 
 
 def _preview(**fields: Any) -> Callable[[str], Mapping[str, Any]]:  # noqa: ANN401 - JSON
-    """A preview in which the text replaces `TEXT`."""
+    """A schedule preview in which the text replaces `TEXT`."""
     return lambda text: {**json.loads(json.dumps(fields).replace('"TEXT"', json.dumps(text))), "count": 100}
 
 
@@ -106,7 +106,7 @@ _PREVIEW = "/v1/schedules/preview"
 
 
 def _wait(text: str) -> Mapping[str, Any]:
-    """A task that waits for a signal under a condition."""
+    """A task that waits for a signal that meets a condition."""
     return {"type": "a", "target": {"kind": "wait_for_event", "event": "a", "when": text}}
 
 

@@ -105,7 +105,7 @@ BODIES: Mapping[str, Any] = {
     **{key: {"reason": "why"} for key in ("pauseRate", "resumeRate", "resetRate")},
     "createUpload": {"id": "scan-17", "size": 3_000_000, "content_type": "image/png"},
     "createTaskBatch": {"tasks": [TASK, {"type": "echo"}]},
-    # A payload that any task accepts; for a topology, it is the graph.
+    # A payload that any task accepts; for a topology, the payload is the graph.
     "updateTask": {
         "due_at": "2026-12-01T09:00:00Z",
         "payload": {"nodes": {"a": {"type": "echo"}}},
@@ -546,7 +546,7 @@ def _parsed(raw: str | None) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - any JSON
-    """Every place in a JSON value: the place's container, and its key in the container."""
+    """Every place in a JSON value, given by the place's container and the key in this container."""
     keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in list(keys):
         yield value, key

@@ -1,4 +1,4 @@
-"""Valid and invalid requests drawn from the served OpenAPI document, and checks of their responses against it."""
+"""Draws valid and invalid requests from the served OpenAPI document, and checks the responses against the document."""
 
 from __future__ import annotations
 

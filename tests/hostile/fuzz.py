@@ -1,4 +1,4 @@
-"""A fuzzer: hostile requests to the api function, and a list of every broken promise."""
+"""A fuzzer that sends hostile requests to the api function and lists every broken promise."""
 
 from __future__ import annotations
 

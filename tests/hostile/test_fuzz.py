@@ -113,7 +113,7 @@ def test_hostile_bytes_are_refused(fuzzer: Fuzzer, request_: Hostile, statuses: 
 
 
 def test_a_hostile_value_is_accepted_or_rejected_with_the_field(fresh: Fuzzer) -> None:
-    """A request with a hostile value in any field of a task is accepted, or is refused with the name of the field."""
+    """A request with a hostile value in any field of a task is either accepted, or refused with the field's name."""
     for name in TASK:
         for text in VALUES:
             raw = json.dumps({**TASK, name: HOLE}).replace(json.dumps(HOLE), text)

@@ -83,7 +83,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
 
 
 def _leases(api: Api) -> list[str]:
-    """A valid lease that holds the lock, and a lease whose task has finally failed, which makes it a dead letter."""
+    """Two leases: a valid lease that holds the lock, and a lease whose task has finally failed and is a dead letter."""
     for _ in range(2):
         _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "max_holders": 2}})
     leases: list[str] = []

@@ -64,14 +64,14 @@ def _waiting_behind(world: World, **fields: object) -> None:
 
 
 def ordered(world: World) -> None:
-    """A task whose target has accepted the work; another task waits behind it in the line of their ordered key."""
+    """A task whose target has accepted the work, and behind which another task with the same ordered key waits."""
     made(world, order=_ORDER)
     worked(world, "accepts")
     _waiting_behind(world, order=_ORDER)
 
 
 def ordered_later(world: World) -> None:
-    """A task that is due in ten minutes; another task waits behind it in the line of their ordered key."""
+    """A task that is due in ten minutes, and behind which another task with the same ordered key waits."""
     made(world, order=_ORDER, delay_seconds=600)
     _waiting_behind(world, order=_ORDER)
 
@@ -85,14 +85,14 @@ def ordered_stopped(world: World) -> None:
 
 
 def parent(world: World) -> None:
-    """A task whose target has accepted the work; another task runs after it."""
+    """A task whose target has accepted the work, and after which another task runs."""
     made(world)
     worked(world, "accepts")
     _waiting_behind(world, after=[world.about["task"]])
 
 
 def parent_later(world: World) -> None:
-    """A task that is due in ten minutes; another task runs after it."""
+    """A task that is due in ten minutes, and after which another task runs."""
     made(world, delay_seconds=600)
     _waiting_behind(world, after=[world.about["task"]])
 

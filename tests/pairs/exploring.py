@@ -106,7 +106,7 @@ class Exploration:
         self._alone: tuple[Footprint, ...] = ()
 
     def found(self) -> Iterator[Found]:
-        """Run all interleavings, and return those that violated an invariant."""
+        """Run all interleavings, and return the interleavings that violated an invariant."""
         yield from self._in_order()
         yield from self._without_fault()
         for fault in self.faults:
@@ -182,7 +182,8 @@ class Exploration:
                 return
             yield from self._second_stops(Interleaving(self.pair, k), result)
             first, second = result.footprints
-            # If a call has no data in common with the other operation, stopping after it equals stopping before it.
+            # If a call has no data in common with the other operation, stopping after the call equals stopping before
+            # the call.
             k += 1
             # By then, the other operation may have done part of the first operation's work.
             while k < min(len(self._alone), len(first)) and self._may_skip(result):

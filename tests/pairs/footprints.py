@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Mode(Enum):
-    """The kind of access. The order of two reads is irrelevant, and so is the order of two sent messages."""
+    """The kind of access. The order of two reads is irrelevant, as is the order of two sent messages."""
 
     READ = "read"
     SEND = "send"

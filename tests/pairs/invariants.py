@@ -33,7 +33,7 @@ State: TypeAlias = tuple[Any, ...]
 _SOON = 2 * MINUTE
 _ABOUT = 5 * MINUTE
 _REQUESTED = {Cause.MANUAL, Cause.BACKFILL}
-"""Causes of runs that are due at or after their request, and therefore on a whole second only by chance."""
+"""The causes of runs that are due at or after their request, and therefore fall on a full second only by chance."""
 _MANY = 100
 _ROUNDED = SECOND // 2
 DEFINITION = "import"
@@ -55,7 +55,7 @@ def state_of(world: World) -> State:
 
 
 def fingerprint_of(world: World) -> str:
-    """The data that decide how an account settles: all items, without the writes' nonces, at half-second precision."""
+    """The data that determine how an account settles: all items without nonces, at half-second precision."""
     base = world.about["minute"]
 
     def rounded(found: re.Match[str]) -> str:

@@ -67,7 +67,7 @@ def job_starting(world: World, pause: int = 1) -> None:
 
 
 def job_running(world: World) -> None:
-    """A task whose job runs."""
+    """A task whose job is running."""
     job_starting(world)
     worked(world)
     state_is(world, "running")
@@ -128,7 +128,7 @@ def job_lost_again(world: World) -> None:
 
 
 def _lose_worker(world: World) -> None:
-    """Let a worker die as soon as its job runs, and let its lease end."""
+    """Let a worker die as soon as its job is running, and let the worker's lease end."""
     actor = world.begin(WORKER)
     assert not world.executions_of_tasks.running()
     assert world.run_until(world.executions_of_tasks.running)

@@ -42,7 +42,7 @@ class Subject:
     is_compared: bool = True
 
     def world(self) -> World:
-        """An account with the subject."""
+        """An account that contains the subject."""
         # The account is saved first, because only one account exists at a time.
         saved = _quiet() if self.lives else _saved(self)
         world = World()
@@ -110,7 +110,7 @@ def asked(world: World, verb: str, body: object = None) -> None:
 
 
 def worked(world: World, behavior: str = "done") -> None:
-    """Have a worker process due tasks."""
+    """Let a worker process due tasks."""
     world.behavior = behavior
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.WORKER.act, world))
@@ -391,7 +391,7 @@ def leased_locked(world: World) -> None:
 
 
 def lease_over(world: World) -> None:
-    """A task that a pull worker leased and never reported on; the lease has ended."""
+    """A task that a pull worker leased without ever reporting on it; the lease has ended."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600, retry={"max_attempts": 3, "initial_seconds": 1})
     world.do(partial(world.lease, "X", 5))
     world.time.run_until(world.time.now() + 15 * SECOND)
@@ -470,7 +470,7 @@ def recurring_held(world: World) -> None:
 
 
 def recurring_gone(world: World) -> None:
-    """A schedule that was deleted when one of its occurrences was already placed."""
+    """A schedule that was deleted after one of its occurrences had been placed."""
     overlap_control(world)
     reply = answered(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
     assert reply.status == 200, reply
@@ -557,7 +557,7 @@ _NODES = {"a": {"type": PULLED, "timeout_seconds": 600}, "b": {"type": works.PLA
 
 
 def topology(world: World) -> None:
-    """A topology whose first node is leased by a pull worker; the second node waits for the first."""
+    """A topology whose first node is leased by a pull worker, and whose second node waits for the first node."""
     topology_begun(world, **_NODES)
     fence = world.about["fence"]
     world.do(partial(world.lease, "X", 60))

@@ -226,7 +226,7 @@ class World(FaultSimulation):
         self._driven: dict[Machine, Actor] = {}
 
     def end(self) -> None:
-        """End everything that still runs."""
+        """End all processes that are still running."""
         works.STAGE.remove(self)
         self.close()
 
@@ -245,7 +245,7 @@ class World(FaultSimulation):
     # States to start from
 
     def saved(self) -> Saved:
-        """This state, from which many runs can start."""
+        """Return the current state in a form from which many runs can start."""
         assert not any(each.strand for each in self.machines), "something still runs"
         assert not self.states.running(), "an execution still runs"
         return Saved(
@@ -294,7 +294,7 @@ class World(FaultSimulation):
     # The actor to which each call belongs
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation, which belongs to the actor whose client began it."""
+        """Begin an invocation for the actor whose client made the call."""
         invocation = super().invoke(function, event)
         assert invocation.strand is not None
         machine = invocation.strand.home
@@ -334,7 +334,7 @@ class World(FaultSimulation):
         return actor
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply | None:  # noqa: ANN401 - of `Users.ask`
-        """Send a request, as a part of an operation or of its preparation."""
+        """Send a request as part of an operation or of the preparation for it."""
         actor = self._clients.get(self.time.process())
         if actor is not None:
             actor.requests.append(actor.calls)
@@ -468,7 +468,7 @@ class World(FaultSimulation):
             self.time.start_process(partial(self.end_job, service, job, well=True))
 
     def _check_stopped(self, job: Execution) -> None:
-        """Check that the job of a task that is to be cancelled is stopped soon; the job may then end in any state."""
+        """Check that the job of a task with a cancel request is stopped soon; the job may then end in any state."""
         self.take(_HELD)
         self.watching.check(job not in self.executions_of_tasks.running(), f"{job.name} was not stopped")
         self.end_execution(job, Status.SUCCEEDED, "7")
@@ -491,7 +491,7 @@ class World(FaultSimulation):
         return operation is not None and operation.is_running
 
     def bulk_operation(self) -> BulkOperation | None:
-        """The bulk operation of the subject, if the subject has one."""
+        """The subject's bulk operation, or `None` if the subject has no bulk operation."""
         operation_id = self.about.get("bulk")
         store = DynamoBulkStore(self.dynamodb, "tasks")  # type: ignore[arg-type]  # a fake
         return store.read(TaskId(operation_id)) if operation_id not in {None, "none"} else None
@@ -593,7 +593,7 @@ class World(FaultSimulation):
             self.take(_FAR)
 
     def stop(self, actor: Actor) -> None:
-        """Hold an actor at this point until it may continue."""
+        """Stop an actor at this point until the actor may continue."""
         actor.is_stopped = True
         self._block(actor)
 
@@ -644,7 +644,7 @@ def _made_unheard(world: World, call: Call) -> None:
 
 
 def _fake_of(world: World, call: Call) -> object:
-    """The fake for a call; executions started by tasks are separate from executions of topologies."""
+    """The fake service for a call; executions started by tasks are separate from executions of topologies."""
     if call.service == "states" and call.request.get("stateMachineArn") == JOBS:
         return world.executions_of_tasks
     return world.job_services.get(call.service) or getattr(world, _SERVICES.get(call.service, call.service))

@@ -1,4 +1,4 @@
-"""The simulated AWS account of duetime's own tests, with its endpoints, its handlers, and its functions' roles."""
+"""A simulated AWS account for duetime's own tests, with endpoints, handlers, and the functions' roles."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Account(account.Account):
 
     @cached_property
     def callback_bodies(self) -> list[bytes]:
-        """The bodies of the posts to the callback URL, in order."""
+        """The bodies of the POST requests to the callback URL, in order."""
         return []
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:

@@ -38,7 +38,7 @@ MOVES: Mapping[str, str] = {
     "rolled_back": "rolled_back",
     "cancelled": "blocked cancelled",
 }
-"""For each state, the states that may follow it."""
+"""For each state of a task, the states that may follow."""
 _STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS, _DEPENDENTS = (
     ATTRIBUTES[name].name
     for name in (
@@ -189,7 +189,7 @@ class AttemptWatching:
         self._check(runs_elsewhere, f"{name} went from {what} by {home}, but attempt {fence} is another process's")
 
     def _check_alone(self, name: str, author: Strand, after: State) -> None:
-        """Check that an attempt whose target still runs is ended only by its own process."""
+        """Check that an attempt whose target is still running is ended only by the attempt's own process."""
         others = [
             effect
             for effect in self._account.watching.live

@@ -102,7 +102,7 @@ class BulkUsers:
                 self.users.ask("POST", f"/v1/bulk-operations/{answer.body['id']}/cancel")
 
     def check_changed(self) -> None:
-        """Check that the changes that were confirmed to a user are in effect."""
+        """Check that all changes that responses have confirmed to a user are in effect."""
         for task in self.simulation.watching.tasks():
             wanted = self._changed.get(task.name) if task.node_ref is None and task.schedule_ref is None else None
             is_so = wanted in {None, task.priority.value}
@@ -120,7 +120,7 @@ class BulkUsers:
         self.users.ask("POST", "/v1/tasks/retry", {"filter": {"type": works.PLAIN}, "limit": 3})
 
     def _switch(self) -> None:
-        """Stop or limit a type for a while."""
+        """Stop or limit a task type for a while."""
         name = self.random.choice([works.PLAIN, works.PHASED])
         how: dict[str, Any] = self.random.choice([{"stopped": True}, {"max_concurrent": 2}])
         path, body = f"/v1/switches/type/{name}", {**how, "reason": "by chance"}

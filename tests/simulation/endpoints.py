@@ -31,7 +31,7 @@ JOB_TARGETS = {
     "glue": {"kind": "glue", "arn": GLUE_JOB},
     "lambda": {"kind": "lambda", "arn": DURABLE_FUNCTION, "mode": "durable"},
 }
-"""Targets that run jobs in AWS services, by the boto3 name of the service; an account has a fake of each service."""
+"""Targets that run jobs in AWS services, by the service's boto3 name; an account has a fake of each service."""
 JOB_RESOURCES = (JOB_DEFINITION, JOB_QUEUE, PROJECT, GLUE_JOB, DURABLE_FUNCTION)
 SINK = "arn:aws:sqs:us-east-1:123456789012:sink"
 """A queue to which tasks send messages."""
@@ -52,5 +52,5 @@ class Asked:
 
 
 def message_owner(body: str) -> str:
-    """The task for which a message on the sink was sent."""
+    """The task that sent a message to the sink queue."""
     return str(json.loads(body)["task_id"])

@@ -1,4 +1,4 @@
-"""Invariants of events for other systems under all faults: what the events say is true.
+"""Invariants of events for other systems under all faults: all statements in the events are true.
 
 Each write to the table goes through the same functions as in a deployment, where the table's stream delivers it.
 """
@@ -46,7 +46,7 @@ def expected_every(schedule: str) -> int | None:
 
 
 class EventWatching:
-    """Watches the events of late starts, and of schedules whose runs did not succeed in time.
+    """Watches the events about late starts, and about schedules whose runs did not succeed in time.
 
     Attributes:
         late: the number of events about the late start of each task.

@@ -32,13 +32,13 @@ _LATE = 70 * SECOND
 
 
 _REDIRECTED = "u"
-"""An attribute of an idempotency key's item: a repeated request found an existing task, which the key now names."""
+"""An attribute of an idempotency key's item which says that the key now names a task that existed before."""
 _KEY_HOLDER = "i"
-"""An attribute of a unique key's item: the task that holds the key."""
+"""The attribute of a unique key's item that names the task which holds the key."""
 
 
 def expiry_of(item: Mapping[str, Any]) -> Millis | None:
-    """The time from which DynamoDB may delete an item; `None` if it does not expire."""
+    """The time from which DynamoDB may delete an item; `None` if the item does not expire."""
     return int(item[schema.TTL]["N"]) * SECOND if schema.TTL in item else None
 
 
@@ -75,7 +75,7 @@ class ExpiryWatching:
             self._check(expires_at is not None or is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
-            # An erased task cannot be retried, so it does not take the key again.
+            # An erased task cannot be retried, so the task does not take the key again.
             is_safe = task is None or task.erased or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
@@ -124,7 +124,7 @@ class ExpiryWatching:
 
 
 def is_controlled(item: Mapping[str, Any]) -> bool:
-    """Whether a rate was paused or pinned by its owner."""
+    """Whether a rate was paused or pinned by the rate's owner."""
     return any(item.get(name, {"N": "0"})["N"] != "0" for name in ("pz", "pl"))
 
 

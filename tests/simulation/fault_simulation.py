@@ -1,4 +1,4 @@
-"""A fault simulation of a complete account: for some minutes all calls can fail, and then all work must end."""
+"""A fault simulation of a complete account, in which all calls can fail for some minutes and then all work must end."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Theme(Enum):
     SCHEDULES = "schedules"
     TOPOLOGIES = "topologies"
     JOBS = "jobs"
-    """Tasks whose targets are jobs that AWS runs, in addition to other tasks."""
+    """Other tasks, and tasks whose targets are jobs that AWS runs."""
 
 
 THEMES = [
@@ -360,7 +360,7 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.users.control_rates, end))
 
     def _look(self) -> None:
-        """Repeatedly check conditions that neither writes nor calls reveal."""
+        """Repeatedly check conditions that cannot be checked when a write or a call occurs."""
         while True:
             self.take(_LOOKS)
             self.attempts.look()
@@ -377,12 +377,12 @@ class FaultSimulation(Account):
         self.time.run_until(until)
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
-        """Record an error in one of a machine's threads, which must not raise errors."""
+        """Record an error in one of a machine's threads; threads must not raise errors."""
         super().job_raised(machine, error)
         self.watching.check(False, f"a job of {machine} raised {error!r}")  # noqa: FBT003 - it does not hold
 
     def ends(self, machine: Machine) -> None:
-        """Record that a process ends itself."""
+        """Record that a process has ended itself."""
         if machine.strand is not None:
             self.watching.ending(machine.strand)
 
@@ -428,7 +428,7 @@ class FaultSimulation(Account):
         self.pullers = [self.time.start_process(self.users.pull) for _ in self.pullers]
 
     def _expire_some(self) -> None:
-        """Delete some of the expired items, like TTL."""
+        """Delete some of the expired items, as TTL does."""
         over = [key for key, at in self._with_expiry() if at <= self.time.now()]
         for key in self.random.sample(over, self.random.randint(0, len(over))):
             self.table.write(self.time.now(), key, None)
@@ -523,7 +523,7 @@ class FaultSimulation(Account):
             victim.die()
 
     def _lose_messages_of(self, machine: Machine) -> set[str]:
-        """Lose the messages that a process works on, as if they were never returned, and return their tasks."""
+        """Lose the messages that a process works on, as if the queue never returned them, and return their tasks."""
         mine = {effect.task_id for effect in self.watching.live if effect.lives and effect.process is machine.strand}
         for queue in self.sqs.queues.values():
             lost = [each for each in queue.messages if any(task_id in each.body for task_id in mine)]
@@ -656,7 +656,7 @@ class FaultSimulation(Account):
             self._refuse_sends()
 
     def _leave_unread(self) -> None:
-        """Receive no messages from one queue for a while, so that it grows long while others are processed."""
+        """Receive no messages from one queue for a while, so that it grows long while other queues are processed."""
         url = self.random.choice(sorted(self._pollers))
         self.count("queue left unread")
         self.trace("sqs", "is not received from", url)
@@ -683,7 +683,10 @@ class FaultSimulation(Account):
         self.endpoint_down_until = self.time.now() + self.random.choice([30, 120]) * SECOND
 
     def _deploy_anew(self) -> None:
-        """Deploy older, newer or the current code, sometimes with more shards; running processes keep their code."""
+        """Deploy older, newer or the current code, sometimes with more shards.
+
+        Running processes keep their old code.
+        """
         self.count("deployed")
         self.generation += 1
         self.code = self.random.choice(list(Generation))
@@ -733,7 +736,7 @@ class FaultSimulation(Account):
         return self.seed % _BATCHES == 1
 
     def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
-        """Run several tasks in one call, which takes as long as its first task; one call in ten fails all tasks."""
+        """Run several tasks in one call, which takes as long as its first task; in one call in ten, all tasks fail."""
         began = self.reporting(self.watching.began)
         effects = [began("run", item.context.task_id, item.context.fence) for item in items]
         try:

@@ -87,7 +87,7 @@ class GroupUsers:
 
 
 class GroupWatching:
-    """Watches when the tasks after groups run."""
+    """Watches when the tasks that follow groups run."""
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account

@@ -47,7 +47,7 @@ _REPORTS = (
 )
 _DOUBLINGS = 20
 _BOMB = f"length(to_string(parents.a.outcome{'|[@,@]' * _DOUBLINGS})) > `1`"
-"""A condition of 160 characters that describes a text of two million characters."""
+"""A condition of 160 characters that would produce a text of two million characters."""
 _SHORT = {"timeout_seconds": 30, "notify_within_seconds": 60, "retry": {"max_attempts": 1}}
 _FLOOD, _LONG_POLLS = 20, 8
 
@@ -80,7 +80,7 @@ class HostileOwner:
         self._ask("POST", path, body, query)
 
     def _check(self, answer: Reply | None, allowed: set[int], what: str) -> None:
-        """Check that the API rejected a request; a 503 is a fault of the simulation."""
+        """Check that the API rejected a request; a response with status 503 is a simulated fault."""
         is_refused = answer is None or answer.status in {*allowed, 503}
         self.simulation.watching.check(is_refused, f"{HOSTILE}: {what} was answered {answer and answer.status}")
 
@@ -114,7 +114,7 @@ class HostileOwner:
         self._check(polled, {403}, "a poll for a type of others")
 
     def _forge_page(self) -> None:
-        """Try to read a list of the victim, with the list's page token and with the victim's ids."""
+        """Try to read the victim's list, with the list's page token and with the victim's ids."""
         self.attacks["forged page"] += 1
         page = self.simulation.users.ask("GET", "/v1/tasks", query="limit=1")
         token = page.body.get("next_token") if page is not None and page.status == 200 else None

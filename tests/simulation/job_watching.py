@@ -35,7 +35,7 @@ class JobWatching:
         self.names: list[str] = []
 
     def begun(self, name: str, job: str) -> None:
-        """Check that no other job of its task runs when a job begins, and that the task has not ended."""
+        """Check, when a job begins, that the task has no other running job and has not ended."""
         self.names.append(name)
         if (task_id := task_of_job(name)) is None:
             return

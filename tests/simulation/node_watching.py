@@ -47,7 +47,7 @@ class NodeWatching:
         self._held_at[topology] = self._account.time.now()
 
     def let_go(self, topology: str) -> None:
-        """Record that a user makes a request other than a stop, which may take effect before its response."""
+        """Record that a user sends a request other than a stop; the request may take effect before its response."""
         self._stopped_at.pop(topology, None)
         self._held_at.pop(topology, None)
 
@@ -83,7 +83,7 @@ class NodeWatching:
         if phase == "rollback" and not is_by_user(task):
             self._check_undone_below(task, whole, graph)
         if phase not in _BEGINNING or task.id.text in self._by_hand:
-            # A node that its user retries runs independently of the topology's runs.
+            # A node that a user retries runs independently of the topology's runs.
             return
         topology, name = node_ref.topology.text, task.id.text
         claimed_at = self._account.watching.claimed_at.get(name, self._account.time.now())

@@ -84,6 +84,6 @@ class OccurrenceUsers:
     def _ask(self, method: str, path: str, body: dict[str, Any]) -> bool:
         """Send a request, and return whether the response confirms the request."""
         answer = self.simulation.users.ask(method, path, body)
-        # A request without a response may be written at any later time, and may overwrite later stops.
+        # The change of a request without a response may be written at any later time, and may overwrite later stops.
         self.is_certain = self.is_certain and answer is not None and answer.status < 500
         return answer is not None and answer.status < 300

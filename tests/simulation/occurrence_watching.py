@@ -30,7 +30,7 @@ PROMPT = 15 * SECOND
 """Without faults, the next run of a permanent schedule begins within this time after its gap."""
 _SIDE_BY_SIDE = frozenset({Overlap.ALLOW_ALL, Overlap.REPLACE_OTHER})
 _LONGEST = 10 * MINUTE
-"""A permanent schedule whose chain of runs is broken is repaired within this time after the last fault."""
+"""If a permanent schedule's chain of runs is broken, it is repaired within this time after the last fault."""
 
 
 class OccurrenceWatching:
@@ -178,14 +178,14 @@ class OccurrenceWatching:
             self._check(not (goes_on and has_failed), f"{name} goes on although a run of it failed")
 
     def _check_used_up(self, name: str, most: int) -> None:
-        """Check that a schedule with a number of runs ended with fewer runs only if its times had ended."""
+        """Check that a schedule with a limited number of runs ended with fewer runs only if it had no more times."""
         stored = self._account.schedules.store.read("local", name)[0]
         if stored is None or stored.state is not ScheduleState.ENDED or stored.spec.remaining_runs != most:
             return
         began = self._began.get((name, stored.mark), set())
-        # If the schedule had more times, one of them could have run before its end.
+        # If the schedule had more times, an occurrence could have run at one of them before the schedule's end.
         more = next_nominal(replace(stored.schedule(), remaining_runs=None), self._account.time.now())
-        # A task whose worker was lost at its start has used its attempts, although its target was not called.
+        # If a task's worker is lost at the start, the task uses up an attempt although its target was not called.
         own = (task for task in self._account.watching.tasks() if task.schedule_ref and task.schedule_ref.is_by_timing)
         lost = [
             each

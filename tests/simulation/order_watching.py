@@ -1,7 +1,7 @@
 """Invariants of ordered keys under all faults: one task of a key runs at a time, in the order of creation.
 
 The order is derived here from the records alone. A task comes before another task if its record existed before the
-other's creation began, or if it precedes the other task in the same batch. The lines themselves are not checked.
+other task's creation began, or if it precedes the other task in the same batch. The lines themselves are not checked.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OrderWatching:
         """For each key, the tasks that have not ended or that block the key's line, with their numbers."""
         self._before: dict[str, set[str]] = {}
         self._gone: set[str] = set()
-        """Tasks that have ended once. If they are retried, they are put back in line behind the running task."""
+        """Tasks that have ended once. If these tasks are retried, they are put back in line behind the running task."""
         self._begun: dict[str, set[str]] = {}
         self.followed = 0
 
@@ -66,7 +66,7 @@ class OrderWatching:
             self._begun.get(key, set()).discard(name)
 
     def _created(self, task: Task, known: Mapping[str, int | None]) -> None:
-        """Check that a new task's number is larger than those of all tasks that existed before its creation."""
+        """Check that a new task's number is larger than the numbers of all tasks that existed before the creation."""
         author = self._account.time.author()
         began = author.began
         before = {each for each in known if self._written_at[each] < began}

@@ -1,4 +1,4 @@
-"""The outcomes of seeds, which run in parallel and do not depend on each other."""
+"""Runs seeds in parallel, independently of each other, and collects their outcomes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def run_functions(
 
 
 def _place_of(error: Exception) -> str:
-    """An error and its place, in one line."""
+    """An error and the place where it was raised, in one line."""
     raised = traceback.extract_tb(error.__traceback__)[-1]
     return f"{error!r} in {Path(raised.filename).name}:{raised.lineno}"
 
@@ -129,7 +129,7 @@ def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> It
 
 def _make_ready() -> None:
     logging.disable(logging.CRITICAL)
-    # Most objects of a simulation live until its end, and garbage collection would take a fifth of the time.
+    # Most objects in a simulation are used until its end, and garbage collection would take a fifth of the time.
     gc.collect()
     gc.freeze()
     gc.disable()

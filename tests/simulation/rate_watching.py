@@ -33,7 +33,7 @@ RATES = (
 _UNDER_WAY = 5 * SECOND
 """How long after a change of a rate a start that was granted before may still happen, by any clock."""
 _COUNTED, _PAUSED, _PIN = "a", "pz", ("pl", "ps", "pb")
-"""Attributes of a part of a rate."""
+"""The attributes of an item for one part of a rate."""
 
 
 class RateWatching:

@@ -1,4 +1,4 @@
-"""Replicas of a global table: each write reaches the other replica later, in any order, and the last writer wins."""
+"""Replicas of a global table, in which writes reach the other replica later, in any order, and the last writer wins."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Replica(Table):
         self.send(key, new, stamp)
 
     def arrive(self, now: Millis, key: Key, new: Item | None, stamp: Stamp) -> bool:
-        """Apply a write of the other replica unless a later one is known, and return whether it was applied."""
+        """Apply a write from the other replica unless a later write is known, and return whether it was applied."""
         if self.stamps.get(key, _NEVER) >= stamp:
             return False
         self.stamps[key] = stamp

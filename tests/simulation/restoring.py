@@ -1,4 +1,4 @@
-"""A simulation of a loss: at a random time, the table is restored to an earlier time, while old processes continue.
+"""A simulation of a lost table, which is restored to an earlier time at a random time, while old processes continue.
 
 Old messages stay on their queues, old workers continue with the lost table, executions of the state machine continue,
 and pull workers report to the new functions with their old leases.
@@ -173,7 +173,10 @@ class RestoreSimulation(BusyUsers, Account):
     # The following methods simulate the loss.
 
     def note_restore_point(self, skew: Millis = 0) -> None:
-        """Keep the current table as a backup; with a skew, each partition is kept at a random time within the skew."""
+        """Keep the current table as a backup.
+
+        With a skew, each partition's state is from a random time within the skew.
+        """
         moments = [self._partitions()]
         for _ in range(_MOMENTS if skew else 0):
             self.time.run_until(self.time.now() + skew // _MOMENTS)
@@ -294,7 +297,7 @@ def restored(seed: int) -> Outcome:
 
 
 class _Direct(Clients):
-    """AWS clients of the operator's machine, whose calls do not fail and take no time."""
+    """The AWS clients on the operator's machine, whose calls do not fail and take no time."""
 
     def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
         """A DynamoDB client."""

@@ -103,7 +103,7 @@ class ScheduleWatching:
             self._placed(task_of(new))
 
     def look(self) -> None:
-        """Remember the current revision of each schedule that was written."""
+        """Record the current revision of each schedule that was written."""
         changed, self.account.changed_schedules = self.account.changed_schedules, set()
         for name in sorted(changed):
             stored_schedule, _ = self.store.read(OWNER, name)
@@ -159,7 +159,7 @@ class ScheduleWatching:
         check = self.account.watching.check
         comes = may_mean(stored_schedule.schedule(), nominal)
         check(comes, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
-        # After a pause, these include occurrences that a calendar or jitter has moved beyond the pause's end.
+        # After a pause, these times include occurrences that a calendar or jitter has moved beyond the pause's end.
         check(
             max(nominal, task.due_at) >= stored_schedule.updated_at - 1,
             f"{task.id} stands for {nominal}, before {stored_schedule.name} began",
@@ -187,7 +187,7 @@ class ScheduleWatching:
         )
 
     def _check_begun_once(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """Check that no instant runs in two revisions, unless it was close to the second revision's creation."""
+        """Check that no instant runs in two revisions, except instants close to the second revision's creation."""
         stored_schedule = self.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
         instant = schedule_ref.schedule, schedule_ref.mark, schedule_ref.nominal
         other = self.begun.setdefault(instant, task.id.text)
@@ -195,7 +195,7 @@ class ScheduleWatching:
             return
         self.account.watching.check(other == task.id.text, f"{instant} began as {other} and as {task.id}")
 
-    # The following methods are for the end of the simulation.
+    # The following methods are called at the end of the simulation.
 
     def endless(self) -> list[StoredSchedule]:
         """The schedules that do not end."""
@@ -278,7 +278,7 @@ class ScheduleWatching:
 
     def check_explained(self) -> None:
         """Check that the explanation of each begun occurrence reports its start, even after later changes."""
-        # An occurrence that its schedule skipped may have been claimed before by a process that crashed.
+        # Before a schedule skips an occurrence, a process that then crashed may have claimed the occurrence.
         begun = [
             task
             for task in self.account.watching.tasks()

@@ -39,7 +39,7 @@ _CLOCKS = 2 * SKEW
 
 @dataclass
 class UserSignal:
-    """A signal's key, the time when its user began to send it, and the time when it was acknowledged."""
+    """A signal's key, and the times when a user began to send the signal and when the signal was acknowledged."""
 
     key: str
     asked_at: Millis
@@ -96,7 +96,7 @@ class SignalUsers:
             self._account.watching.accepted.append(answer.body["id"])
 
     def send(self, key: str) -> int | None:
-        """Send a signal until there is a response, and return its number; return `None` if there was no response."""
+        """Send a signal until there is a response, and return the signal's number; return `None` without a response."""
         number = next(self._numbers)
         signal = self.signals[number] = UserSignal(key, self._account.time.now())
         body = {"name": _EVENT, "key": key, "payload": number}
@@ -111,7 +111,7 @@ class SignalUsers:
         return None
 
     def _put_event(self, key: str) -> None:
-        """Put an event on the intake's queue that a rule turns into a signal, sometimes twice."""
+        """Put an event that a rule turns into a signal on the intake's queue, sometimes twice."""
         if not self._has_rule():
             return
         number = next(self._numbers)

@@ -43,7 +43,7 @@ class StepWatching:
 
     def _work(self, context: Context, name: str, began: Millis) -> int:
         _, returned_at = self.returned.get((context.task_id, name), (0, began))
-        # An attempt that executes a step while another attempt stores it may repeat the work.
+        # An attempt that executes a step while another attempt stores the step's value may repeat the work.
         self._account.watching.check(returned_at >= began, f"the step {name} of {context.task_id} is done again")
         key = f"{context.task_id}:{name}"
         self._account.watching.check(context.idempotency_key == key, f"the step {name} has another key than {key}")

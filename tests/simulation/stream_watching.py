@@ -38,7 +38,7 @@ _ARCHIVE_RATE = 0.15
 """The fraction of the archive function's calls that fail, even long after everything else has ended."""
 _ARCHIVE_FAULTS = (Fault.THROTTLED, Fault.AWAY, Fault.LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 _MOST_RECOUNTS = 1_000
-"""The pages of simulated tables are small, and each run of the recount reads only a few pages."""
+"""The maximum number of recount runs. Each run reads only a few pages, and the simulated tables' pages are small."""
 _CONNECTING = 5
 _ENDED = frozenset({EventKind.TASK_ENDED, EventKind.TASK_FAILED, EventKind.TOPOLOGY_ENDED})
 
@@ -188,7 +188,7 @@ class StreamWatching:
         """Check that the summary counts each record once."""
         account, stream = self._account, self._changes
         assert stream is not None
-        # The scheduled rule does this every five minutes. After days of silence, the counts start again.
+        # The scheduled rule causes a recount every five minutes. After days of silence, the counts start again.
         for _ in range(_MOST_RECOUNTS):
             account.wait_for(account.invoke("broadcast", {"recount": "continue"}))
             if self._summary_of(OWNER)["is_complete"]:

@@ -88,14 +88,14 @@ def test_the_functions_keep_every_promise_in_a_fault_simulation(seed: int) -> No
 
 
 def test_a_violation_is_shown_with_the_earlier_lines_of_its_task() -> None:
-    """A violation is shown with the earlier lines that name the same task, and with no other lines."""
+    """A violation is shown only with the earlier lines that name the same task."""
     simulation = finished(0)
     name = simulation.watching.accepted[0]
     line = next(number for number, line in enumerate(simulation.lines) if name in str(line))
     broken = [*simulation.lines[: line + 30], (simulation.time.now(), "watch", VIOLATION, f"{name} is not what it was")]
     lines = told_before([*broken, *simulation.lines[line + 30 :]])
     assert len(lines) > 1
-    # The line of a push to a connection does not show its body, which also names the task.
+    # The line for a push to a connection does not show the body, which also names the task.
     assert all(name in each or "post_to_connection" in each for each in lines)
     assert VIOLATION in lines[-1]
     assert not outcome_of(simulation).violations
@@ -116,7 +116,7 @@ def test_every_kind_of_fault_is_injected() -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_without_a_fault_everything_is_on_time(seed: int) -> None:
-    """Without faults that delay tasks, no task starts more than three seconds late."""
+    """If no faults delay tasks, no task starts more than three seconds late."""
     simulation = simulated(seed, 0.0)
     assert not simulation.watching.violations
     assert simulation.watching.lateness

@@ -128,7 +128,7 @@ def test_a_notification_from_before_the_restore_is_rejected() -> None:
 
 
 def test_a_lease_from_before_the_restore_point_is_rejected() -> None:
-    """A pull worker that leased a task before the restore point can neither keep nor complete it after the restore."""
+    """After the restore, a pull worker can neither keep nor complete a task that it leased before the restore point."""
     with simulation() as account:
         create(account, type=PULLED, target={"kind": "pull"})
         run(account, SECOND)
@@ -190,9 +190,9 @@ def test_a_new_execution_completes_a_topology_after_a_restore(is_known: bool) ->
 
 
 def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None:
-    """With `skip`, tasks get the outcomes they had in the lost table and do not run again.
+    """With `skip`, tasks get their outcomes in the lost table and do not run again.
 
-    Their follow-ups are completed.
+    Steps that follow the outcomes are completed.
     """
     with simulation(AfterRestore.SKIP) as account:
         account.behave = takes(account, 10 * SECOND)

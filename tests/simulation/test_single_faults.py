@@ -36,7 +36,7 @@ STEP = 30 * SECOND
 
 
 class Fault(Enum):
-    """The fault of one call."""
+    """A kind of fault that one call has."""
 
     FAIL = "the call is refused, and nothing was done"
     LOSE = "the call is done, but its answer is lost"
@@ -117,7 +117,7 @@ LIVES: dict[str, tuple[dict[str, Any], int]] = {
 
 
 def _works(tasks: Tasks, failures: int) -> None:
-    """Let targets take their time, and fail this often."""
+    """Let targets take some time, and fail this many times."""
 
     def behave(phase: str, context: Context) -> str:
         tasks.take(WORK)
@@ -261,7 +261,7 @@ def test_a_fault_at_any_call_does_not_change_the_number_of_runs(fault: Fault) ->
 
 @FAULTS
 def test_a_fault_at_any_call_does_not_block_a_buffered_occurrence(fault: Fault) -> None:
-    """With a fault at any call, no occurrence of a schedule with one waiting place is stuck, is missed, or overlaps."""
+    """With a fault at any call, a schedule with one waiting place has no stuck, missed, or overlapping occurrence."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -314,7 +314,7 @@ def test_a_fault_at_any_call_overlaps_no_runs_of_a_permanent_schedule(fault: Fau
 
 @FAULTS
 def test_a_fault_at_any_call_loses_no_node_and_breaks_no_order(fault: Fault) -> None:
-    """With a fault at any call, all nodes of a topology succeed, and none begins before its parents have ended."""
+    """With a fault at any call, all nodes of a topology succeed, and no node begins before its parents have ended."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Graphs() as graphs:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 BEGAN = 1_000_000
 HISTORY = 25_000
-"""The maximum number of events of an execution.
+"""The maximum number of events in an execution's history.
 
 Source: Step Functions Developer Guide, "Avoid reaching the history quota".
 """

@@ -38,7 +38,7 @@ def simulation(situation: Situation = Situation.PLANNED) -> Iterator[TwoRegionSi
 
 
 def asked(world: TwoRegionSimulation, method: str, path: str, body: object = None) -> Answer | None:
-    """Send a request from outside of virtual time, and return `None` if it was refused or lost."""
+    """Send a request from outside virtual time, and return `None` if the request was refused or lost."""
     answers: list[Answer | None] = []
     world.in_time(lambda: answers.append(world.ask(method, path, body)))
     return answers[0]
@@ -131,7 +131,7 @@ def test_a_planned_switch_over_repeats_no_task() -> None:
         assert runs_of(world, running) == [(FIRST, 1)]
         assert runs_of(world, later) == [(SECOND_REGION, FENCES_PER_EPOCH + 1)]
         assert not world.reports[0].tasks["cut_off"]
-        # The task is on time, because the second Region reads every minute since the switch-over.
+        # The task is on time, because the second Region reads every minute after the switch-over.
         (task,) = (each for each in world.second.tasks() if each.id.text == later)
         assert task.started_at is not None
         assert task.started_at - task.due_at < SECOND
@@ -160,7 +160,7 @@ def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
 
 
 def test_a_task_whose_timer_was_not_replicated_still_runs() -> None:
-    """If the timer of a task's later retry was not replicated, the takeover writes the timer again."""
+    """If the timer for a task's later retry was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
 
         def fails(_phase: str, _context: object) -> str:

@@ -99,7 +99,7 @@ def test_every_real_job_runs_at_each_of_its_times(record_property: Callable[[str
                 assert all(interval <= later - earlier <= interval + _LATEST for earlier, later in pairwise(times))
                 assert schedules.now - times[-1] <= interval + _LATEST
         assert "cancelled" not in schedules.tally()
-        # These jobs have a date such as February 31, for which the other library finds no time either.
+        # These jobs have a date such as February 31, for which the other library does not find a time, either.
         assert all(not expected[job["name"]] for job in refused)
         assert len(refused) <= _NEVER
         record_property("jobs, refused, runs", (len(jobs), len(refused), len(schedules.effects)))

@@ -30,7 +30,7 @@ _FEW = 10
 _NESTED = 0.15
 """The fraction of nodes, except the first of each topology, that are topologies themselves."""
 _MAPPED = 0.1
-"""The fraction of the other nodes with parents that run for each item of a list."""
+"""Of the other nodes with parents, the fraction that run once for each item in a list."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
@@ -94,7 +94,7 @@ class TopologyUsers:
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
         on_failure = pick(["stop", "continue", "continue", "rollback"])
-        # A node that cannot be rolled back ends a rollback.
+        # A rollback ends at a node that cannot be rolled back.
         types = [works.UNDONE, works.UNDONE, works.PHASED] if on_failure == "rollback" else _TYPES
         is_large = self.random.random() < _LARGE
         size = self.random.randint(60, 120) if is_large else self.random.randint(3, 8)
@@ -137,7 +137,7 @@ class TopologyUsers:
         return {"nodes": nodes, "on_failure": on_failure}
 
     def _map(self, parent: str) -> dict[str, Any]:
-        """A map over three items, or sometimes over a value that is not a list."""
+        """A map node over three items, or sometimes over a value that is not a list."""
         pick, outcome = self.random.choice, f"parents.{parent}.outcome"
         over = pick([f"[{outcome}, `2`, `3`]"] * 5 + [outcome])
         return {"over": over, "max_parallel": pick([None, 1, 2]), "tolerated_failures": pick([0, 0, 1])}

@@ -118,7 +118,7 @@ class TopologyWatching:
     def reopened(self, before: State, task: Task) -> None:
         """Check that only failed tasks are retried, including tasks that had succeeded and whose rollback failed.
 
-        Of succeeded tasks, only topologies run again, from the nodes that their users have chosen.
+        Among succeeded tasks, only topologies run again, starting with the nodes that users have chosen.
         """
         is_rerun = isinstance(task.target, TopologyTarget) and bool(task.rerun_nodes)
         self.account.watching.check(before is State.FAILED or is_rerun, f"{task.id} had succeeded, and is to run again")
@@ -126,7 +126,7 @@ class TopologyWatching:
         self.retried.add(task.id.text)
 
     def began(self, task: Task, phase: str) -> None:
-        """Check that a node's rule allows it to start in the current states of its parents."""
+        """Check that a node's rule allows the node to start in the current states of its parents."""
         node_ref = task.node_ref
         if node_ref is None or phase == "clean":
             return
@@ -178,7 +178,7 @@ class TopologyWatching:
         return run_state.number if run_state else 0
 
     def keys_of(self, name: str) -> list[str]:
-        """The names of a topology's nodes; empty if the topology is deleted."""
+        """The names of a topology's nodes; the result is empty if the topology has been deleted."""
         whole = self.account.watching.record(name)
         is_there = whole is not None and not whole.erased and isinstance(whole.target, TopologyTarget)
         return sorted(self._graph(whole).by_key) if whole is not None and is_there else []
@@ -224,7 +224,7 @@ class TopologyWatching:
         return self.graphs[key]
 
     def check_end(self, accepted: Sequence[str]) -> None:
-        """Check that each topology's outcome agrees with its nodes' outcomes, and that none of its work is open."""
+        """Check that each topology's outcome agrees with its nodes' outcomes, and that it has no work left."""
         for name in accepted:
             whole = self.account.watching.record(name)
             if whole is None:

@@ -108,7 +108,7 @@ def _key(request: Mapping[str, Any]) -> str:
 
 
 def _spelled(expression: str, request: Mapping[str, Any], is_record: bool) -> str:  # noqa: FBT001 - what it is about
-    """An expression in which names and values replace the labels."""
+    """A DynamoDB expression in which names and values replace the placeholders."""
     names = {label: _name(each, is_record) for label, each in request.get("ExpressionAttributeNames", {}).items()}
     values = {label: _value(each) for label, each in request.get("ExpressionAttributeValues", {}).items()}
     said = {**names, **values}

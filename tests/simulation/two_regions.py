@@ -76,7 +76,7 @@ class RegionalAccount(Account):
     Attributes:
         region: the name of the Region.
         is_gone: whether the Region is lost.
-        knows_at: when the Region's table received the record that another Region is active.
+        knows_at: when the Region's table received the record which says that another Region is active.
     """
 
     def __init__(self, world: TwoRegionSimulation, region: str, **options: Any) -> None:  # noqa: ANN401 - of an account
@@ -186,7 +186,7 @@ class TwoRegionSimulation(BusyUsers):
 
     @property
     def first(self) -> RegionalAccount:
-        """The Region that works first."""
+        """The Region that is active at first."""
         return self.regions[FIRST]
 
     @property
@@ -316,7 +316,7 @@ class TwoRegionSimulation(BusyUsers):
         users = [self.time.start_process(self.use) for _ in range(3)]
         pullers = [self.time.start_process(self.pull) for _ in range(2)]
         self.run(draw.randrange(*_BUSY))
-        # The items of these topologies' plans are being replicated when the Region is lost.
+        # When the Region is lost, the items of these topologies' plans are still being replicated.
         late = [self.time.start_process(partial(self._begin_topology, draw.randrange(5 * SECOND))) for _ in range(4)]
         self.run(5 * SECOND)
         lost_at = self._disturb()
@@ -433,7 +433,7 @@ def _done(work: Callable[[], object]) -> None:
 
 
 class _Direct(Clients):
-    """AWS clients of the operator, whose calls do not fail and take no time."""
+    """The operator's AWS clients, whose calls do not fail and take no time."""
 
     def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
         """A DynamoDB client."""

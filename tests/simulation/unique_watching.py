@@ -39,7 +39,7 @@ class UniqueWatching:
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._last: dict[str, str] = {}
-        """For each key, the task that took it last, so that no other task can hold it."""
+        """For each key, the task that took the key last, so that no other task can hold the key."""
         self._holding: set[str] = set()
         self._held_again_at: dict[str, Millis] = {}
         self._held_until: dict[str, Millis] = {}

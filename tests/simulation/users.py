@@ -34,7 +34,7 @@ _HOT = (60, 140, 400)
 """Times in milliseconds between two creations with the same key, both shorter and longer than a message's delivery."""
 _STORM = 18 * SECOND
 _VANISHED = 0.15
-"""While calls may fail, the fraction of lease requests that are abandoned before the response."""
+"""The fraction of lease requests that are abandoned before the response while calls may fail."""
 _ORDERED_BATCHES = 0.5
 """The fraction of batches whose tasks share one ordered key."""
 _REUSED = 0.1
@@ -152,7 +152,7 @@ class Users:
                 self.ask("PATCH", f"/v1/tasks/{answer.body['id']}", later)
 
     def use_dependencies(self, until: Millis) -> None:
-        """Create tasks that start after some of the latest tasks, and chains of such tasks."""
+        """Create tasks that start after some of the latest tasks, and chains of tasks that wait for each other."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} dependencies")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(1, 15) * SECOND)
@@ -415,7 +415,7 @@ class Users:
 
     def _notify(self, task_id: str) -> None:
         stored = self.simulation.watching.record(task_id)
-        # Only a target that has returned reports an end, and such a target knows that it has returned.
+        # Only a target that has returned reports an end, and this target knows that it has returned.
         if stored is None or not stored.awaiting_notification:
             return
         told = {"outcome": "succeeded", "result": 1}
@@ -430,7 +430,7 @@ class Users:
                 self.simulation.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
         for task in list(self.simulation.watching.tasks()):
-            # This task stops the line of its key until a user retries or deletes it.
+            # This task blocks the line of its key until a user retries or deletes the task.
             if task.state in {"failed", "rolled_back"} and task.order is not None and task.order.on_failure == "stop":
                 self.ask("DELETE", f"/v1/tasks/{task.id}")
 
@@ -579,7 +579,7 @@ def _several_locks(random: Random) -> list[dict[str, Any]]:
 
 
 def _one_lock(key: str, random: Random) -> dict[str, Any]:
-    """A lock whose exclusive holders all name the same limit for its key."""
+    """A lock whose exclusive holders all name the same limit for the lock's key."""
     mode = random.choice(["exclusive", "shared"])
     lock = {"key": key, "mode": mode, "scope": random.choice(["task", "task", "run"])}
     wait = {"wait_seconds": random.choice([None, None, None, 60])}

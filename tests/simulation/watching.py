@@ -166,7 +166,7 @@ class Watching:
         account.bulk.written(old, new)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Check that a write makes a legal move, increases versions and fences properly, and removes no record."""
+        """Check that a write changes the state, the version and the fence only as permitted, and removes no record."""
         self._let_others_look(old, new)
         record = new or old
         if record is None or _STATE not in record:
@@ -182,7 +182,7 @@ class Watching:
         self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
         self.moves.add((before, after))
-        # A due approval can be decided before a worker has claimed it. All other tasks that end have begun.
+        # A due approval can be decided before a worker has claimed it. All other tasks must have begun before they end.
         is_decision = before is State.SCHEDULED and after in {State.SUCCEEDED, State.FAILED}
         is_legal = after in MOVES[before].split() and (
             not is_decision or isinstance(task_of(new).target, ApprovalTarget)
@@ -264,7 +264,7 @@ class Watching:
             self.account.occurrences.began(task)
         self.live = [each for each in self.live if each.lives]
         for other in self.live:
-            # A process that was suspended cannot know that its lease has ended; see `check_thawed`.
+            # A process that was suspended cannot know that its lease has ended (see `check_thawed`).
             self.check(other.task_id != task_id or other.was_frozen, f"{what} began while {other} goes on")
         attempt_began = self.attempts.setdefault((task_id, fence), now)
         # A forced release is noticed only by the next heartbeat, so a phase may begin before that.
@@ -301,7 +301,7 @@ class Watching:
                 effect.was_frozen = True
 
     def check_thawed(self, process: Strand) -> None:
-        """Check that a process which was suspended beyond its leases has noticed this, and has ended its work."""
+        """Check that a process which was suspended beyond its leases has noticed their end, and has ended its work."""
         for effect in self.live:
             if effect.process is process and effect.lives and effect.was_frozen:
                 task = self.record(effect.task_id)
@@ -367,7 +367,7 @@ class Watching:
             self.check(len({*modes.values()}) == 1, f"{what} began under lock {lock.key} beside another mode: {modes}")
 
     def _deferred_under(self, lock: LockSpec, owner: str) -> dict[str, LockMode]:
-        """The tasks that hold an owner's lock because their targets have accepted the work and will notify."""
+        """The tasks that hold an owner's lock because their targets have accepted the work and will report its end."""
         now = self.account.time.now()
         found: dict[str, LockMode] = {}
         for task_id, until in self.account.attempts.deferred.items():
@@ -460,7 +460,7 @@ class Watching:
             self._check_requests(task)
 
     def _check_requests(self, task: Task) -> None:
-        """Check that listed statuses count as success, and that no call comes earlier than `Retry-After` requested."""
+        """Check that listed statuses count as success, and that no call is made earlier than `Retry-After` requests."""
         is_custom = isinstance(task.target, HttpTarget) and task.target.request.is_custom
         if not is_custom:
             return
@@ -478,10 +478,10 @@ class Watching:
 
 
 def _is_late(task: Task) -> bool:
-    """Whether an ended attempt does not count, because it began too late."""
+    """Whether an ended attempt does not count because the attempt began too late."""
     return task.error is not None and task.error.type in {"RetryDurationExpired", "LockWaitExpired"}
 
 
 def _named(task: Task, key: str) -> LockSpec | None:
-    """A task's lock with this key; `None` if it has no such lock."""
+    """A task's lock with this key; `None` if the task has no lock with the key."""
     return next((lock for lock in task.all_locks if lock.key == key), None)
