@@ -1,4 +1,4 @@
-"""Fixtures with the whole stack, which is deployed to the embedded AWS once per session."""
+"""Fixtures for the complete stack, which is deployed to the embedded AWS once per session."""
 
 from __future__ import annotations
 

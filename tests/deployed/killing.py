@@ -57,7 +57,7 @@ class Plan:
         tasks: the number of tasks, which are due within `seconds`; tasks beyond the trigger's look-ahead need its
             ticks.
         kills: how often half of the worker's processes are killed.
-        restarts: how often the whole embedded AWS is stopped and started again, including all of its workers.
+        restarts: how often the embedded AWS is stopped and started again, including all its workers.
         every: the average number of seconds between two kills.
         outage: the number of seconds without ticks, from the start.
     """
@@ -78,7 +78,7 @@ class Came:
 
     Attributes:
         away: the number of seconds for which the embedded AWS was stopped, for each restart.
-        recoveries: the number of seconds from a kill or a restart to the next start of a task that it interrupted.
+        recoveries: the number of seconds from a kill or a restart to the next start of each interrupted task.
     """
 
     ended: dict[str, int] = field(default_factory=lambda: defaultdict(int))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Restartable:
     """A running stack that can be restarted. The embedded AWS saves its data only if it is stopped gracefully.
 
-    Even then, all of its workers die at once, while they process tasks.
+    Even then, all workers die at once while they process tasks.
     """
 
     def __init__(self, over: Stack, life: ExitStack, data: Path) -> None:

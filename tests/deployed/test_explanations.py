@@ -26,7 +26,7 @@ def is_at(client: Client, task_id: str, name: str) -> bool:
 
 
 def test_the_explanation_of_a_task_waiting_for_a_lock_names_the_holder(client: Client) -> None:
-    """The explanation of a task that waits for a lock names the holder; after the wait, it contains the lock's gate."""
+    """The explanation of a task that waits for a lock names the holder, and has the lock's gate after the wait."""
     lock: LockSpec = {"key": "explained"}
     with receiving() as endpoint:
         endpoint.answers["PUT", "/first?action=run"] = (202, b"")

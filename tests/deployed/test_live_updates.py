@@ -59,7 +59,7 @@ def test_a_change_reaches_a_connection_that_a_ticket_has_opened(client: Client) 
 
 
 def test_the_client_follows_a_task_to_its_end(client: Client) -> None:
-    """Each change that the client receives is newer than the previous one, and the last change is the task's end."""
+    """Each change that the client receives is newer than the previous change, and the last change is the task's end."""
     task = client.tasks.create("duetime.probe", delay_seconds=3)
     versions = []
     for change in client.tasks.watch(task.id):

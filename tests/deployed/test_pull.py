@@ -63,7 +63,7 @@ def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[b
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task after it has ended, or its last state when the wait times out."""
+    """Wait for the task's end, and return the task, also if the wait times out."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def ended(client: Client, task_id: str) -> Topology:
-    """The topology after it has ended."""
+    """Wait for the topology's end, and return the topology."""
 
     def look() -> Topology | None:
         found = client.topologies.get(task_id)
@@ -63,7 +63,7 @@ def test_a_diamond_runs_from_top_to_bottom(client: Client) -> None:
 
 @pytest.mark.slow
 def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
-    """If a graph has more nodes than one execution can wait for, a distributed map runs them in order."""
+    """If a graph has more nodes than one execution can wait for, a distributed map runs the nodes in order."""
     width, levels = 21, 2
     assert width * levels > WAITS_AT_ONCE
     nodes = {

@@ -36,9 +36,9 @@ class Meter:
     the projection.
 
     Attributes:
-        requests: the number of calls of each operation.
-        table_units: write units of the table.
-        index_units: write units of the table's indexes.
+        requests: the number of calls, by operation.
+        table_units: the write units of the table.
+        index_units: the write units of the table's indexes.
     """
 
     def __init__(self, session: boto3.Session) -> None:

@@ -87,7 +87,7 @@ def test_a_printed_line_names_the_attempt_that_printed_it(
 def test_lines_of_concurrent_handlers_have_the_ids_of_their_tasks(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each line of ten concurrent handlers has the id of the task that wrote it."""
+    """Each line that ten concurrent handlers write has the id of the handler's task."""
     barrier = threading.Barrier(10)
     log = logging.getLogger("users.module")
 
@@ -169,7 +169,7 @@ def test_the_metrics_of_a_handler_are_printed_unchanged(
 def test_text_that_cannot_be_encoded_in_utf_8_is_printed_escaped(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Printing a file name that cannot be encoded does not fail the attempt, in whatever form it is printed."""
+    """Printing a file name that cannot be encoded, in any form, does not fail the attempt."""
     name = "caf\udce9.txt"
     texts = [name, f'{{"file":"{name}"}}', f'{{"_aws":{{}},"file":"{name}"}}']
     ended: list[str] = []

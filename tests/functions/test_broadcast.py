@@ -47,7 +47,7 @@ def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None
 
 
 def test_a_failed_task_sends_events_for_its_end_and_final_failure() -> None:
-    """A failed task sends one event for its end and one for the final failure, but none for its creation and claim."""
+    """A failed task sends one event for its end and one for the final failure, but no event for creation or claim."""
     stack = Stack.faked({Variable.EVENT_BUS: "default"})
     stream = stream_of(stack)
     task = stack.create(TaskSpec(type="nobody-handles"))

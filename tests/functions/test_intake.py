@@ -72,7 +72,7 @@ def event(stack: Stack, detail: object, **changes: Any) -> dict[str, Any]:  # no
 
 
 def take(stack: Stack, *records: dict[str, Any]) -> list[str]:
-    """Let the intake process a batch, and return the message ids that it reports for redelivery."""
+    """Let the intake process a batch, and return the ids of the messages that are reported for redelivery."""
     answer = stack.call("intake", {"Records": list(records)})
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 

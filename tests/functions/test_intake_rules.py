@@ -89,9 +89,9 @@ def change(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a reco
 
 
 def test_an_event_that_matches_a_rule_creates_its_task(intake: Stack) -> None:
-    """An event that matches a rule creates one task, even if it is repeated.
+    """An event that matches a rule creates one task, even if the event is repeated.
 
-    The rule takes fields from the event, and its delay counts from the event's time.
+    The rule takes fields from the event, and the rule's delay counts from the event's time.
     """
     fields = {
         "payload": "detail.order",
@@ -300,7 +300,7 @@ def test_rules_take_effect_within_seconds(intake: Stack, monkeypatch: pytest.Mon
 
 
 def test_an_event_that_takes_too_many_matching_steps_is_rejected(intake: Stack) -> None:
-    """An event is rejected if matching it against the rules takes too many steps."""
+    """An event is rejected if the comparison with the rules takes too many steps."""
     set_rule("many", {"pattern": {"detail": {"a": [str(each) for each in range(400)]}}, "create": {"task": TASK}})
     assert take(intake, placed(intake, {"a": ["x"] * 1_000})) == []
     ((_, reason),) = rejected(intake)

@@ -184,7 +184,7 @@ def test_a_single_creation_sends_its_own_message(metered: tuple[Stack, Meter]) -
 
 
 def test_a_task_found_by_the_trigger_costs_no_additional_write(metered: tuple[Stack, Meter]) -> None:
-    """A tick writes its cursors twice, however many tasks it finds, and only reads the tasks."""
+    """A tick writes its cursors twice, however many tasks are found, and only reads the tasks."""
     stack, meter = metered
     stack.call("trigger", {})
     composed(TaskServices).batch_creator.create_many(OWNER, orders(10, delay=8 * MINUTE))
@@ -237,7 +237,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
 
 
 def run(stack: Stack, spec: TaskSpec) -> None:
-    """Create a task, and let the worker run it and then its callback."""
+    """Create a task, and let the worker run the task and then its callback."""
     composed(TaskServices).creator.create(OWNER, Order(spec))
     stack.clock.at += 2_000
     for _ in range(2):
@@ -446,7 +446,7 @@ def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack,
 
 
 def test_each_additional_lock_costs_as_much_as_the_first(metered: tuple[Stack, Meter]) -> None:
-    """Each lock of a task costs two write units and two reads, whether it is shared or exclusive."""
+    """Each lock of a task costs two write units and two reads, whether the lock is shared or exclusive."""
     stack, meter = metered
     locks = (LockSpec("a"), LockSpec("b", None, mode=LockMode.SHARED), LockSpec("c"))
     for _ in range(2):
@@ -606,7 +606,7 @@ def test_a_callback_event_outside_the_record_costs_four_units_more(metered: tupl
 def test_a_notice_costs_nothing_unless_the_task_fails(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`notify_on` costs no unit if the task succeeds, and a separate write of `finished_at` if it fails."""
+    """`notify_on` costs no unit if the task succeeds, and a separate write of `finished_at` if the task fails."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     failures = NotifyOn("https://example.org/alerts", failed=True)
@@ -664,7 +664,7 @@ def test_an_expiry_costs_nothing(
 def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A failed task costs one more unit, for its entry in the sparse index of failed tasks."""
+    """A failed task costs one additional unit, for its entry in the sparse index of failed tasks."""
     stack, meter = metered
     monkeypatch.delitem(REGISTRY, "report")
     create(stack)
@@ -723,7 +723,7 @@ def test_a_query_costs_whole_items_even_with_a_projection(metered: tuple[Stack, 
 
 
 def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> None:
-    """A cancel costs one conditional write and no read."""
+    """Cancelling a task costs one conditional write and no read."""
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
@@ -790,7 +790,7 @@ def test_the_largest_record_costs_a_unit_for_each_kilobyte(
 
 
 def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:
-    """A payload of 20 KB outside the record is written with an expiry, then without it, and finally with an expiry."""
+    """A payload of 20 KB outside the record is written with an expiry, again without expiry, and finally with one."""
     stack, meter = metered
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5000)) + b'"'
     composed(TaskServices).creator.create(OWNER, Order(TaskSpec("report", payload=payload)))
@@ -1070,7 +1070,7 @@ def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, 
 
 
 def send(signal: Signal, key: IdempotencyKey | None = None) -> int:
-    """Send a signal, and return the number of tasks that it woke."""
+    """Send a signal, and return the number of tasks that the signal woke."""
     request = request_of(signal, b"{}")
     return composed(FilterActionServices).requests.take(OWNER, request, key).value.progress.affected
 

@@ -90,7 +90,7 @@ def assert_silent(output: Output, *told: str) -> None:
 
 
 def run(stack: Stack, **fields: Any) -> Task:  # noqa: ANN401 - fields of a task
-    """Create a task with the marked payload, and let the worker run it and its callback."""
+    """Create a task with the marked payload, and let the worker run the task and its callback."""
     task = stack.create(TaskSpec("report", payload=TEXT, **fields))
     stack.work(Priority.NORMAL)
     if task.callback_url is not None:

@@ -169,7 +169,7 @@ def test_a_handlers_retry_rule_does_not_prevent_retries_after_an_outage(
 
 
 def test_an_item_has_the_prefix_of_the_tasks_contents(stack: Stack) -> None:
-    """A step's item is in the partition of the task's contents, so that it is erased with the contents."""
+    """A step's item is in the partition of the task's contents, so that the item is erased with the contents."""
     task = stack.create(TaskSpec("report", delay=DAY))
     composed(CoreServices).steps.keep(task.id, STEP)
     key = {schema.PARTITION_KEY: {"S": f"x#{task.id}"}, schema.SORT_KEY: {"S": "step#run#charge"}}

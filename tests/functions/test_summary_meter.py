@@ -118,7 +118,7 @@ def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> Non
 
 
 def test_a_repeated_delivery_costs_one_read(counting: Stack) -> None:
-    """A repeated delivery costs only one read of the counts, because the function remembers what it has counted."""
+    """A repeated delivery costs only one read of the counts, because the function remembers the counted changes."""
     stream = stream_of(counting)
     counting.create(TaskSpec(type="canary.noop"))
     counting.call("broadcast", stream.event())

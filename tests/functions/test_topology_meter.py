@@ -200,7 +200,7 @@ def test_a_map_costs_as_much_as_a_topology_of_its_items(graphs: Graphs) -> None:
 
 
 def test_retrying_chosen_nodes_costs_one_unit_and_their_run(graphs: Graphs) -> None:
-    """Retrying chosen nodes costs one unit to reopen the topology, and then a run of those nodes.
+    """Retrying chosen nodes costs one unit for reopening the topology, and then a run of the chosen nodes.
 
     Each kept node costs two units for its expiry.
     """
@@ -250,7 +250,7 @@ def test_nodes_that_wait_are_written_in_batches(graphs: Graphs) -> None:
 def test_the_end_of_a_last_node_reads_the_other_last_nodes(graphs: Graphs) -> None:
     """When one of three last nodes ends, the other two are read in one batch.
 
-    A large number of other nodes is not read.
+    If there are many last nodes, the others are not read.
     """
     found = {}
     for later in (2, 10):

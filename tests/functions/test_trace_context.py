@@ -130,7 +130,7 @@ def test_an_endpoint_gets_no_trace_if_the_request_has_none(stack: Stack, receive
 
 
 def test_an_sqs_message_has_the_trace_as_an_attribute(stack: Stack) -> None:
-    """An SQS message has the trace in a message attribute, where SQS consumers expect it, and in its body."""
+    """An SQS message has the trace in its body and in a message attribute, where SQS consumers expect the trace."""
     name = f"reports-{uuid4().hex}"
     url = stack.cloud.sqs.create_queue(QueueName=name)["QueueUrl"]
     create({"target": {"kind": "sqs", "arn": ARN + name}})

@@ -36,7 +36,7 @@ def test_a_tick_for_one_group_sends_only_the_tasks_of_that_group(stack: Stack) -
 
 
 def test_each_priority_has_its_own_queue(stack: Stack) -> None:
-    """Tasks of high, normal and low priority have separate queues, so that none of the priorities starves another."""
+    """Tasks of high, normal and low priority have separate queues, so that no priority starves another priority."""
     for priority in Priority:
         stack.create(TaskSpec("report", delay=5 * MINUTE, priority=priority))
     stack.clock.at += 4 * MINUTE

@@ -57,7 +57,7 @@ def test_a_message_that_arrives_a_minute_early_is_redelivered(stack: Stack, monk
 
 
 def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message for a leased task is reported as failed, so that Lambda keeps it for the other attempt."""
+    """A message for a leased task is reported as failed, so that Lambda keeps the message for the other attempt."""
     register(monkeypatch, lambda _context, _payload: None)
     task = stack.create(TaskSpec("report"))
     event = stack.receive(Priority.NORMAL)

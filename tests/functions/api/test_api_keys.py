@@ -99,7 +99,7 @@ def test_a_key_acts_for_its_owner_with_its_roles(admin: Gateway) -> None:
 def test_a_key_has_only_its_roles_even_if_its_owner_has_more(
     admin: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """A key has only the roles it was given, even if its owner is an operator or administrator."""
+    """A key has only the roles that it was created with, even if the key's owner is an operator or administrator."""
     environ |= {Variable.OPERATORS: "*", Variable.ADMINS: "*"}
     compose()
     refused = WithKey(created(admin, roles=["reader"])["key"]).send("POST", "/key/v1/tasks", {"type": "a"})

@@ -66,7 +66,7 @@ def test_a_lost_attempt_is_listed_with_null_for_unknown_fields(api: Gateway, clo
 
 
 def test_attempts_that_do_not_fit_into_the_record_are_listed_once(api: Gateway, clock: StandingClock) -> None:
-    """Each attempt is listed once, oldest first, even if the task's record has no room for it."""
+    """Each attempt is listed once, oldest first, even if the task's record has no room for the attempt."""
     task = api.create({"type": "report", "retry": QUICK})
     for number in range(12):
         ended_by_a_worker(task["id"], clock, failure("Boom", str(number)))

@@ -67,7 +67,7 @@ def test_a_refused_call_is_recorded_with_its_status_and_error_code(api: Gateway,
 
 
 def test_the_record_of_a_forbidden_owner_names_the_caller_but_no_owner(api: Gateway) -> None:
-    """If a caller may not act for the owner that it names, the record names the caller but no owner."""
+    """If a caller may not act for the owner in its request, the record names the caller but no owner."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt"})
     eve = Gateway(authorizer={"jwt": {"claims": {"sub": "eve"}}})
@@ -109,7 +109,7 @@ def test_a_request_succeeds_even_if_the_audit_log_fails(
 ) -> None:
     """If the audit log fails, requests are still answered.
 
-    The record goes to the function's log, and a metric counts it.
+    The record is written to the function's log, and a metric counts such records.
     """
     task = api.send("POST", "/v1/tasks", LATER).body["id"]
     stack.logs.error = error

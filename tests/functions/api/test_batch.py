@@ -39,7 +39,7 @@ def test_a_full_batch_is_created(api: Gateway) -> None:
 
 
 def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None:
-    """A batch that is empty, too long or not a list is refused as a whole, and the error names `tasks`."""
+    """A batch that is empty, too long or not a list is completely refused, and the error names `tasks`."""
     for tasks in ([], [{"type": "a"}] * (MAX_BATCH + 1), {"type": "a"}, None):
         answer = api.send("POST", PATH, {"tasks": tasks})
         assert (answer.status, list(answer.faults)) == (422, ["tasks"])

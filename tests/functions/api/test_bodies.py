@@ -72,7 +72,7 @@ def test_an_invalid_or_incomplete_gzip_body_is_rejected(api: Gateway) -> None:
     assert "is not compressed with gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
     for data in (whole[:-5], whole + b"more"):
         assert "one whole gzip stream" in reason(sent(api, data, GZIP), 400, "body_unreadable")
-    # This simulates a gateway that damaged the body by decoding it as text.
+    # This simulates a gateway that damages the body by decoding the body as text.
     spoilt = whole.decode("utf-8", "replace")
     said = reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=GZIP), 400, "body_unreadable")
     assert "without 'Content-Type'" in said

@@ -189,7 +189,7 @@ def test_cancelling_many_children_takes_several_requests(api: Gateway, monkeypat
 
 
 def leased(api: Gateway, worker: Gateway, task_type: str = PULLED) -> tuple[str, str]:
-    """Create a task and lease it; return the ids of the task and the lease."""
+    """Create a task, lease the task, and return the ids of the task and the lease."""
     task_id = api.create({"type": task_type})["id"]
     (lease,) = worker.send("POST", "/v1/leases", {"types": [task_type]}).body["leases"]
     return task_id, lease["id"]

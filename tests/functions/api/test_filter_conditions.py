@@ -39,7 +39,7 @@ def test_actions_by_filter_have_the_conditions_of_the_task_list() -> None:
 
 @pytest.mark.parametrize("path", ["/v1/tasks/cancel", "/v1/tasks/update"])
 def test_open_tasks_are_filtered_by_state_schedule_and_creation(api: Gateway, path: str) -> None:
-    """Each condition narrows the filter, and a task matches several states if it has one of them."""
+    """Each condition narrows the filter, and a list of several states matches tasks in any of these states."""
     paused, held = (api.create({"type": kind, "delay_seconds": 600})["id"] for kind in ("a", "b"))
     api.send("POST", f"/v1/tasks/{paused}/pause")
     assert held != paused

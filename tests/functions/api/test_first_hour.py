@@ -254,8 +254,8 @@ REVIEWED: Mapping[int, Sequence[str]] = {
 }
 """For each request in a review of an integrator's first hour, by number, the cases above or the tests that cover it.
 
-Of the review's 58 requests, the gateway handles 12 (bodies in chunks). Request 21 (a verb after a colon) is refused
-without naming the right path.
+The review has 58 requests. Request 12 (bodies in chunks) is handled by the gateway, and request 21 (a verb after a
+colon) is refused without naming the right path.
 """
 AUTHORS_WORDS = ("valid string", "after validation", "utf-8-sig", "Input", "valid integer", "Extra inputs")
 

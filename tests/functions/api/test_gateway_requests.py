@@ -186,7 +186,7 @@ def test_the_health_check_needs_no_store(api: Gateway, environ: dict[str, str]) 
 
 
 def test_the_document_is_served(api: Gateway) -> None:
-    """The OpenAPI document is returned as JSON and describes the path at which it is served."""
+    """The OpenAPI document is returned as JSON and describes the document's own path."""
     answer = api.send("GET", "/v1/openapi.json")
     assert (answer.status, answer.body["openapi"]) == (200, "3.1.0")
     assert "/v1/openapi.json" in answer.body["paths"]

@@ -200,7 +200,7 @@ def test_every_operation_with_an_idempotency_key_marks_replayed_responses(api: G
 
 
 def test_every_response_has_a_request_id(api: Gateway) -> None:
-    """Every response has a `Request-Id`, and a problem's `instance` ends with it."""
+    """Every response has a `Request-Id`, and a problem's `instance` ends with this id."""
     good, bad = api.send("GET", "/v1/health"), api.send("GET", "/v1/nothing")
     assert good.headers["Request-Id"].startswith("request-")
     assert bad.problem["instance"] == f"urn:duetime:request:{bad.headers['Request-Id']}"

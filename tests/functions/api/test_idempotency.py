@@ -80,7 +80,7 @@ def test_a_key_lifetime_beyond_the_retention_is_rejected(api: Gateway, seconds: 
 
 
 def test_a_key_lifetime_without_a_key_is_rejected(api: Gateway) -> None:
-    """`Idempotency-Key-Seconds` is refused without a key, and by operations that would ignore it."""
+    """`Idempotency-Key-Seconds` is refused without a key, and by operations that would ignore the header."""
     alone = {"Idempotency-Key-Seconds": "600"}
     assert api.send("POST", "/v1/tasks", BODY, alone).status == 400
     schedule = {"name": "n", "cron": "0 1 * * *", "task": {"type": "report"}}

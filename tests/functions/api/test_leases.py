@@ -58,7 +58,7 @@ def task_of(api: Gateway, task_id: str) -> dict[str, Any]:
 
 
 def one_lease(api: Gateway, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - any field of a task
-    """Create a pulled task, and lease it."""
+    """Create a pulled task, and lease the task."""
     api.create({"type": TYPE, **fields})
     (lease,) = leased(api)
     return lease
@@ -271,7 +271,10 @@ def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gatew
 
 
 def test_the_checkpoint_of_a_paused_attempt_is_given_to_the_next_attempt(api: Gateway) -> None:
-    """A worker can pause a task with a checkpoint only if a user requested it; the next attempt gets the checkpoint."""
+    """A worker can pause a task with a checkpoint only if a user requested a pause.
+
+    The next attempt gets the checkpoint.
+    """
     lease = one_lease(api)
     task_id = lease["task"]["id"]
     refused = tell(api, lease, "pause", {"checkpoint": {"row": 7}})
@@ -341,7 +344,7 @@ def _put_step(api: Gateway, lease: dict[str, Any], name: str, body: object = Non
 
 
 def test_a_worker_cannot_cancel_a_task_unless_a_user_requested_it(api: Gateway) -> None:
-    """A worker can end a task as cancelled only after a user has requested it."""
+    """A worker can end a task as cancelled only after a user has requested the cancellation."""
     answer = tell(api, one_lease(api), "cancel")
     assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
@@ -366,7 +369,7 @@ def test_a_late_result_counts_unless_another_attempt_has_begun(api: Gateway, clo
 
 
 def test_reports_of_a_worker_that_lost_its_task_are_rejected(api: Gateway, clock: StandingClock) -> None:
-    """Once another worker has the task, all reports of the first worker are refused."""
+    """Once another worker has the task, all reports from the first worker are refused."""
     first = one_lease(api)
     assert tell(api, first, "heartbeat", {}).status == 200
     clock.at += 30_000 + BACK_AFTER

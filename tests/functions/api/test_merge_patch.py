@@ -92,7 +92,7 @@ def test_an_update_merges_objects_and_replaces_other_values(
     ],
 )
 def test_a_merged_object_is_validated_like_a_new_object(api: Gateway, patch: dict[str, Any], field: str) -> None:
-    """A merged object is validated like a new one; an error names the field, and the task does not change."""
+    """A merged object is validated like a new object. An error names the field, and the task does not change."""
     task = api.create(BEFORE)
     path = f"/v1/tasks/{task['id']}"
     refused = api.send("PATCH", path, patch)

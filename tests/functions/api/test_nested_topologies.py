@@ -165,7 +165,7 @@ def test_running_a_definition_that_contains_itself_is_rejected(api: Gateway) -> 
 
 
 def test_the_graph_of_an_updated_task_may_refer_to_definitions(api: Gateway) -> None:
-    """The graph of an updated task may refer to definitions, like that of a new task."""
+    """The graph of an updated task may refer to definitions, as a new task's graph may."""
     api.send("PUT", f"{DEFINITIONS}/leaf", LEAF)
     task = api.create({"type": "t", "target": {"kind": "topology"}, "payload": LEAF, "delay_seconds": 60})
     changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"payload": running("leaf")})

@@ -37,7 +37,7 @@ def jwt(**claims: Any) -> Gateway:  # noqa: ANN401 - any claim
 @pytest.mark.parametrize("secured", ["iam"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_all_sessions_of_a_role_are_one_owner() -> None:
-    """All sessions of a role are one owner, while other roles, users and accounts are other owners."""
+    """All sessions of a role are the same owner, while other roles, users and accounts are different owners."""
     task = iam(f"{ROLE}/one").create()
     assert iam(f"{ROLE}/two").listed() == [task["id"]]
     for other in (
@@ -93,7 +93,7 @@ def test_the_history_names_the_session_of_the_role_that_acted() -> None:
     "caller", [Gateway(), Gateway({}), Gateway({"lambda": {}}), iam(None), iam(""), jwt(), jwt(sub=""), iam("nobody")]
 )
 def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
-    """A request without an identity returns 401, even if the gateway lets it through."""
+    """A request without an identity returns 401, even if the gateway lets the request through."""
     answer = caller.send("GET", "/v1/tasks")
     assert (answer.status, answer.problem["code"]) == (401, "unauthenticated")
 

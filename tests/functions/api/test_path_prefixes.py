@@ -102,7 +102,7 @@ def test_the_server_in_the_document_is_the_base_of_all_its_paths(api: Gateway, p
     ],
 )
 def test_a_reference_is_relative_to_the_request(path: str, request_path: str, reference: str) -> None:
-    """A relative reference leads from one path to another, even if its first segment has a colon like a scheme."""
+    """A relative reference leads from one path to another path, even if its first segment has a colon like a scheme."""
     assert reference_to(path, request_path) == reference
     assert urljoin(f"{HOST}/p{request_path.removeprefix('/prod')}", reference) == f"{HOST}/p{path}"
 

@@ -53,7 +53,7 @@ def test_a_reader_gets_markers_in_place_of_redacted_values(writer: Gateway) -> N
 
 
 def test_an_administrator_gets_redacted_values_of_other_owners(writer: Gateway) -> None:
-    """An administrator who reads another owner's tasks gets redacted values, like a reader."""
+    """An administrator who reads another owner's tasks gets redacted values, as a reader does."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     shown = scoped(None, "root").send("GET", path, headers={"X-Duetime-Owner": CALLER})
     assert shown.body["payload"] == SHOWN
@@ -156,7 +156,7 @@ def free_values(schema: Any, document: Mapping[str, Any], seen: set[str]) -> Ite
 
 
 def test_every_field_that_readers_get_with_any_json_is_redacted() -> None:
-    """Each response field that can have any JSON is redacted for readers, or listed here because it has no contents."""
+    """Each response field that can have any JSON is redacted for readers, or is listed here as free of contents."""
     document = json.loads(json.dumps(openapi_document()))
     found: set[str] = set()
     for operation in OPERATIONS:

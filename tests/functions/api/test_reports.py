@@ -37,7 +37,7 @@ def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
 
 
 def read(api: Gateway, task: dict[str, Any]) -> dict[str, Any]:
-    """The task as the API shows it now."""
+    """The task as the API currently shows it."""
     found: dict[str, Any] = api.send("GET", f"/v1/tasks/{task['id']}").body
     return found
 
@@ -162,7 +162,7 @@ def test_a_heartbeat_restarts_the_deadline_and_returns_the_requested_action(
 
 
 def test_reported_progress_is_kept_until_the_next_report(api: Gateway, task: dict[str, Any]) -> None:
-    """Reported progress is kept until the next report of progress, and heartbeats do not remove it."""
+    """Reported progress is kept until the next report of progress, and is not removed by heartbeats."""
     answer = tell(api, task, "progress", {"fence": 1, "percent": 40, "message": "half way"})
     assert (answer.status, answer.body["progress"]) == (200, {"percent": 40, "message": "half way"})
     assert tell(api, task, "heartbeat", {"fence": 1}).body["progress"] == {"percent": 40, "message": "half way"}

@@ -1,4 +1,4 @@
-"""Tests of roles: each operation declares a role, and callers without it are refused before data is read."""
+"""Tests of roles: each operation declares a role, and callers without that role are refused before data is read."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
 
 
 def test_a_schedule_is_shown_and_listed_as_it_was_created(api: Gateway) -> None:
-    """A schedule is shown and listed with every field as it was created."""
+    """A schedule is shown and listed with the values of all fields as they were at its creation."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     assert api.send("POST", "/v1/schedules", FULL).status == 201
     told = api.send("GET", PATH).body

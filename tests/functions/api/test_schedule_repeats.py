@@ -26,7 +26,7 @@ def names(api: Gateway) -> list[str]:
 
 
 def is_replay(answer: Answer) -> bool:
-    """Whether a response says that it is a replay."""
+    """Whether a response has the header of a replay."""
     return bool(answer.headers.get(REPLAYED) == "true")
 
 

@@ -102,7 +102,7 @@ def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
     ],
 )
 def test_every_kind_of_timing_is_shown_as_it_was_written(api: Gateway, timing: dict[str, Any]) -> None:
-    """Every kind of timing is shown as the client wrote it."""
+    """Every kind of timing is shown in the form in which the client wrote it."""
     body = {"name": "x", "task": {"type": "report"}, **timing}
     assert api.send("POST", "/v1/schedules", body).status == 201
     read = api.send("GET", "/v1/schedules/x").body
@@ -451,7 +451,7 @@ def test_a_preview_shows_the_same_times_as_the_schedule(api: Gateway) -> None:
 
 
 def test_a_calendar_is_set_read_listed_and_deleted(api: Gateway) -> None:
-    """A calendar can be set, read, listed and deleted, and a second PUT replaces it completely."""
+    """A calendar can be set, read, listed and deleted, and a second PUT replaces the calendar completely."""
     body = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
     put = api.send("PUT", "/v1/calendars/uk", body)
     assert put.status == 201, put.text

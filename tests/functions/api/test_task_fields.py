@@ -97,7 +97,7 @@ def test_the_forms_of_a_task_have_the_same_options() -> None:
 
 
 def test_a_task_is_shown_and_listed_as_it_was_created(api: Gateway) -> None:
-    """A task is shown and listed with every field as it was created."""
+    """A task is shown and listed with the values of all fields as they were at its creation."""
     created = api.create(FULL)
     assert _among(created, KEPT) == KEPT
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, KEPT) == KEPT

@@ -38,8 +38,8 @@ def test_a_created_task_is_returned_and_can_be_read(api: Gateway) -> None:
 
 @pytest.mark.parametrize("size", [10, 3_000, 500_000, 1_048_574])
 def test_a_payload_of_any_size_is_returned_unchanged(api: Gateway, size: int) -> None:
-    """A payload of any size is returned unchanged, wherever it is stored."""
-    # The text cannot be compressed, so that it is stored outside the record.
+    """A payload of any size is returned unchanged, no matter where the payload is stored."""
+    # The text cannot be compressed, so the payload is stored outside the record.
     payload = "".join(chr(33 + (index * index // 7) % 900) for index in range(size // 2))
     payload = payload.encode()[: size - 2].decode(errors="ignore").replace('"', "q").replace("\\", "b")
     task = api.create({"type": "report", "payload": payload, "delay_seconds": 60})
@@ -86,7 +86,7 @@ def test_a_due_time_more_than_ten_years_ahead_is_rejected(api: Gateway, due: dic
 
 
 def test_another_owners_task_is_not_listed_and_returns_404(api: Gateway) -> None:
-    """Another owner's task is not listed, and reading, changing or cancelling it returns 404."""
+    """Another owner's task is not listed, and reading, changing or cancelling the task returns 404."""
     task = api.create({"type": "report", "delay_seconds": 60}, {"X-Duetime-Owner": "mine"})
     path = f"/v1/tasks/{task['id']}"
     for answer in (api.send("GET", path), api.send("PATCH", path, {"name": "x"}), api.send("POST", f"{path}/cancel")):
@@ -98,7 +98,7 @@ def test_another_owners_task_is_not_listed_and_returns_404(api: Gateway) -> None
 
 @pytest.mark.parametrize("text", [str(UNKNOWN), "1", str(UNKNOWN).lower(), "%00", "..", "a" * 5_000, "ä", "8" * 26])
 def test_unknown_and_invalid_task_ids_return_404(api: Gateway, text: str) -> None:
-    """An unknown id and an invalid id both return 404."""
+    """A request with an unknown or an invalid id returns 404."""
     for answer in (api.send("GET", f"/v1/tasks/{text}"), api.send("POST", f"/v1/tasks/{text}/cancel")):
         assert (answer.status, answer.problem["status"]) == (404, 404)
 
@@ -294,7 +294,7 @@ def test_a_token_of_another_owner_or_list_is_refused(api: Gateway) -> None:
 
 
 def test_a_task_due_in_years_can_be_read_long_after_its_creation(api: Gateway, clock: StandingClock) -> None:
-    """A task that is due in years can be read and listed long after it was created."""
+    """A task that is due in some years can be read and listed long after its creation."""
     task = api.create({"type": "report", "delay_seconds": 9 * 365 * 86_400})
     clock.at += 365 * DAY
     assert api.send("GET", f"/v1/tasks/{task['id']}").body == task

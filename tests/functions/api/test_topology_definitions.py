@@ -107,7 +107,7 @@ def test_a_change_with_an_earlier_etag_returns_412(api: Gateway) -> None:
 def test_a_deletion_removes_all_versions_of_a_definition(api: Gateway) -> None:
     """A deletion removes all versions.
 
-    A new definition continues the version numbers, and earlier ETags do not match it.
+    A new definition continues the version numbers, and does not match earlier ETags.
     """
     tag = put(api).headers["ETag"]
     put(api, description="Other")
@@ -122,7 +122,7 @@ def test_a_deletion_removes_all_versions_of_a_definition(api: Gateway) -> None:
 
 
 def test_two_versions_are_compared_field_by_field(api: Gateway) -> None:
-    """The differences of two versions have each changed field with both values."""
+    """The differences between two versions list each changed field with both values."""
     put(api)
     put(api, nodes={**NODES, "report": {"type": "report", "depends_on": ["fetch"], "delay_seconds": 5}}, description="")
     assert api.send("GET", f"{NIGHTLY}/diff", query="from=1&to=2").body == {
@@ -291,7 +291,7 @@ def test_an_occurrence_placed_twice_has_the_graph_of_the_recorded_version(api: G
 
 
 def test_a_version_that_is_written_after_a_deletion_is_not_shown(api: Gateway) -> None:
-    """A version that is written late, after a deletion, is not shown, and the next deletion removes it."""
+    """A version that is written late, after a deletion, is not shown, and is removed by the next deletion."""
     first = put(api).body["version"]
     definitions = composed(CoreServices).stores.definitions
     copied, _ = definitions.read("local", "nightly")
