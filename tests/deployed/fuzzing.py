@@ -1,4 +1,4 @@
-"""Hostile requests over HTTP to the deployed API, with a check of its table: `make fuzz-deployed`."""
+"""Sends hostile requests over HTTP to the deployed API, and checks the stack's table: `make fuzz-deployed`."""
 
 from __future__ import annotations
 

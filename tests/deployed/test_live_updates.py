@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 def received(connection: WebSocketConnection, kind: str) -> Mapping[str, Any]:
-    """The next message of this kind."""
+    """Wait for the next message of this kind, and return it."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         frame = connection.receive(timeout=1.0) or {}
@@ -29,7 +29,7 @@ def received(connection: WebSocketConnection, kind: str) -> Mapping[str, Any]:
 
 
 def changed(connection: WebSocketConnection, version: int) -> Mapping[str, Any]:
-    """The next change of a record to a version newer than the given version; older changes may still arrive."""
+    """Wait for the next change to a version newer than the given version; older changes may still arrive."""
     while True:
         for change in received(connection, "change")["changes"]:
             if change["version"] > version:

@@ -1,4 +1,4 @@
-"""Hostile requests, which are valid requests for every operation with damage. The same seed makes the same corpus."""
+"""Hostile requests, made by damaging valid requests for every operation. The same seed makes the same corpus."""
 
 from __future__ import annotations
 

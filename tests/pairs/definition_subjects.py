@@ -130,7 +130,8 @@ def undefined(world: World) -> None:
 
 SUBJECTS = (
     Subject("defined", defined, OF_DEFINITIONS),
-    # If a schedule is created while its definition is being deleted, the result equals no order of the two operations.
+    # If a schedule is created while its definition is being deleted, the result can differ from the results of both
+    # orders.
     Subject("defined-used", defined, (SCHEDULE_SOON, *OF_DEFINITIONS, TRIGGER), is_compared=False),
     Subject("undefined", undefined, OF_DEFINITIONS),
     Subject("defined-scheduled", defined_scheduled, (*OF_DEFINITIONS, *OF_THEIR_SCHEDULES, TRIGGER)),

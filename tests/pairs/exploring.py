@@ -237,7 +237,7 @@ class Exploration:
     def _unexplained(self, wanted: Interleaving, result: Result) -> list[str]:
         """Describe the end if no order explains it.
 
-        A step that stops midway may have other ends, but changes no definitions.
+        A step that stops midway may have other ends, but must not change data that only users write.
         """
         first, second = operations = wanted.pair.operations
         has_fault = wanted.fault is not None

@@ -90,8 +90,8 @@ class Result:
         state: the state after both operations had ended.
         is_known: whether an earlier interleaving left the same state and then settled without a violation.
         calls: the number of calls that each operation made.
-        all_calls: the number of all calls, including those made while the state settled.
-        requests: for each operation, the calls before which its second and later requests began.
+        all_calls: the number of all calls, including the calls that were made while the state settled.
+        requests: for each operation, the numbers of the calls before which its second and later requests began.
         made: the calls in the order in which they began.
         footprints: the data that each call touches.
     """

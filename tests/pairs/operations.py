@@ -400,7 +400,7 @@ def _calendar(method: str, body: object = None) -> Callable[[World], Any]:
 OF_SCHEDULES = (
     Operation("get", lambda world: world.ask("GET", _OWN), classify=_reads),
     Operation("patch-cron", lambda world: _update_schedule(world, cron="*/2 * * * *"), goes_on=True),
-    # Each task of a backfill that is being placed has either the old or the new definition.
+    # While a backfill is being placed, each of its tasks has either the old or the new definition.
     Operation(
         "patch-task",
         lambda world: _update_schedule(world, task={"type": works.UNDONE, "notify_within_seconds": 60}),

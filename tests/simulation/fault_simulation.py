@@ -68,33 +68,33 @@ _LARGE_RESULTS = 0.1
 _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
-"""In one in this many seeds, the account is checked at this many times during the following months."""
+"""In one out of this many seeds, the account is checked at this many times during the following months."""
 _STREAMED = 5
-"""In one in this many seeds, the table's stream is read, including the months in which TTL deletes tasks."""
+"""In one out of this many seeds, the table's stream is read, including the months in which TTL deletes tasks."""
 _JOBS = 5
-"""In one in this many seeds, users also create tasks whose jobs AWS runs."""
+"""In one out of this many seeds, users also create tasks whose jobs AWS runs."""
 _RETENTIONS = 3
-"""In one in this many seeds, some task types have a different retention."""
+"""In one out of this many seeds, some task types have a different retention."""
 _HOT_KEYS = 4
-"""In one in this many seeds with tasks, tasks with the same key are created faster than messages are delivered."""
+"""In one out of this many seeds with tasks, tasks with the same key are created faster than messages are delivered."""
 _GROUPS = 3
-"""One in this many seeds with tasks also has groups."""
+"""One out of this many seeds with tasks also has groups."""
 _SIGNALS = 3
-"""In one in this many seeds with tasks, some tasks wait for events."""
+"""In one out of this many seeds with tasks, some tasks wait for events."""
 _DEPENDENCIES = 3
-"""In one in this many seeds with tasks, some tasks start after other tasks."""
+"""In one out of this many seeds with tasks, some tasks start after other tasks."""
 _SLOW_BULK = 3
-"""One in this many seeds with tasks and faults has bulk operations that last for minutes."""
+"""One out of this many seeds with tasks and faults has bulk operations that last for minutes."""
 _FROZEN_HOLDERS = 0.02
 """The probability that a process which runs a bulk operation is suspended before a call."""
 _ORDERED = 3
-"""In one in this many seeds with tasks, users create many tasks with ordered keys."""
+"""In one out of this many seeds with tasks, users create many tasks with ordered keys."""
 _RATES_CHANGE = 5
-"""In one in this many seeds with tasks, the rates of waiting tasks are raised and lowered."""
+"""In one out of this many seeds with tasks, the rates of waiting tasks are raised and lowered."""
 _RATES_CONTROLLED = 5
-"""In one in this many seeds with tasks, rates are paused, pinned and reset."""
+"""In one out of this many seeds with tasks, rates are paused, pinned and reset."""
 _SILENCES = 6
-"""In one in this many seeds with faults, no function is invoked for days before the time without faults begins."""
+"""In one out of this many seeds with faults, no function is invoked for days before the time without faults begins."""
 _NOTICED = 15 * SECOND
 """The time within which a process that was suspended notices that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
@@ -154,7 +154,7 @@ _REPORTS = 0.1
 """The fraction of handler calls whose reported progress is a text that cannot be encoded in UTF-8."""
 _UNWRITABLE = {"file": FILE}
 _BATCHES = 2
-"""In one in this many simulations, tasks have a batch handler."""
+"""In one out of this many simulations, tasks have a batch handler."""
 _FAILING_BATCHES = 0.1
 """The fraction of calls of a batch handler that fail all their tasks."""
 _UNWRITABLE_RESULTS = 0.05

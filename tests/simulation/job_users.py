@@ -39,7 +39,7 @@ class JobUsers:
     """Creates tasks with jobs, and runs the jobs; other users control these tasks in the same way as other tasks.
 
     Attributes:
-        runs_jobs: whether jobs end by themselves; otherwise, the test ends them.
+        runs_jobs: whether jobs end by themselves; otherwise, the test ends the jobs.
     """
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:

@@ -127,7 +127,7 @@ class LockWatching:
                 self._violated(f"{task_id} got the lock {key}, for which {waiter} has waited {now - since} ms")
 
     def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
-        """Check that a hold is ended by its own attempt or with that attempt, or that it has expired by every clock."""
+        """Check that a hold is ended by or with its own attempt, or that it has expired by every machine's clock."""
         task = self._account.watching.record(task_id)
         is_live = (
             task is not None and task.fence == fence and task.state in _AT_WORK and task.lease_expires_at is not None

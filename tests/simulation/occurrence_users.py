@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NAME = "edited"
 _AHEAD = 10 * SECOND
-"""An occurrence is stopped at least this long before its due time, so that it has not begun by any clock."""
+"""An occurrence is stopped at least this long before its due time, so that it has not begun by any machine's clock."""
 _MOST_EDITS = 30
 
 

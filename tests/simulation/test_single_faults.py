@@ -211,7 +211,7 @@ def _run_to_the_end(schedules: Schedules, within: Millis) -> None:
 
 @FAULTS
 def test_a_fault_at_any_call_misses_and_repeats_no_occurrence(fault: Fault) -> None:
-    """With a fault at any call, each minute's occurrence runs as one task that ends in time, and none is missed."""
+    """With a fault at any call, each minute's occurrence runs as one task, which ends in time and is not missed."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:

@@ -138,7 +138,7 @@ def test_a_failing_function_is_retried_until_the_execution_fails() -> None:
 
 
 def test_a_wait_without_a_response_restarts_with_another_token() -> None:
-    """A wait without a response in the heartbeat time begins again with another token; the first token is invalid."""
+    """A wait without a response within the heartbeat time begins again with another token, and the first is invalid."""
     frame = Frame()
     frame.start()
     frame.time.run_until(BEGAN + 13 * HOUR)

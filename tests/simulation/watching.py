@@ -343,7 +343,7 @@ class Watching:
             self.check(after <= MENDED, f"{what} began {after} ms late although nothing failed any more")
 
     def _check_expiry(self, task: Task, now: Millis, what: str) -> None:
-        """Check that no attempt of a handler begins after its task's expiry, by any clock."""
+        """Check that no attempt of a handler begins after the task's expiry, even by a clock that differs."""
         is_first = task.attempt == 1 and task.id.text not in self.begun
         self.begun.add(task.id.text)
         start_by = task.start_by if is_first else task.retry_by

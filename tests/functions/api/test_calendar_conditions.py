@@ -25,7 +25,7 @@ def test_the_first_put_of_a_calendar_returns_201_and_a_replacement_200(api: Gate
 
 
 def test_a_get_of_a_calendar_with_its_current_etag_returns_304(api: Gateway) -> None:
-    """GET returns 304 if the client has the current ETag, and otherwise the calendar."""
+    """GET returns 304 if the client has the current ETag, and otherwise returns the calendar."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     unchanged = api.send("GET", UK, headers={"if-none-match": tag})
     assert (unchanged.status, unchanged.text, unchanged.headers["ETag"]) == (304, "", tag)
