@@ -24,7 +24,7 @@ _BAD = frozenset({"failed", "rolled_back", "cancelled"})
 
 
 class DependencyWatching:
-    """Watches tasks that wait for others.
+    """Watches tasks that wait for other tasks.
 
     Attributes:
         decided: the number of tasks that were released, or that ended without running, by rule and result.

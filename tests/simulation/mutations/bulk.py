@@ -57,7 +57,7 @@ MUTANTS = (
         test="tests/scenarios/test_bulk_operations.py",
     ),
     Mutant(
-        "a step of a bulk operation is written whatever its version",
+        "a step of a bulk operation is written without checking the operation's version",
         "adapters/dynamodb/bulk.py",
         "return save_next(self._client, self._table, _item_of(operation), operation.version, nonce)",
         "stored = self.read(operation.id)\n"

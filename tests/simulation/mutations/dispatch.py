@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "the trigger moves on although messages were refused",
+        "the trigger advances although messages were refused",
         "services/trigger/dispatcher.py",
         "return Served(sent, frozenset(queue_of(each.message) for each in unsent))",
         "return Served(sent, frozenset())",
@@ -43,7 +43,7 @@ MUTANTS = (
         "look_ahead=0,\n            due_messages",
     ),
     Mutant(
-        "a recovery scan moves on although SQS refused its messages",
+        "a recovery scan advances although SQS refused its messages",
         "services/trigger/dispatcher.py",
         "for each in left])\n        return Served(sent.sent, sent.refused | refused)",
         "for each in left])\n        return Served(sent.sent, frozenset(refused))",

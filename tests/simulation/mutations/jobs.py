@@ -70,7 +70,7 @@ MUTANTS = (
         pairs="^job-running cancel-by-force trigger$",
     ),
     Mutant(
-        "the end of a job is written whatever its attempt's fence is",
+        "the end of a job is written without checking its attempt's fence",
         "services/job_watcher.py",
         "self.attempt_reports.end(task, task.fence, ending)",
         "latest = self.tasks.read(task.id) or task\n            self.attempt_reports.end(latest, latest.fence, ending)",

@@ -212,7 +212,7 @@ MUTANTS = (
         "        return task.lease_expires_at is not None",
     ),
     Mutant(
-        "a task receives a signal whatever the time when it was sent",
+        "a task receives a signal no matter when the signal was sent",
         "domain/tasks/event_waits.py",
         "TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)",
         "TaskId.of(max(0, before - before), 0, 0)",

@@ -122,7 +122,7 @@ MUTANTS = (
         "if False:",
     ),
     Mutant(
-        "a node that was stopped with its topology is not dismissed",
+        "a node that was stopped together with its topology is not dismissed",
         "services/topologies/reconciler.py",
         "            *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),\n",
         "",
