@@ -1,4 +1,4 @@
-"""Fixtures with the whole stack, which is deployed to the embedded AWS once per session."""
+"""Fixtures for the complete stack, which is deployed to the embedded AWS once per session."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def deployed() -> Iterator[Stack]:
-    """The stack of `infra/`, deployed as `duetime local up` deploys it."""
+    """The stack in `infra/`, deployed in the same way as by `duetime local up`."""
     with stack.running(Display(Console(quiet=True)), port=0) as running:
         yield running
 
 
 @pytest.fixture
 def client(deployed: Stack) -> Iterator[Client]:
-    """The published client, connected to the deployed API."""
+    """The client from the published package, connected to the deployed API."""
     with Client(deployed.ready.api_url) as connected:
         yield connected
 
 
 @pytest.fixture
 def counter() -> Iterator[Receiver]:
-    """The endpoint of tasks, which shows whether the tasks ran."""
+    """The endpoint that tasks call, which records whether the tasks ran."""
     with demo_receiver.receiving() as started:
         yield started

@@ -1,4 +1,4 @@
-"""Hostile requests over HTTP to the deployed API, with a check of its table: `make fuzz-deployed`."""
+"""Sends hostile requests over HTTP to the deployed API, and checks the stack's table: `make fuzz-deployed`."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 60.0
 _A_DRAWN = 1_500
-"""The number of corpus requests for which one request is drawn from the document for each operation and mode."""
+"""For this many corpus requests, one request per operation and mode is drawn from the OpenAPI document."""
 _REST_SECONDS, _LONGEST_REST_SECONDS = 2.0, 60.0
-"""The interval within which any active writer writes again, and the longest time to wait until all writing stops."""
+"""The interval within which any active writer writes again, and the longest time to wait until all writers stop."""
 _PRINTABLE = "".join(sorted(set(string.printable) - set(string.whitespace)))
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _UNSENT = frozenset({"content-length", "transfer-encoding", "connection", "host"})
-"""Headers that control HTTP itself; only the gateway has to detect wrong values in these headers."""
+"""The headers that control HTTP itself; only the gateway has to detect wrong values in these headers."""
 
 
 @dataclass(frozen=True)
 class OverHttp:
-    """A client that sends requests to a deployed API, with bytes as unchanged as HTTP permits."""
+    """A client that sends requests to a deployed API, and changes their bytes only where HTTP requires this."""
 
     url: str
     owner: str = "fuzzer"
@@ -88,7 +88,7 @@ class Deployed:
     """A deployed stack in which only requests have an effect.
 
     Attributes:
-        says_why: whether the function itself sends every refusal, which is not the case behind a gateway.
+        says_why: whether every refusal comes from the function, which is not the case behind a gateway.
     """
 
     over: Stack
@@ -112,7 +112,7 @@ class Deployed:
         return furnished(self.api)
 
     def begin(self) -> None:
-        """Record the table's contents, which are already known after a refused request."""
+        """Record the table's contents, unless they are already known because the last request was refused."""
         self._before = self._snapshot() if self._now is None else self._now
         self._now = None
 
@@ -122,7 +122,7 @@ class Deployed:
         return [key for key in after.keys() | self._before.keys() if after.get(key) != self._before.get(key)]
 
     def is_at_rest(self) -> bool:
-        """Whether earlier work has ended: no worker has a message, and the table does not change."""
+        """Whether earlier work has ended, so that no worker has a message and the table does not change."""
         sqs = self.over.emulator.client("sqs")
         for name, url in self.over.deployment.outputs.items():
             if name.startswith("QueueUrl"):
@@ -134,7 +134,7 @@ class Deployed:
         return self._snapshot() == before
 
     def _snapshot(self) -> dict[str, Any]:
-        """All items except timers, which are written before their task or schedule, and have no effect alone."""
+        """All items except timers, which are written before their task or schedule and have no effect by themselves."""
         pages = self._dynamodb.get_paginator("scan")
         name = self.over.deployment.outputs["TableName"]
         items = (item for page in pages.paginate(TableName=name) for item in page["Items"])
@@ -148,10 +148,10 @@ class Deployed:
 
 @contextmanager
 def fuzzed(over: Stack) -> Iterator[Fuzzer]:
-    """A fuzzer of a stack whose ticks and workers are stopped; the fuzzer's resources are removed afterwards."""
+    """A fuzzer for a stack whose ticks and workers are stopped; the fuzzer's resources are removed afterwards."""
     grounds = Deployed(over)
     with no_ticks(over), no_workers(over):
-        # After this wait, work that was held back has ended, or no longer has an effect.
+        # After this wait, delayed work has ended, or no longer has an effect.
         until(grounds.is_at_rest, _LONGEST_REST_SECONDS)
         try:
             yield Fuzzer(grounds)
@@ -161,7 +161,7 @@ def fuzzed(over: Stack) -> Iterator[Fuzzer]:
 
 
 def _cleared(api: OverHttp) -> None:
-    """Remove all resources that would run or stop other tasks."""
+    """Remove all resources that would start or stop other tasks."""
     for switch in api.send("GET", "/v1/switches").body["switches"]:
         api.send("DELETE", f"/v1/switches/{switch['scope']}/{quote(switch['name'], safe='')}")
     for schedule in api.send("GET", "/v1/schedules", query="limit=100").body["schedules"]:

@@ -1,4 +1,4 @@
-"""A test with workers killed during tasks, a restarting AWS, stopped ticks, and duplicate messages: `make kill`."""
+"""A test that kills workers, restarts AWS, stops ticks, and duplicates messages while tasks run: `make kill`."""
 
 from __future__ import annotations
 
@@ -43,20 +43,21 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = SHORTEST_WORKER_LEASE_SECONDS
 DOUBLED = 0.1
-"""The share of messages that are sent twice."""
+"""The fraction of messages that are sent twice."""
 KILL, RESTART = "kill", "restart"
 PATIENCE_SECONDS = 420
-"""The longest wait. Only a scan recovers the task of a worker that dies before its first change of the visibility."""
+"""The longest wait. If a worker dies before it first changes a message's visibility, only a scan recovers the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The faults of the stack.
+    """The faults that the test causes in the stack.
 
     Attributes:
-        tasks: the number of tasks, which are due over `seconds`; tasks beyond the trigger's look-ahead need its ticks.
+        tasks: the number of tasks, which are due within `seconds`; tasks beyond the trigger's look-ahead need its
+            ticks.
         kills: how often half of the worker's processes are killed.
-        restarts: how often the whole embedded AWS is stopped and started again, including all of its workers.
+        restarts: how often the embedded AWS is stopped and started again, including all its workers.
         every: the average number of seconds between two kills.
         outage: the number of seconds without ticks, from the start.
     """
@@ -77,7 +78,7 @@ class Came:
 
     Attributes:
         away: the number of seconds for which the embedded AWS was stopped, for each restart.
-        recoveries: the number of seconds from a kill or a restart to the next start of a task that it interrupted.
+        recoveries: the number of seconds from a kill or a restart to the next start of each interrupted task.
     """
 
     ended: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -102,7 +103,7 @@ class Struck:
 
 
 def short_lease(over: Stack) -> str:
-    """Give the worker function a lease that is short enough for a test, and return the function's name."""
+    """Set a lease for the worker function that is short enough for a test, and return the function's name."""
     functions = over.emulator.client("lambda")
     name = over.deployment.outputs["WorkerFunctionName"]
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
@@ -112,7 +113,7 @@ def short_lease(over: Stack) -> str:
 
 
 def worker_functions(over: Stack) -> list[str]:
-    """The functions that are warm when a stack is ready; a change of their settings has ended their processes."""
+    """The functions that must be warm when a stack is ready; a change of their settings has ended their processes."""
     return [over.deployment.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
 
 
@@ -166,9 +167,9 @@ def _strike(
     over_at = time.monotonic() + plan.outage
 
     def strike(runs: list[str], until_: float) -> None:
-        """Carry out kills and restarts until this time, each while a task runs."""
+        """Carry out kills and restarts until this time, each of them while a task runs."""
         while runs and time.monotonic() < until_:
-            # The pace is not fixed, so that running tasks are interrupted at random moments.
+            # The intervals vary, so that running tasks are interrupted at random moments.
             time.sleep(random_source.expovariate(1 / plan.every))
             states = _states(client, tasks)
             if all(state == "succeeded" for state in states.values()):
@@ -205,7 +206,7 @@ def _states(client: Client, tasks: Sequence[Task]) -> dict[str, str]:
 
 
 def _count(came: Came, ends: Sequence[Task], executions: Sequence[Execution]) -> None:
-    """Count the violations in the receiver's own record."""
+    """Count the violations in the receiver's record of its calls."""
     for task in ends:
         mine = sorted((one for one in executions if one.task_id == task.id), key=lambda one: one.started_at_ms)
         came.early += any(one.started_at_ms < int(task.due_at.timestamp() * 1000) for one in mine)

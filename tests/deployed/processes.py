@@ -1,4 +1,4 @@
-"""The processes in which the emulator runs Lambda functions."""
+"""Finds the processes in which the emulator runs Lambda functions."""
 
 from __future__ import annotations
 

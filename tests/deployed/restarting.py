@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 
 class Restartable:
-    """A running stack that can be restarted.
+    """A running stack that can be restarted. The embedded AWS saves its data only if it is stopped gracefully.
 
-    The embedded AWS saves its data only when it is stopped gracefully. Even then, all of its workers die at once, while
-    they process tasks.
+    Even then, all workers die at once while they process tasks.
     """
 
     def __init__(self, over: Stack, life: ExitStack, data: Path) -> None:
@@ -30,7 +29,7 @@ class Restartable:
         self._data = data
 
     def restart(self) -> float:
-        """Stop the embedded AWS, start it at the same address, and return how many seconds it was stopped."""
+        """Stop the embedded AWS, start it again at the same address, and return for how many seconds it was stopped."""
         began = time.monotonic()
         self._life.close()
         started = self._life.enter_context(emulator.running(self.over.emulator.port, self._data))

@@ -1,4 +1,4 @@
-"""The unmodified functions in this process, using the deployed stack's table and queues at a shifted time."""
+"""Runs the unmodified functions in this process, with the deployed stack's table and queues and a shifted time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ShiftedClock:
         return SystemClock().now() + self.ahead_ms
 
     def sleep_until(self, at: int) -> None:
-        """Return no earlier than the shifted time `at`."""
+        """Wait until the shifted time is at least `at`."""
         SystemClock().sleep_until(at - self.ahead_ms)
 
 
@@ -39,14 +39,14 @@ class ShiftedClock:
 def function_at(
     stack: Stack, name: str, clock: ShiftedClock, changed: Mapping[str, str] | None = None
 ) -> Iterator[Callable[[dict[str, Any]], Any]]:
-    """A deployed function's handler with the function's own variables, some of which are changed, and another clock."""
+    """A deployed function's handler, with a different clock and with some of the function's variables changed."""
     function_name = stack.deployment.outputs[f"{name.capitalize()}FunctionName"]
     configuration = stack.emulator.client("lambda").get_function_configuration(FunctionName=function_name)
-    # The users' handlers are a layer of the deployed function, and are not on this process's path.
+    # The users' handlers are in a layer of the deployed function, and are not on this process's path.
     mine = {"AWS_LAMBDA_FUNCTION_NAME": function_name, Variable.HANDLERS.value: ""}
     environ = {**configuration["Environment"]["Variables"], **mine, **(changed or {})}
     handler = __import__(f"functions.{name}.handler", fromlist=["handler"]).handler
-    # The clients of the adapters read the process's variables, as they do in Lambda.
+    # The adapters' clients read the process's environment variables, as they do in Lambda.
     with patch.dict("os.environ", {**environ, **stack.emulator.environ}):
         composition.use(composition.Platform(environ=environ, clock=clock))
         try:

@@ -17,7 +17,7 @@ _KEPT = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Targe
 @contextmanager
 def no_ticks(over: Stack, seconds: float = 0) -> Iterator[None]:
     """Stop the trigger's schedule, at least for this number of seconds."""
-    # The type of the emulator's client covers only the services that other code calls.
+    # The type of the emulator's client has only the services that other code calls.
     scheduler: Any = cast("Any", over.emulator).client("scheduler")
     started = time.monotonic()
     schedules = [

@@ -1,4 +1,4 @@
-"""A complete run of `duetime doctor` against the deployed stack."""
+"""A test of a complete run of `duetime doctor` against the deployed stack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 def test_a_deployed_stack_is_examined(
     deployed: Stack, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stop switch is reported with exit code 1; without the switch, no check of the stack is unknown or fails."""
+    """A stop switch is reported with exit code 1.
+
+    Without the switch, no check of the stack fails or has an unknown result.
+    """
     for name, value in deployed.emulator.environ.items():
         monkeypatch.setenv(name, value)
     report = tmp_path / "findings.json"

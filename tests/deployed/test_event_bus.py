@@ -1,4 +1,4 @@
-"""Events on the deployed stack, from the table's stream over the bus and a user's rule to the user's queue."""
+"""Tests of events on the deployed stack, from the table's stream through the bus and a user's rule to a queue."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def subscribed(deployed: Stack) -> Iterator[str]:
 
 
 def test_the_event_of_a_tasks_end_reaches_a_queue_through_a_rule(deployed: Stack, subscribed: str) -> None:
-    """The event of a task's end reaches a queue through a rule, and contains the task, its owner, and its outcome."""
+    """The event about a task's end reaches a queue through a rule, and has the task, its owner, and its outcome."""
     sqs, found = deployed.emulator.client("sqs"), {}
     with Client(deployed.ready.api_url, owner="listener") as client:
         task = client.tasks.create("ci.job", delay_seconds=3600)

@@ -1,4 +1,4 @@
-"""Explanations of a task's waits, gate by gate, on the deployed stack."""
+"""Tests of the explanations of a task's waits, gate by gate, on the deployed stack."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class World:
     """The deployed stack, a separate owner, and an endpoint for the owner's tasks.
 
     Attributes:
-        ahead_ms: how many milliseconds after the current time the task is to be explained.
+        ahead_ms: how many milliseconds after the current time the task is explained.
     """
 
     stack: Stack
@@ -84,20 +84,20 @@ class World:
         self.opened.callback(cancel)
 
     def accepted(self, **fields: Any) -> Task:  # noqa: ANN401 - same
-        """A task whose target has accepted the work and continues."""
+        """A task whose target has accepted the work and continues to work."""
         task = self.create(target=self.target("accepted", 202), **fields)
         assert until(lambda: self.client.tasks.get(task.id).awaiting_notification)
         return task
 
     def explained(self, task_id: str) -> dict[str, Any]:
-        """Explain a task at the shifted time, and check that the durations of the gates sum to the total."""
+        """Explain a task at the shifted time, and check that the durations of the gates add up to the total."""
         path = f"/v1/tasks/{task_id}/explain"
         headers = {"x-duetime-owner": OWNER}
         with function_at(self.stack, "api", ShiftedClock(self.ahead_ms)) as api:
             answer = api(request_of("GET", path, None, headers, "", None, is_base64=False))
         body: dict[str, Any] = json.loads(answer["body"])
         if answer["statusCode"] == 404:
-            # A node already has an identifier before it has a task.
+            # A node has an identifier even before it has a task.
             return {"gates": []}
         assert sum(gate["duration_ms"] or 0 for gate in body["gates"]) == body["total_ms"]
         return body
@@ -165,7 +165,7 @@ def lock(world: World) -> str:
 
 
 def rate(world: World) -> str:
-    """Another task has used the only start that the rate allows in an hour."""
+    """Another task has used the only start per hour that the rate allows."""
     hourly = {"key": "gate", "limit": 1, "per_seconds": 3_600}
     first = world.create(target=world.target("first"), rate=hourly)
     assert until(lambda: world.client.tasks.get(first.id).state == "succeeded")
@@ -175,14 +175,14 @@ def rate(world: World) -> str:
 
 
 def switch(world: World) -> str:
-    """The task's type is stopped; every worker knows this after five seconds."""
+    """The task's type is stopped, which every worker knows after five seconds."""
     world.client.switches.put("type", "stopped", stopped=True, reason="a bad release")
     world.opened.callback(world.client.switches.delete, "type", "stopped")
     return world.create("stopped", target=world.target("stopped"), delay_seconds=8).id
 
 
 def concurrency_limit(world: World) -> str:
-    """Only one task of the type may run, and another task of the type runs."""
+    """Only one task of the type may run, and another task of the type is running."""
     world.client.switches.put("type", "limited", max_concurrent=1, reason="a small database")
     world.opened.callback(world.client.switches.delete, "type", "limited")
     first = world.create("limited", target=world.target("accepted", 202), delay_seconds=8)
@@ -247,7 +247,7 @@ def overlap(world: World) -> str:
 
 
 def handlers(world: World) -> str:
-    """The task's worker cannot import the package of the handlers."""
+    """The task's worker cannot import the handlers' package."""
     sqs = world.stack.emulator.client("sqs")
     with undelivered(world.stack, "QueueUrlLow") as arn:
         task = world.create(TYPE, priority="low")
@@ -331,7 +331,7 @@ def world_of(stack: Stack) -> Iterator[World]:
 @pytest.mark.slow
 @pytest.mark.parametrize("gate", CASES)
 def test_a_gate_is_explained(deployed: Stack, gate: GateName) -> None:
-    """The explanation shows the task at the gate, and the durations of the gates sum to the total."""
+    """The explanation shows that the task waits at the gate, and the durations of the gates add up to the total."""
     case, state = CASES[gate]
     with world_of(deployed) as world:
         task_id = case(world)
@@ -347,6 +347,6 @@ def test_a_gate_is_explained(deployed: Stack, gate: GateName) -> None:
 
 
 def test_each_gate_has_a_case_or_a_reason_for_having_none() -> None:
-    """Each gate either has a case, or a reason why it cannot be tested here; this also applies to new gates."""
+    """Each gate, including new gates, has either a case or a reason why it cannot be tested here."""
     assert set(CASES) | set(NOT_MADE) == set(GateName)
     assert not set(CASES) & set(NOT_MADE)

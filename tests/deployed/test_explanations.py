@@ -1,4 +1,4 @@
-"""Explanations on the deployed stack, with real queues, locks, and switches, and the published client."""
+"""Tests of explanations on the deployed stack, with real queues, locks, and switches, and the published client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def waiting(client: Client, task_id: str) -> Gate | None:
-    """The gate at which a task waits now, or `None` if the task has ended; the durations must sum to the total."""
+    """The gate at which a task waits now, or `None` if the task has ended; the durations must add up to the total."""
     explanation = client.tasks.explain(task_id)
     assert sum(gate.duration_ms or 0 for gate in explanation.gates) == explanation.total_ms
     return next((gate for gate in explanation.gates if gate.state == "waiting"), None)
@@ -26,13 +26,14 @@ def is_at(client: Client, task_id: str, name: str) -> bool:
 
 
 def test_the_explanation_of_a_task_waiting_for_a_lock_names_the_holder(client: Client) -> None:
-    """The explanation of a task that waits for a lock names the holder; after the wait, it contains the lock's gate."""
+    """The explanation of a task that waits for a lock names the holder, and has the lock's gate after the wait."""
     lock: LockSpec = {"key": "explained"}
     with receiving() as endpoint:
         endpoint.answers["PUT", "/first?action=run"] = (202, b"")
         endpoint.answers["PUT", "/second?action=run"] = (200, b"{}")
         first = client.tasks.create("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
-        # The second task is created only now: if two tasks are due at once, either of them may take the lock first.
+        # The second task is created only now, because if two tasks are due at once, either of them may take the lock
+        # first.
         assert until(lambda: is_at(client, first.id, "notification"))
         second = client.tasks.create("second", target={"kind": "http", "url": f"{endpoint.url}/second"}, lock=lock)
         assert until(lambda: is_at(client, second.id, "lock"))

@@ -1,4 +1,4 @@
-"""Hostile input that is sent over HTTP and through a gateway to the deployed function."""
+"""Tests with hostile input that is sent over HTTP and through a gateway to the deployed function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.deployed
 
 @pytest.mark.slow
 def test_a_write_beside_a_refusal_is_detected(deployed: Stack) -> None:
-    """A write beside a refusal is detected; otherwise, the fuzzer would never find such a write."""
+    """The fuzzer detects a request that writes to the table although it is refused."""
     with fuzzed(deployed) as fuzzer:
         fuzzer.grounds.fresh_world()
         fuzzer.grounds.begin()

@@ -1,4 +1,4 @@
-"""HTTP calls on the deployed stack, sent by the egress function and signed with secrets from the stack's secret."""
+"""Tests of HTTP calls that the deployed stack's egress function sends, signed with secrets derived from its secret."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, client: Client, receiver: Receiver) -> None:
-    """The run, the query, and the callback of a task are three calls, each signed with the owner's secret."""
+    """A task's run, query, and callback are three calls, each of which is signed with the owner's secret."""
     secrets = deployed.emulator.client("secretsmanager")
     secret_id = deployed.deployment.outputs["SigningSecretArn"]
     secret = secrets.get_secret_value(SecretId=secret_id)["SecretString"]

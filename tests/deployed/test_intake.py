@@ -1,4 +1,4 @@
-"""Events on the bus become tasks that run, through the deployed rule, queue, and functions."""
+"""Tests that events on the bus become tasks that run, through the deployed rule, queue, and functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_an_event_on_the_bus_becomes_a_task_that_runs(deployed: Stack, client: Client) -> None:
-    """An event with the right detail type becomes a task that runs; an event of another type becomes no task."""
+    """An event with the right detail type becomes a task that runs.
+
+    An event with another type does not become a task.
+    """
     name = f"event-{uuid4().hex}"
     entry: PutEventsRequestEntryTypeDef = {
         "Source": "com.example.orders",

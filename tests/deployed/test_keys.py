@@ -1,4 +1,4 @@
-"""API keys on the deployed stack, where the gateway calls the authorizer function and passes its result on."""
+"""Tests of API keys on the deployed stack, where the gateway calls the authorizer function and passes on its result."""
 
 from __future__ import annotations
 

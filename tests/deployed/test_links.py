@@ -1,4 +1,4 @@
-"""Links on the deployed stack, whose addresses lead through the gateway without credentials."""
+"""Tests of links on the deployed stack, which work through the gateway without credentials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BROWSER = {"Accept": "text/html"}
 
 
 def test_a_links_form_approves_a_task_through_the_gateway(deployed: Stack, client: Client) -> None:
-    """A browser gets a page whose form approves the task; after that, the link is used up."""
+    """A browser gets a page whose form approves the task; after that, the link cannot be used again."""
     task = client.tasks.create("release", target={"kind": "approval"})
     link = client.task_links.create(task.id, ["approve", "reject"], message="Publish?")
     assert link.url.startswith(f"{deployed.ready.api_url}/v1/links/dtl_")

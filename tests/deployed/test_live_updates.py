@@ -1,4 +1,4 @@
-"""Live updates on the deployed stack, from a request over the table's stream to a WebSocket."""
+"""Tests of live updates on the deployed stack, from a request through the table's stream to a WebSocket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 def received(connection: WebSocketConnection, kind: str) -> Mapping[str, Any]:
-    """The next message of this kind."""
+    """Wait for the next message of this kind, and return it."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         frame = connection.receive(timeout=1.0) or {}
@@ -29,7 +29,7 @@ def received(connection: WebSocketConnection, kind: str) -> Mapping[str, Any]:
 
 
 def changed(connection: WebSocketConnection, version: int) -> Mapping[str, Any]:
-    """The next change of a record to a version newer than this one; older changes may still arrive."""
+    """Wait for the next change to a version newer than the given version; older changes may still arrive."""
     while True:
         for change in received(connection, "change")["changes"]:
             if change["version"] > version:
@@ -59,7 +59,7 @@ def test_a_change_reaches_a_connection_that_a_ticket_has_opened(client: Client) 
 
 
 def test_the_client_follows_a_task_to_its_end(client: Client) -> None:
-    """Each change that the client receives is newer than the previous one, and the last change is the task's end."""
+    """Each change that the client receives is newer than the previous change, and the last change is the task's end."""
     task = client.tasks.create("duetime.probe", delay_seconds=3)
     versions = []
     for change in client.tasks.watch(task.id):

@@ -1,4 +1,4 @@
-"""More requests than the deployed stack admits."""
+"""Tests that send more requests than the deployed stack admits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime_local.stack import Stack
 
 NEARLY_CLOSED, BURST = 0.01, 3
-"""The requests per second and the burst: a client that sends ten requests within minutes is refused at any pace."""
+"""The requests per second and the burst, so low that ten requests within minutes are refused at any pace."""
 TABLE_RATE = 2
 CALLERS = 2
 EACH = 5
@@ -38,7 +38,7 @@ def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
 
 @pytest.mark.slow
 def test_a_request_beyond_the_stages_rate_creates_no_task(deployed: Stack, client: Client) -> None:
-    """Beyond the stage's rate, the response is 429 and creates no task; every task with the response 201 runs."""
+    """Beyond the stage's rate, the response is 429 and no task is created; every task with the response 201 runs."""
     with narrow_gateway(deployed, NEARLY_CLOSED, BURST):
         accepted, refused = send(deployed, 10)
     assert {error.status for error in refused} == {429}
@@ -47,7 +47,7 @@ def test_a_request_beyond_the_stages_rate_creates_no_task(deployed: Stack, clien
 
 @pytest.mark.slow
 def test_the_client_waits_while_the_table_throttles_and_loses_no_task(deployed: Stack) -> None:
-    """While the table throttles, each refusal contains a time to retry; the client waits and loses no task.
+    """While the table throttles requests, each refusal says when to retry; the client waits and loses no task.
 
     The fast tests of this behavior are the previous test and `tests/client/test_retries.py`.
     """
@@ -67,6 +67,6 @@ def test_the_client_waits_while_the_table_throttles_and_loses_no_task(deployed: 
 
 
 def test_a_load_is_never_sent_to_another_machine() -> None:
-    """A load is never sent to another machine."""
+    """The load test refuses to send its load to another machine."""
     with pytest.raises(NotThisMachine):
         made("https://api.example.org", Offer("Creator", 1))

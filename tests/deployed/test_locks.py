@@ -1,4 +1,4 @@
-"""Locks on the deployed stack, with real processes and real queues."""
+"""Tests of locks on the deployed stack, with real processes and real queues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def span(client: Client, task: Task) -> tuple[datetime, float]:
-    """The start of the counted attempt, and its duration in milliseconds."""
+    """The start of the last attempt, and the attempt's duration in milliseconds."""
     last = client.tasks.list_attempts(task.id)[-1]
     assert last.started_at is not None
     assert last.duration_ms is not None

@@ -1,4 +1,4 @@
-"""Logs and outputs of attempts on the deployed stack, as `duetime logs` reads them."""
+"""Tests of the logs and outputs of attempts on the deployed stack, as `duetime logs` reads them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_log_lines_of_an_attempt_are_found_by_task_id(
     assert attempt.error is not None
     assert attempt.error.traceback is not None
     for name in deployed.emulator.environ:
-        # After the test, this variable is restored, whatever the reader has set.
+        # The test restores this variable afterwards, whatever the log reader has set.
         monkeypatch.setenv(name, os.environ.get(name, ""))
     reader = reader_at(deployed.ready.aws_endpoint_url, LogFilter(task_id=task.id))
     lines = until(lambda: [line for line in reader.read(0) if line.traceback])

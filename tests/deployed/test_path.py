@@ -1,4 +1,4 @@
-"""A task's whole path through the deployed stack: API, table, trigger or direct send, queue, worker, target."""
+"""Tests of a task's path through the deployed stack: API, table, trigger or direct send, queue, worker, and target."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 TYPE = "ci.job"
 IN_TIME = timedelta(minutes=5)
-"""The longest lateness of a sent task, however busy the machine is; on an idle machine it is a few milliseconds.
+"""The longest allowed lateness of a sent task, even on a busy machine; on an idle machine, it is a few milliseconds.
 
 The permitted lateness is tested in virtual time, where it does not depend on the machine.
 """
 
 
 def soon(seconds: float) -> datetime:
-    """A time in the future, rounded down to milliseconds as in the API."""
+    """A time in the future, rounded down to milliseconds as the API does."""
     moment = datetime.now(UTC) + timedelta(seconds=seconds)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def calling(counter: Receiver, **fields: Unpack[TaskFields]) -> TaskFields:
-    """The fields of a task, with an HTTP target."""
+    """The fields of a task with an HTTP target."""
     payload = {"job": "probe", "work_ms": 0, "fail_times": 0}
     return {**fields, "target": {"kind": "http", "url": counter.run_url}, "payload": payload}
 
@@ -54,13 +54,13 @@ def reporting(counter: Receiver, *, work_ms: int = 0, **fields: Unpack[TaskField
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task after it has ended, or its last state when the wait times out."""
+    """Wait for the task's end, and return the task, also if the wait times out."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 
 
 def starts(counter: Receiver, task: Task) -> list[datetime]:
-    """The times at which the task started, by the receiver's clock."""
+    """The times when the task started, by the receiver's clock."""
     return [
         datetime.fromtimestamp(one.started_at_ms / 1000, UTC) for one in counter.executions if one.task_id == task.id
     ]
@@ -102,7 +102,7 @@ def test_a_task_runs_once_when_it_is_due_and_succeeds(
 
 @pytest.mark.slow
 def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> None:
-    """A cancelled task does not run, but a task that is due later does."""
+    """A cancelled task does not run, but a task that is due later runs."""
     taken_back = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
     assert client.tasks.cancel(taken_back.id).state == "cancelled"
     later = client.tasks.create(TYPE, **calling(counter, due_at=soon(7)))
@@ -144,7 +144,7 @@ TWENTY_MINUTES = timedelta(minutes=20)
 
 @pytest.mark.slow
 def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, client: Client, counter: Receiver) -> None:
-    """Beyond the look-ahead, no message is sent at creation; the trigger sends one in time, and the task runs."""
+    """If a task is due beyond the look-ahead, its creation sends no message, but the trigger does so in time."""
     due = soon(TWENTY_MINUTES.total_seconds())
     sqs = deployed.emulator.client("sqs")
     queue = deployed.deployment.outputs["QueueUrlLow"]
@@ -152,7 +152,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
     with undelivered(deployed, "QueueUrlLow") as queue_arn:
 
         def created() -> Task | None:
-            # A tick may send messages of other tests, but not in each attempt.
+            # A tick may send other tests' messages, but not in each attempt.
             sqs.purge_queue(QueueUrl=queue)
             task = client.tasks.create(TYPE, **calling(counter, due_at=due, priority="low"))
             return task if waiting(deployed, queue) == 0 else None
@@ -178,7 +178,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
 
 
 def waiting(stack: Stack, queue_url: str) -> int:
-    """The number of messages of a queue in any state."""
+    """The number of messages in a queue, in any state."""
     attributes = stack.emulator.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])
     held = attributes["Attributes"]
     return (
@@ -221,7 +221,7 @@ def short_lease(deployed: Stack) -> Iterator[str]:
 def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
     deployed: Stack, client: Client, counter: Receiver, short_lease: str
 ) -> None:
-    """A killed worker reports nothing; its lease expires, and the next attempt completes the task.
+    """After a worker is killed, its lease expires, and the next attempt completes the task.
 
     The fast test of this behavior, in virtual time, is in `tests/scenarios/test_attempts.py`.
     """

@@ -1,4 +1,4 @@
-"""Pull workers against the deployed stack, each in a process of its own."""
+"""Tests of pull workers against the deployed stack, each in a separate process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sleep(context, payload):
 
 @contextmanager
 def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of a worker with this name, started by the published command."""
+    """The process of a worker with this name, started by the published command."""
     (folder / f"{name}.py").write_text(dedent(WORKER.format(lease=LEASE_SECONDS, name=name)))
     duetime = Path(sys.executable).with_name("duetime")
     arguments = ["worker", "run", f"{name}:worker", "--url", stack.ready.api_url]
@@ -63,7 +63,7 @@ def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[b
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task after it has ended, or its last state when the wait times out."""
+    """Wait for the task's end, and return the task, also if the wait times out."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 
@@ -72,7 +72,7 @@ def ended(client: Client, task: Task) -> Task:
 def test_another_worker_gets_a_killed_workers_task_soon_after_its_lease(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
-    """After SIGKILL of a worker, another worker gets the task soon after the lease and the clock margin, never before.
+    """After a worker's SIGKILL, another worker gets the task soon after the lease and the clock margin, never before.
 
     The fast test of this behavior, in virtual time, is in `tests/scenarios/test_pull_leases.py`.
     """
@@ -102,7 +102,7 @@ def test_another_worker_gets_a_killed_workers_task_soon_after_its_lease(
 def test_a_task_leased_to_a_disconnected_client_succeeds_in_its_first_attempt(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
-    """If a client disconnects while it waits, the API still leases the task; the task succeeds in its first attempt."""
+    """If a client disconnects while it waits, the API still leases the task, which succeeds in its first attempt."""
     address = urlsplit(deployed.ready.api_url)
     wanted = {"types": [TYPE], "wait_seconds": 20, "lease_seconds": 30, "acknowledge_within_seconds": 5}
     body = json.dumps({**wanted, "worker": "vanished"}).encode()

@@ -1,4 +1,4 @@
-"""Handlers that are reloaded while the stack runs, and the secret with which the stack signs its calls."""
+"""Tests of handlers that are reloaded while the stack runs, and of the secret with which the stack signs its calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fresh(context, payload):
 def test_the_next_attempt_uses_a_newly_published_layer_of_handlers(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
-    """The next attempt uses a newly published layer of handlers, or the previous layer if it is published again."""
+    """The next attempt uses a newly published layer of handlers, even if this is the previous layer published again."""
     versions = HandlerVersions(deployed.emulator, deployed.deployment, deployed.handlers)
     former = {HANDLERS: built()[HANDLERS]}
     folder = tmp_path / "python" / handlers_package().name

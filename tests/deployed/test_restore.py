@@ -1,4 +1,4 @@
-"""An exercise in which the table of a deployed stack is restored, and its functions use the restored table.
+"""A test in which the table of a deployed stack is restored, and the stack's functions use the restored table.
 
 The embedded AWS restores the table's state at the start of the restore, whatever time is requested.
 """
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.deployed
 
 @dataclass(frozen=True)
 class _Clients:
-    """Clients of the embedded AWS, in the form of an operator command's clients of AWS."""
+    """Clients of the embedded AWS with the same interface as an operator command's AWS clients."""
 
     emulator: Emulator
 
@@ -61,7 +61,7 @@ def _use(running: Stack, replaced: str, table: str) -> None:
 
 @pytest.mark.slow
 def test_a_deployed_stack_continues_with_a_restored_table() -> None:
-    """A lease of the lost table is refused; leased tasks and later tasks run with fences of epoch 1."""
+    """After a restore, a lease from the lost table is refused, and leased and later tasks get fences of epoch 1."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         leased = client.tasks.create("pulled", payload={"first": 0}, target={"kind": "pull"})
         later = client.tasks.create("echo", payload={"n": 1}, delay_seconds=45)
@@ -73,7 +73,7 @@ def test_a_deployed_stack_continues_with_a_restored_table() -> None:
         assert restore.complete(replaced, "restored", 1)
         bucket = running.deployment.outputs["BucketName"]
         found: list[Mapping[str, str]] = []
-        platform = Platform(clients=_Clients(running.emulator))  # type: ignore[arg-type]  # has those that are used
+        platform = Platform(clients=_Clients(running.emulator))  # type: ignore[arg-type]  # has the clients that are used
         work = restore_of("restored", replaced, bucket, 1, AfterRestore.RERUN, found.append, at=0, platform=platform)
         work.stop()
         report = work.take_over()

@@ -1,4 +1,4 @@
-"""Tasks that wait for an event on the deployed stack, and are woken by the API, or by an event and its rule."""
+"""Tests of tasks that wait for an event on the deployed stack, and are woken by the API or by an event and its rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def waiting(client: Client, key: str) -> str:
-    """Create a task that waits for the event of this key, and return the task's identifier."""
+    """Create a task that waits for the event with this key, and return the task's identifier."""
     target: EventTarget = {"kind": "wait_for_event", "event": "order.paid", "key": key}
     task = client.tasks.create("payment", target=target)
     assert until(lambda: client.tasks.get(task.id).state == "waiting")
@@ -42,7 +42,7 @@ def test_an_event_ends_a_task_that_waits_for_it(deployed: Stack, client: Client)
     task_id = waiting(client, key)
 
     def is_ended() -> bool:
-        """Send another event in each call, because an intake process may not know the rule yet."""
+        """Send a new event in each call, because an intake process may not know the rule yet."""
         event = {"id": uuid4().hex, "source": source, "time": datetime.now(UTC).isoformat(), "detail": {"order": key}}
         body = json.dumps({**event, "detail-type": "OrderPaid"})
         queue = deployed.deployment.outputs["IntakeQueueUrl"]

@@ -1,4 +1,4 @@
-"""The table's stream, the function that reads it, and the counts that the function keeps, on the deployed stack."""
+"""A test of the table's stream, the function that reads it, and the function's counts, on the deployed stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test that runs the examples of the page about the unified task interface on the deployed stack."""
+"""A test that runs, on the deployed stack, the examples of the page about the unified task interface."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Service:
 
 @contextmanager
 def serving() -> Iterator[Service]:
-    """The service on a free port of the loopback address."""
+    """Run the service on a free port of the loopback address."""
     service = Service()
 
     class Handler(BaseHTTPRequestHandler):

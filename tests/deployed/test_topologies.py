@@ -1,4 +1,4 @@
-"""Topologies on the deployed stack, with the real state machine, real queues, and real processes."""
+"""Tests of topologies on the deployed stack, with the real state machine, real queues, and real processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def ended(client: Client, task_id: str) -> Topology:
-    """The topology after it has ended."""
+    """Wait for the topology's end, and return the topology."""
 
     def look() -> Topology | None:
         found = client.topologies.get(task_id)
@@ -39,7 +39,7 @@ def nap(*parents: str, seconds: float = 0.2) -> dict[str, Any]:
 
 
 def assert_in_order(client: Client, topology: Topology) -> None:
-    """Every node ran exactly once, and began only after its parents had ended."""
+    """Assert that every node ran exactly once, and began only after its parents had ended."""
     assert topology.state == "succeeded", topology.error
     assert topology.counts == {"succeeded": len(topology.nodes)}
     ids = [str(node.task_id) for node in topology.nodes.values()]
@@ -63,7 +63,7 @@ def test_a_diamond_runs_from_top_to_bottom(client: Client) -> None:
 
 @pytest.mark.slow
 def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
-    """If a graph has more nodes than one execution can wait for, a distributed map runs them in order."""
+    """If a graph has more nodes than one execution can wait for, a distributed map runs the nodes in order."""
     width, levels = 21, 2
     assert width * levels > WAITS_AT_ONCE
     nodes = {
@@ -78,7 +78,7 @@ def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
 
 @pytest.mark.slow
 def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deployed: Stack) -> None:
-    """A check of the topology detects the aborted execution, and cancels the nodes that have not started."""
+    """A check of the topology detects that its execution was aborted, and cancels the nodes that have not started."""
     late = {**DIAMOND["top"], "delay_seconds": 3600}
     topology = client.topologies.create({"nodes": {**DIAMOND, "late": late}}).id
     machines, outputs = deployed.emulator.client("stepfunctions"), deployed.deployment.outputs
@@ -88,7 +88,7 @@ def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deplo
     tasks = DynamoTaskStore(deployed.emulator.client("dynamodb"), outputs["TableName"], EXECUTOR, SILENT)
 
     def is_cancelled_at_a_look() -> bool:
-        """Send the message that the trigger sends for a check, first five minutes after the start."""
+        """Send the message with which the trigger requests a check, and return whether node `late` is cancelled."""
         task = tasks.read(TaskId(topology))
         assert task is not None
         queue = outputs[f"QueueUrl{task.priority.capitalize()}"]

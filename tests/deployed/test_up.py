@@ -1,4 +1,4 @@
-"""The command `duetime local up` as a person starts it, and the ways in which it ends."""
+"""Tests of the command `duetime local up` as a person starts it, and of the ways in which the command ends."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def alive(pids: set[int]) -> set[int]:
 
 @pytest.mark.slow
 def test_the_stack_is_announced_when_it_is_up_and_gone_after_sigterm(tmp_path: Path) -> None:
-    """The ready file leads to a working API; SIGTERM ends all processes, removes the file, and is no failure."""
+    """The ready file names a working API, and SIGTERM ends all processes, removes the file, and is not a failure."""
     ready_file = tmp_path / "ready.json"
     with up(ready_file) as process:
         assert until(ready_file.exists, DEPLOY_SECONDS)
@@ -79,7 +79,7 @@ def test_the_stack_is_announced_when_it_is_up_and_gone_after_sigterm(tmp_path: P
 def test_a_command_that_is_killed_while_it_deploys_leaves_nothing(tmp_path: Path) -> None:
     """Even SIGKILL during the deployment leaves no process behind."""
     with up(tmp_path / "ready.json") as process:
-        # The four processes are the guard, the emulator, the emulator's guard, and the CDK.
+        # The four processes are the guard, the emulator, the emulator's guard, and the AWS CDK.
         assert until(lambda: len(descendants(process.pid)) >= 4, DEPLOY_SECONDS)
         started = descendants(process.pid)
 

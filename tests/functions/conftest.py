@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The Lambda functions, over AWS fakes that contain no data."""
+    """The Lambda functions over empty AWS fakes."""
     yield Stack.faked()
     composition.use(None)

@@ -1,4 +1,4 @@
-"""A meter that counts every AWS call of a session, and the read and write units that DynamoDB charges for the calls."""
+"""A meter that counts a session's AWS calls, and the read and write units that DynamoDB charges for the calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WRITES = ("PutItem", "BatchExecuteStatement", "UpdateItem", "DeleteItem")
 _READS = ("GetItem", "BatchGetItem", "Query")
 _REQUEST = "duetime_request"
-"""The key under which a call's context stores the request parameters."""
+"""The key under which the context of a call stores the request parameters."""
 _PROJECTION = "ProjectionExpression"
 _NAMES = "ExpressionAttributeNames"
 
@@ -28,16 +28,17 @@ _NAMES = "ExpressionAttributeNames"
 class Meter:
     """The AWS calls of a session since the last `reset`, and their read and write units.
 
-    The engine reports the units of its writes, including those of indexes. It reports no units for a refused write.
-    DynamoDB charges such a write by the size of the existing item, at least one unit, so the meter adds these units.
-    The engine reports the same units for every read, so the meter computes a read's units from the size of the response
-    (Source: DynamoDB Developer Guide, "Read and write operations") when `read_units` is read. DynamoDB charges a query
-    with a projection by the size of complete items, so the meter repeats such a query without the projection.
+    The engine reports the units of its writes, including those of indexes. The engine reports no units for a refused
+    write. DynamoDB charges a refused write by the size of the existing item, with a minimum of one unit, so the meter
+    adds these units. The engine reports the same units for every read, so the meter computes a read's units from the
+    size of the response (Source: DynamoDB Developer Guide, "Read and write operations") when `read_units` is read.
+    DynamoDB charges a query with a projection by the size of complete items, so the meter repeats such a query without
+    the projection.
 
     Attributes:
-        requests: the number of calls of each operation.
-        table_units: write units of the table.
-        index_units: write units of the table's indexes.
+        requests: the number of calls, by operation.
+        table_units: the write units of the table.
+        index_units: the write units of the table's indexes.
     """
 
     def __init__(self, session: boto3.Session) -> None:
@@ -91,7 +92,7 @@ class Meter:
         context: Mapping[str, Any] | None = None,
         **_: Any,  # noqa: ANN401 - botocore's own
     ) -> None:
-        """Count one call; several threads may do so at the same time."""
+        """Count one call; several threads may call this method at the same time."""
         refused = 0
         if parsed.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
             refused = write_units(item_size(parsed["Item"])) if parsed.get("Item") else 1
@@ -114,7 +115,7 @@ def _ask_for_capacity(params: dict[str, Any], context: dict[str, Any], **_: Any)
 
 
 def _capacities(parsed: Mapping[str, Any]) -> Sequence[Any]:
-    """The consumed capacity in a response, of a single statement or of each statement in a batch."""
+    """The consumed capacities in a response, one for a single statement and one for each statement in a batch."""
     told = parsed.get("ConsumedCapacity", ())
     return (told,) if isinstance(told, dict) else told
 
@@ -127,7 +128,7 @@ def _unprojected(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _units_of_batch(requested: Mapping[str, Any], parsed: Mapping[str, Any]) -> float:
-    """Read units of a BatchGetItem; a missing item costs as much as the smallest existing item."""
+    """The read units of a BatchGetItem call; a missing item costs as much as the smallest existing item."""
     units = 0.0
     for table, wanted in requested.items():
         sizes = [item_size(item) for item in parsed.get("Responses", {}).get(table, [])]

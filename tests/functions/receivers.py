@@ -1,4 +1,4 @@
-"""An HTTP server on the loopback address that the functions call; it records the requests it receives."""
+"""An HTTP server on the loopback address that records the requests which the functions send."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Received:
 
 @dataclass
 class Receiver:
-    """The recorded requests and the prepared responses of a running HTTP server.
+    """A running HTTP server's recorded requests and prepared responses.
 
     Attributes:
-        answers: status and body by method and path; other requests are answered with 200 and `{}`.
+        answers: the status and body of responses, by method and path; other requests are answered with 200 and `{}`.
         headers: the headers of every response.
-        judge: overrides the response to a request if it returns a status and a body.
+        judge: a function that overrides the response to a request if it returns a status and a body.
         seconds: how long the server waits before each response.
     """
 

@@ -1,4 +1,4 @@
-"""The Lambda functions over a test's own AWS. They are called as Lambda would call them, with the same events."""
+"""The Lambda functions over a separate AWS for each test, called with the same events as by Lambda."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OWNER = "me"
 
 @dataclass
 class EndedProcess:
-    """A process that only records that it was asked to end."""
+    """A process that only records that it was told to end."""
 
     ended: bool = False
 
@@ -139,11 +139,11 @@ class Stack:
         }
 
     def work(self, priority: Priority) -> list[str]:
-        """Let the worker process a batch, delete its messages as Lambda would, and return the ids of kept messages."""
+        """Let the worker process a batch, delete messages as Lambda would, and return the ids of kept messages."""
         return self.run(priority, self.receive(priority))
 
     def run(self, priority: Priority, event: dict[str, Any]) -> list[str]:
-        """Let the worker process a received batch, delete messages like Lambda, and return the ids of kept messages."""
+        """Let the worker process a received batch, delete messages as Lambda would, and return the ids of the rest."""
         answer = self.call("worker", event)
         kept = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
         done = [record for record in event["Records"] if record["messageId"] not in kept]

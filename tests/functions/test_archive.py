@@ -47,7 +47,7 @@ def ended(stack: Stack, number: int, spec: TaskSpec = PLAIN) -> list[Task]:
 
 
 def removal_of(stack: Stack, tasks: Sequence[Task], *, by_ttl: bool = True) -> dict[str, Any]:
-    """The stream event for tasks that were deleted by TTL, or by another deletion if `by_ttl` is false."""
+    """The stream event for tasks that TTL deleted, or that were deleted in another way if `by_ttl` is false."""
     fakes: Any = stack.cloud.dynamodb
     stream = FakeStream(stack.clock.now, by_ttl=by_ttl, filters=[schema.REMOVED_TASKS_FILTER])
     (table,) = fakes.fake.tables.values()
@@ -75,7 +75,7 @@ def spent_on(stack: Stack, event: dict[str, Any]) -> Counter[str]:
 
 
 def test_a_hundred_tasks_of_one_day_are_archived_in_one_object(stack: Stack) -> None:
-    """A hundred tasks that ended on one day cost one PUT and no read, and take under 300 compressed bytes each."""
+    """A hundred tasks that ended on one day cost one PUT and no read, and take up under 300 compressed bytes each."""
     event = removal_of(stack, ended(stack, 100))
     assert spent_on(stack, event) == {"put_object": 1}
     ((key, body),) = objects(stack).items()
@@ -85,7 +85,7 @@ def test_a_hundred_tasks_of_one_day_are_archived_in_one_object(stack: Stack) -> 
 
 
 def test_a_payload_in_an_item_of_its_own_is_read_once(stack: Stack) -> None:
-    """A payload that is stored in an item of its own is read once."""
+    """A payload that is stored in a separate item is read once."""
     payload = b'"' + b"".join(b"%d-" % (number * 7_919) for number in range(1_000)) + b'"'
     event = removal_of(stack, ended(stack, 3, TaskSpec(type="canary.noop", payload=payload)))
     assert spent_on(stack, event) == {"put_object": 1, "get_item": 3}
@@ -102,7 +102,7 @@ def test_nothing_to_archive_costs_nothing(stack: Stack) -> None:
 
 
 def test_archived_tasks_and_unreadable_records_are_counted(stack: Stack) -> None:
-    """Metrics count the archived tasks, and the records and payloads that could not be read."""
+    """Metrics count the archived tasks, the unreadable records, and the payloads that could not be read."""
     event = removal_of(stack, ended(stack, 4))
     damaged, no_json, *_ = event["Records"]
     damaged["dynamodb"]["OldImage"][schema.VERSION_OF_SCHEMA] = {"N": "99"}

@@ -87,7 +87,7 @@ def test_a_printed_line_names_the_attempt_that_printed_it(
 def test_lines_of_concurrent_handlers_have_the_ids_of_their_tasks(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each line of ten concurrent handlers has the id of the task that wrote it."""
+    """Each line that ten concurrent handlers write has the id of the handler's task."""
     barrier = threading.Barrier(10)
     log = logging.getLogger("users.module")
 
@@ -100,7 +100,7 @@ def test_lines_of_concurrent_handlers_have_the_ids_of_their_tasks(
             print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - same
             log.warning("logged by %s", context.task_id)
 
-    # Only duetime's own log handler is left, so that each line is written once.
+    # Only duetime's log handler is left, so that each line is written only once.
     logging.getLogger().handlers[:] = []
     lines = run(stack, monkeypatch, capsys, body, tasks=10)
     assert len(lines) == 10 * 5 * 3
@@ -140,7 +140,7 @@ def test_a_line_is_not_repeated_if_nobody_has_configured_logging(
 def test_a_json_line_of_a_handler_stays_json(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A handler's JSON line stays JSON, and fields whose names duetime also uses are moved to `replaced`."""
+    """A JSON line from a handler stays JSON, and fields whose names duetime also uses are moved to `replaced`."""
 
     def body(_context: Context) -> None:
         # No other test uses this logger's name, because its log handler outlives the test while its stream does not.
@@ -169,7 +169,7 @@ def test_the_metrics_of_a_handler_are_printed_unchanged(
 def test_text_that_cannot_be_encoded_in_utf_8_is_printed_escaped(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Printing a file name that cannot be encoded does not fail the attempt, in whatever form it is printed."""
+    """Printing a file name that cannot be encoded, in any form, does not fail the attempt."""
     name = "caf\udce9.txt"
     texts = [name, f'{{"file":"{name}"}}', f'{{"_aws":{{}},"file":"{name}"}}']
     ended: list[str] = []
@@ -201,7 +201,7 @@ def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not
     def body(_context: Context) -> None:
         asyncio.run(inside())
         for target in ([copy_context().run, print, '{"from":"copy"}'], [print, '{"from":"thread"}']):
-            thread = threading.Thread(target=target[0], args=target[1:])  # type: ignore[arg-type]  # the first is callable
+            thread = threading.Thread(target=target[0], args=target[1:])  # type: ignore[arg-type]  # item 0 is callable
             thread.start()
             thread.join(PATIENCE)
 
@@ -216,7 +216,7 @@ def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not
 def test_an_unfinished_line_is_written_when_its_attempt_ends(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Text without a line end is written when its attempt ends, and does not reach the next attempt in the thread."""
+    """Text without a line end is written when the attempt ends, and is not added to the thread's next attempt."""
     names = iter("ab")
 
     def body(context: Context) -> None:
@@ -230,7 +230,7 @@ def test_an_unfinished_line_is_written_when_its_attempt_ends(
 def test_a_line_without_end_is_written_in_parts(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a handler prints a million characters without a line end, they are written in parts of limited length."""
+    """If a handler prints a million characters without a line end, the text is written in parts of limited length."""
 
     def body(_context: Context) -> None:
         for _ in range(3):
@@ -244,7 +244,7 @@ def test_a_line_without_end_is_written_in_parts(
 def test_lines_that_belong_to_no_attempt_are_left_unchanged(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lines that are printed after the batch are left unchanged."""
+    """Lines that are printed after the batch has ended are left unchanged."""
     run(stack, monkeypatch, capsys, lambda _context: None)
     print("plain")  # noqa: T201 - what is tested
     assert capsys.readouterr().out == "plain\n"

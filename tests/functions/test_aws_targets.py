@@ -33,7 +33,7 @@ def test_a_due_task_is_sent_to_its_queue(stack: Stack) -> None:
 
 
 def test_a_task_whose_queue_does_not_exist_fails_without_a_retry(stack: Stack) -> None:
-    """A task whose queue does not exist fails without a retry, because a retry would fail in the same way."""
+    """A task whose target queue does not exist fails without a retry, because a retry would fail in the same way."""
     stack.environ[Variable.AWS_TARGETS] = f"{ARN}reports-*"
     target = AwsTarget(AwsService.SQS, f"{ARN}reports-gone")
     task = stack.create(TaskSpec("report", target=target, retry=RetryPolicy(max_attempts=5)))

@@ -26,7 +26,7 @@ def stream_of(stack: Stack) -> FakeStream:
 
 
 def test_the_stream_has_each_change_of_a_task_in_order(stack: Stack) -> None:
-    """The stream contains one change for each write of the record, and each change starts where the last one ended."""
+    """The stream has one change for each write of a record, and each change begins where the previous one ended."""
     stream = stream_of(stack)
     task = stack.create(TaskSpec(type="canary.noop"))
     stack.call("worker", stack.receive(Priority.NORMAL))
@@ -47,7 +47,7 @@ def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None
 
 
 def test_a_failed_task_sends_events_for_its_end_and_final_failure() -> None:
-    """A failed task sends one event for its end and one for the final failure, but none for its creation and claim."""
+    """A failed task sends one event for its end and one for the final failure, but no event for creation or claim."""
     stack = Stack.faked({Variable.EVENT_BUS: "default"})
     stream = stream_of(stack)
     task = stack.create(TaskSpec(type="nobody-handles"))

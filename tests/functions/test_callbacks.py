@@ -43,7 +43,7 @@ def stack() -> Iterator[Stack]:
 def test_an_outcome_is_sent_in_one_signed_callback(
     stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the task has finished, one signed POST contains the type, a timestamp and the task as lists show it."""
+    """After a task has finished, one signed POST request has the type, a timestamp and the task as lists show it."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: {"rows": 3}}))
     task = stack.create(TaskSpec("report", name="Nightly", callback_url=f"{receiver.url}/ended"))
     assert stack.work(Priority.NORMAL) == []
@@ -75,7 +75,7 @@ def test_the_callback_is_sent_after_the_clean_action(stack: Stack, receiver: Rec
 
 
 def test_a_callback_that_fails_leaves_the_outcome_as_it_is(stack: Stack, receiver: Receiver) -> None:
-    """A failed callback is repeated with the same id and body, and the task stays finished."""
+    """A failed callback is repeated with the same id and body, and the state of its task does not change."""
     receiver.answers["POST", "/ended"] = (503, b"sorry")
     task = stack.create(TaskSpec("unheard.of", target=HandlerTarget(), callback_url=f"{receiver.url}/ended"))
     for _ in range(3):
@@ -93,7 +93,7 @@ def test_a_callback_that_fails_leaves_the_outcome_as_it_is(stack: Stack, receive
 def test_a_callback_is_sent_only_once_if_a_retry_cannot_help(
     stack: Stack, receiver: Receiver, capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
-    """If a retry cannot help, a callback is sent only once and counted as failed."""
+    """A callback that fails in a way which a retry cannot fix is sent only once and counted as failed."""
     receiver.answers["POST", "/ended"] = (status, b"")
     stack.create(TaskSpec("unheard.of", callback_url=f"{receiver.url}/ended"))
     for _ in range(3):
@@ -106,7 +106,7 @@ def test_a_callback_is_sent_only_once_if_a_retry_cannot_help(
 def test_a_callback_to_a_private_address_fails(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A callback to a private address fails, but its task is finished."""
+    """A callback to a private address fails, but its task keeps its outcome."""
     leads = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("169.254.169.254", 80))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: leads)
     task = stack.create(TaskSpec("unheard.of", callback_url="http://rebinding.example.org/latest/meta-data"))

@@ -37,7 +37,7 @@ BUDGET = {
     "attempts": 167,
     "authorizer": 167,
 }
-"""The number of library modules that each function may import when it starts; `bench` measures the time."""
+"""The number of library modules that each function may import at startup; `bench` measures the time."""
 CLIENTS = {
     "api": ["dynamodb", "sqs"],
     "trigger": ["dynamodb", "sqs", "lambda"],
@@ -55,13 +55,16 @@ CLIENTS = {
     "attempts": ["dynamodb", "lambda"],
     "authorizer": ["dynamodb"],
 }
-"""The AWS clients that each function creates at its start, so that the first invocations do not create them."""
+"""The AWS clients that each function creates at startup, so that the first invocations need not create them."""
 MOST_MODULES = {"api": 135, "intake": 85}
-"""The maximum number of duetime modules in the two functions that start slowest; rarely needed modules load later."""
+"""The maximum number of duetime modules in the two functions that start slowest.
+
+Rarely needed modules are loaded later.
+"""
 MOST_COLLECTIONS = 2
 """The maximum number of garbage collections beyond the youngest generation while a function is imported."""
 _ORDINARY = re.compile(r"^ *@dataclass\(frozen=True, slots=True(?!, eq=False)", re.MULTILINE)
-"""Matches dataclasses that could use `frozen`; those with `eq=False` cannot, as `frozen` has no such option."""
+"""Matches dataclasses that could use the decorator `frozen`, which does not support `eq=False`."""
 SCRIPT = """
 import gc, sys
 before = sum(generation["collections"] for generation in gc.get_stats()[1:])
@@ -94,7 +97,7 @@ print(*clients)
 
 
 def test_every_function_has_a_budget() -> None:
-    """Each function has an import budget."""
+    """Each function has a budget for the number of imported modules."""
     assert set(BUDGET) == {name.value for name in FunctionName}
 
 
@@ -109,7 +112,7 @@ def started(function: str) -> list[str]:
 
 @pytest.mark.parametrize("function", BUDGET)
 def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
-    """At its start, a function imports no more modules than its budget, and rarely collects garbage."""
+    """At startup, a function imports no more modules than its budget allows, and rarely collects garbage."""
     libraries, own, collections = map(int, started(function)[0].split())
     assert libraries <= BUDGET[function]
     assert own <= MOST_MODULES.get(function, own)
@@ -123,7 +126,7 @@ def test_a_function_creates_its_clients_before_its_first_invocation(function: st
 
 
 def test_importing_a_function_composes_its_services_only_in_lambda(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Importing a function composes its services in Lambda, but not elsewhere, such as in tests."""
+    """Importing a function composes the function's services in Lambda, but not elsewhere, such as in tests."""
     composed: list[str] = []
     monkeypatch.delenv(Variable.FUNCTION_NAME, raising=False)
     prepare(lambda: composed.append("elsewhere"))
@@ -133,7 +136,7 @@ def test_importing_a_function_composes_its_services_only_in_lambda(monkeypatch: 
 
 
 def test_an_error_while_a_function_starts_is_postponed_to_the_first_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error while a function starts is postponed to the first invocation.
+    """An error at a function's startup is raised only by the first invocation.
 
     Otherwise, Lambda would restart the function repeatedly, without an error message.
     """
@@ -144,7 +147,7 @@ def test_an_error_while_a_function_starts_is_postponed_to_the_first_invocation(m
 
 
 def test_frozen_classes_are_cheap_to_create() -> None:
-    """The core uses `frozen`, because a start takes 50 % longer with `dataclass(frozen=True, slots=True)`."""
+    """The core uses `frozen`, because startup takes 50 % longer with `dataclass(frozen=True, slots=True)`."""
     folders = (Path(package.__path__[0]) for package in (duetime, duetime_common, functions))
     paths = [path for folder in folders for path in folder.rglob("*.py")]
     assert [path.name for path in paths if _ORDINARY.search(path.read_text())] == []

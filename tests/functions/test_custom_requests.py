@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 TOKEN = "MARK-b7a1"  # noqa: S105 - an example
-"""A part of each secret in this file; only the endpoint may receive it."""
+"""A text that is part of each secret in this file, and that only the endpoint may receive."""
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def run(stack: Stack, target: dict[str, Any], **fields: Any) -> Task:  # noqa: A
 
 
 def test_a_request_is_sent_as_it_is_described(stack: Stack, receiver: Receiver) -> None:
-    """The request has the given method, headers, query and body, with replaced placeholders.
+    """The request has the given method, headers, query and body, in which placeholders are replaced.
 
     duetime adds neither an action nor the envelope nor a signature.
     """
@@ -114,7 +114,7 @@ def test_a_request_is_sent_as_it_is_described(stack: Stack, receiver: Receiver) 
 def test_a_body_has_one_of_four_forms_or_is_the_payload(
     stack: Stack, receiver: Receiver, target: dict[str, Any], payload: object, content_type: str | None, body: bytes
 ) -> None:
-    """A body is JSON, a form, text or bytes. Without `body`, POST sends the payload, and DELETE sends no body."""
+    """A body can be JSON, a form, text or bytes. Without `body`, POST sends the payload, and DELETE sends no body."""
     run(stack, {"url": receiver.url, **target}, payload=payload)
     (sent,) = receiver.requests
     headers = {name.lower(): text for name, text in sent.headers.items()}
@@ -159,9 +159,9 @@ def test_only_the_listed_statuses_count_as_success(
     ],
 )
 def test_retry_after_is_honored(stack: Stack, receiver: Receiver, headers: dict[str, str], seconds: int) -> None:
-    """`Retry-After` may be in seconds or a date.
+    """`Retry-After` can be in seconds or a date.
 
-    A date counts from the response's `Date` header, so the endpoint's clock need not agree with ours.
+    A date is compared with the response's `Date` header, so the endpoint's clock need not agree with duetime's.
     """
     receiver.judge = lambda _request: (429, b"")
     receiver.headers = headers
@@ -181,7 +181,7 @@ def test_retry_after_is_honored(stack: Stack, receiver: Receiver, headers: dict[
 def test_keep_and_max_bytes_limit_what_is_kept_of_a_response(
     stack: Stack, receiver: Receiver, response: dict[str, Any], result: str | None, error: str | None
 ) -> None:
-    """`keep` and `max_bytes` limit what is kept; a larger body either fails the attempt or is truncated."""
+    """`keep` and `max_bytes` limit what is stored; a larger body either fails the attempt or is truncated."""
     receiver.answers["POST", "/"] = (200, b"[1, 2, 3]")
     task = run(stack, {"url": receiver.url, "method": "POST", "response": response})
     found = None if task.result is None or task.result.data is None else task.result.data.decode()
@@ -193,7 +193,7 @@ def test_keep_and_max_bytes_limit_what_is_kept_of_a_response(
 def test_a_body_is_truncated_so_that_its_result_is_not_too_large(
     stack: Stack, receiver: Receiver, character: bytes, keep: str
 ) -> None:
-    """A text grows when it is encoded as JSON, so even with the largest `max_bytes`, only as much as fits is kept."""
+    """Even with the largest `max_bytes`, only as much of a text is stored as fits when it is encoded as JSON."""
     receiver.answers["GET", "/"] = (200, character * (MAX_RESULT_BYTES // len(character) + 1))
     response = {"keep": keep, "when_larger": "truncate", "max_bytes": MAX_RESULT_BYTES}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": response})
@@ -207,7 +207,7 @@ def test_a_body_is_truncated_so_that_its_result_is_not_too_large(
 
 
 def test_keep_all_stores_the_status_headers_and_body_of_a_response(stack: Stack, receiver: Receiver) -> None:
-    """`keep: all` stores the status, the body and the headers without cookies; header names are in lower case."""
+    """`keep: all` stores the status, the body, and the headers except cookies; header names are in lower case."""
     receiver.headers = {"X-Rows": "3", "Set-Cookie": "session=1"}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": {"keep": "all"}})
     assert task.result is not None
@@ -217,7 +217,7 @@ def test_keep_all_stores_the_status_headers_and_body_of_a_response(stack: Stack,
 
 
 def bearer() -> dict[str, str]:
-    """Authorization with the secret as a bearer token."""
+    """The authorization that sends the secret as a bearer token."""
     return {"secret": "crm", "scheme": "bearer"}
 
 
@@ -244,7 +244,7 @@ def test_a_secret_is_not_shown_in_the_record_api_or_log(
     header: str,
     value: str,
 ) -> None:
-    """The record, the API and the log do not show the secret, even if the endpoint returns it in an error."""
+    """The record, the API and the log do not show a secret, even if the endpoint returns the secret in an error."""
     stack.secrets[SENT_SECRET] = secret
     receiver.judge = lambda request: (500, json.dumps(dict(request.headers)).encode())
     receiver.headers = {"X-Echo": value}
@@ -273,7 +273,7 @@ def test_a_secret_is_not_shown_in_the_record_api_or_log(
 
 
 def test_a_secret_that_was_replaced_is_read_again_once(stack: Stack, receiver: Receiver) -> None:
-    """After a 401, the secret is read again, and if it has changed, the same attempt succeeds."""
+    """After a response with status 401, the secret is read again, and if it has changed, the same attempt succeeds."""
     receiver.judge = lambda request: None if request.headers["Authorization"] == "Bearer new" else (401, b"")
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
     task = run(stack, target)
@@ -297,7 +297,7 @@ def token_server(receiver: Receiver, tokens: list[str]) -> None:
 
 
 def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, receiver: Receiver) -> None:
-    """Two tasks share an OAuth token; if the endpoint refuses the token, the same attempt fetches a new one."""
+    """Two tasks share an OAuth token; if the endpoint refuses the token, the same attempt fetches a new token."""
     tokens: list[str] = []
     client = {"client_id": "us", "client_secret": TOKEN, "token_url": f"{receiver.url}/token", "scope": "rows"}
     stack.secrets[SENT_SECRET] = json.dumps(client)
@@ -333,7 +333,7 @@ def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, recei
 def test_a_token_that_cannot_be_fetched_fails_the_attempt(
     stack: Stack, receiver: Receiver, secret: str, told: str
 ) -> None:
-    """The error has the reason without the secret; a token URL must satisfy the same rules as a target's URL."""
+    """The error states the reason without the secret, and a token URL must satisfy the same rules as a target's URL."""
     stack.secrets[SENT_SECRET] = secret
     task = run(stack, {"url": receiver.url, "method": "POST", "auth": {"secret": "crm", "scheme": "oauth_client"}})
     assert task.error is not None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def test_the_dead_letter_of_a_waiting_task_is_replaced_by_a_message(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The dead letter of a waiting task is deleted, and a message with the next generation runs the task."""
+    """A waiting task's dead letter is deleted, and a message with the next generation runs the task."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
     task = stack.create(TaskSpec("report"))
     letters = stack.receive(Priority.NORMAL)

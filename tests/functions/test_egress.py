@@ -1,4 +1,4 @@
-"""Tests of the egress function between the worker and an endpoint; it is called as Lambda would call it."""
+"""Tests of the egress function, which is called between the worker and an endpoint in the same way as by Lambda."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stack() -> Iterator[Stack]:
 
 @pytest.fixture
 def events(stack: Stack) -> list[dict[str, Any]]:
-    """Pass the worker's HTTP calls to the egress function, and return the events that it receives."""
+    """Pass the worker's HTTP calls to the egress function, and return the events that the function receives."""
     kept: list[dict[str, Any]] = []
 
     def invoke(payload: bytes) -> bytes:
@@ -63,7 +63,7 @@ def test_calls_that_begin_together_share_an_invocation(
     target = HttpTarget(f"{receiver.url}/job")
     tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}', target=target)) for _ in range(10)]
     assert stack.work(Priority.NORMAL) == []
-    # The number of calls that begin within the window depends on the machine's load. On an idle machine, all ten do.
+    # How many calls begin within the window depends on the machine's load. On an idle machine, all ten calls do so.
     assert sum(len(event["calls"]) for event in events) == 10
     assert len(events) < 10
     for task in tasks:
@@ -79,7 +79,7 @@ def test_calls_that_begin_together_share_an_invocation(
 
 
 def test_a_task_is_retried_if_the_egress_fails(stack: Stack, receiver: Receiver) -> None:
-    """If the egress fails, the task is retried and its error names the egress."""
+    """If the egress function fails, the task is retried and its error names the egress."""
 
     def invoke(_payload: bytes) -> bytes:
         raise ConnectionError

@@ -1,4 +1,4 @@
-"""Tests of the exact cost of group members, counted over AWS fakes."""
+"""Tests of the exact costs of group members, counted over AWS fakes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def stack() -> Iterator[Stack]:
 
 
 def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int, int]:
-    """The numbers of writes, single-item reads and queries of a function call; all items are smaller than 1 KB."""
+    """The numbers of writes, single-item reads and queries that a function call makes.
+
+    All items are smaller than 1 KB.
+    """
     calls: Counter[str] = Counter()
 
     def heard(operation: str, _request: dict[str, Any]) -> None:
@@ -65,7 +68,7 @@ def work(stack: Stack) -> None:
 
 
 def test_a_member_costs_two_units(stack: Stack) -> None:
-    """A member costs one more write and one more read at its creation and at its end.
+    """A member costs one more write and one more read than another task, both at its creation and at its end.
 
     The first member also creates the group.
     """
@@ -78,7 +81,7 @@ def test_a_member_costs_two_units(stack: Stack) -> None:
 
 
 def test_the_end_of_a_closed_groups_member_looks_for_an_open_member(stack: Stack) -> None:
-    """The end of a closed group's member queries one partition if it has an open member, and otherwise all partitions.
+    """The end of a closed group's member queries one partition if that partition has an open member, and otherwise all.
 
     The end of the last member also costs a write.
     """
@@ -91,7 +94,7 @@ def test_the_end_of_a_closed_groups_member_looks_for_an_open_member(stack: Stack
 
 
 def test_an_estimate_has_the_write_units_of_a_member(stack: Stack) -> None:
-    """The estimated cost of a member is two write units more than that of another task."""
+    """The estimated cost of a member is two write units higher than the cost of another task."""
     found = [
         composed(TaskServices).workloads_of(OWNER).of_tasks([spec], has_key=False) for spec in (MEMBER, TaskSpec(TYPE))
     ]

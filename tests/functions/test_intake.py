@@ -72,7 +72,7 @@ def event(stack: Stack, detail: object, **changes: Any) -> dict[str, Any]:  # no
 
 
 def take(stack: Stack, *records: dict[str, Any]) -> list[str]:
-    """Let the intake process a batch, and return the message ids that it reports for redelivery."""
+    """Let the intake process a batch, and return the ids of the messages that are reported for redelivery."""
     answer = stack.call("intake", {"Records": list(records)})
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
@@ -85,7 +85,7 @@ def tasks_of(owner: str = EVENTS) -> list[Task]:
 
 
 def rejected(stack: Stack) -> list[tuple[str, str]]:
-    """The body and the reason of each rejected message."""
+    """The body of each rejected message, and the reason for its rejection."""
     answer = stack.cloud.sqs.receive_message(
         QueueUrl=stack.environ[Variable.INTAKE_REJECTS], MaxNumberOfMessages=10, MessageAttributeNames=["All"]
     )
@@ -93,7 +93,7 @@ def rejected(stack: Stack) -> list[tuple[str, str]]:
 
 
 def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
-    """An event becomes a task of the owner that the settings name, with all the fields it has in the API, and runs."""
+    """An event becomes a task of the owner in the settings, with all fields that the API accepts, and the task runs."""
     detail = {"type": "report", "payload": {"n": 1}, "priority": "high", "name": "daily", "tags": {"team": "dba"}}
     assert take(intake, message(intake, event(intake, detail))) == []
     (task,) = tasks_of()
@@ -127,7 +127,7 @@ def test_an_event_of_a_type_that_is_reserved_for_others_is_rejected(intake: Stac
 
 
 def test_each_event_becomes_one_task_despite_repeats_and_poison_messages(intake: Stack) -> None:
-    """Each of 80 events becomes one task despite repeats, and each poison message is rejected but not redelivered."""
+    """Each of 80 events becomes one task even if it is repeated, and poison messages are rejected, not redelivered."""
     events = [event(intake, {"type": "report", "payload": n}) for n in range(80)]
     records = [message(intake, each) for each in (*events, *events[:15])]
     poison = ["not json", "[]", '{"type": 1}', json.dumps(event(intake, None)), '{"detail": {"type": "report"}}']
@@ -138,7 +138,7 @@ def test_each_event_becomes_one_task_despite_repeats_and_poison_messages(intake:
 
 
 def test_a_redelivered_event_writes_no_task_and_sends_no_message(intake: Stack) -> None:
-    """If an event is redelivered seconds, hours or days later, no task is written and no message is sent."""
+    """If an event is redelivered seconds, hours or days later, no second task is written and no message is sent."""
     record = message(intake, event(intake, {"type": "report", "payload": "a" * 100}))
     take(intake, record)
     assert intake.work(Priority.NORMAL) == []
@@ -153,7 +153,7 @@ def test_a_redelivered_event_writes_no_task_and_sends_no_message(intake: Stack) 
 
 @pytest.mark.parametrize("becomes", ["gone", "other"])
 def test_a_redelivered_event_keeps_its_run_if_the_definition_was_deleted(intake: Stack, becomes: str) -> None:
-    """A redelivered event keeps its run if the definition was deleted or has a new required parameter."""
+    """A redelivered event keeps its run, even if the definition was deleted or has a new required parameter."""
     definitions, owner = composed(CoreServices).topology_definitions, EVENTS
     graph = {"nodes": {"a": {"type": "report"}}}
     definitions.put(owner, "nightly", json.dumps(graph).encode(), "", Precondition())
@@ -174,7 +174,7 @@ def test_a_redelivered_event_keeps_its_run_if_the_definition_was_deleted(intake:
 
 
 def test_a_redelivered_event_does_not_rewrite_an_ended_tasks_payload(intake: Stack) -> None:
-    """A redelivered event does not rewrite the payload of an ended task, because it would lose its expiry."""
+    """A redelivered event does not rewrite the payload of an ended task, because the payload would lose its expiry."""
     payload = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(2_000))
     record = message(intake, {"type": "report", "payload": payload})
     take(intake, record)
@@ -187,7 +187,7 @@ def test_a_redelivered_event_does_not_rewrite_an_ended_tasks_payload(intake: Sta
 
 
 def test_a_delay_counts_from_the_time_the_message_was_sent(intake: Stack) -> None:
-    """A delay counts from the time the message was sent, and not from its delivery."""
+    """A delay counts from the time when the message was sent, and not from its delivery."""
     sent = intake.clock.now()
     record = message(intake, {"type": "report", "delay_seconds": 90})
     intake.clock.at += 30 * SECOND
@@ -197,7 +197,7 @@ def test_a_delay_counts_from_the_time_the_message_was_sent(intake: Stack) -> Non
 
 
 def test_a_late_events_task_gets_a_timer_in_the_current_minute(intake: Stack) -> None:
-    """A task whose home minute has passed gets a timer in the current minute, so it survives a lost message."""
+    """A task whose home minute has passed gets a timer in the current minute, which makes up for a lost message."""
     record = message(intake, {"type": "report"})
     intake.clock.at += 2 * DAY
     take(intake, record)
@@ -212,7 +212,7 @@ def test_a_late_events_task_gets_a_timer_in_the_current_minute(intake: Stack) ->
 def test_only_failed_events_are_redelivered_if_the_store_is_throttled(
     intake: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the store is throttled, only the failed events are reported, and the next delivery creates each task once."""
+    """If the store is throttled, only failed events are reported, and their next delivery creates each task once."""
     records = [message(intake, event(intake, {"type": "report", "payload": n})) for n in range(20)]
     dynamodb = composed(CoreServices).stores.tasks._client
     put, calls = dynamodb.put_item, iter(range(1_000))
@@ -262,7 +262,7 @@ def test_an_unforeseen_error_in_one_event_redelivers_only_that_event(
 
 
 def test_a_poison_message_that_cannot_be_moved_is_redelivered(intake: Stack) -> None:
-    """A poison message that cannot be moved to the rejects is redelivered until SQS moves it to the dead letters."""
+    """A poison message that cannot be moved to the rejects is redelivered until SQS makes the message a dead letter."""
     intake.environ[Variable.INTAKE_REJECTS] += "-gone"
     poison = message(intake, "not json")
     assert take(intake, poison, message(intake, {"type": "report"})) == [poison["messageId"]]
@@ -321,7 +321,7 @@ def test_events_with_the_same_id_from_different_sources_are_different_events(int
 def test_refused_events_are_counted_and_logged(
     intake: Stack, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A batch writes one line of metrics, and each refused event writes one log line."""
+    """A batch writes one line of metrics, and one log line for each refused event."""
     take(intake, message(intake, "poison"), message(intake, {"type": "report"}))
     (metrics,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     assert (metrics["intake_refused"], metrics["intake_tasks"]) == ([1.0], [1.0])
@@ -329,7 +329,7 @@ def test_refused_events_are_counted_and_logged(
 
 
 def test_the_home_of_a_task_from_an_event_is_the_events_time(intake: Stack) -> None:
-    """A task from an event has an ordinary id; its home is the event's time, and its shard is one that is read."""
+    """A task from an event has an ordinary id, with the event's time and one of the shards that the trigger reads."""
     at = intake.clock.now() // SECOND * SECOND
     take(intake, message(intake, event(intake, {"type": "report"}, time=to_iso(at))))
     (task,) = tasks_of()

@@ -37,7 +37,7 @@ METRICS = ("intake_tasks", "intake_cancels", "intake_signals", "intake_unmatched
 
 
 def set_rule(name: str, rule: dict[str, Any]) -> None:
-    """Set an intake rule the way the API does."""
+    """Set an intake rule in the same way as the API."""
     services = composed(IntakeServices)
     document = request_json.read(json.dumps(rule))
     services.rule_admin.put(Caller("boss"), rule_of(name, document, services.owner))
@@ -89,9 +89,9 @@ def change(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a reco
 
 
 def test_an_event_that_matches_a_rule_creates_its_task(intake: Stack) -> None:
-    """An event that matches a rule creates one task, even if it is repeated.
+    """An event that matches a rule creates one task, even if the event is repeated.
 
-    The rule takes fields from the event, and its delay counts from the event's time.
+    The rule takes fields from the event, and the rule's delay counts from the event's time.
     """
     fields = {
         "payload": "detail.order",
@@ -112,14 +112,14 @@ def test_an_event_that_matches_a_rule_creates_its_task(intake: Stack) -> None:
 
 
 def test_an_event_that_matches_no_rule_is_dropped(intake: Stack) -> None:
-    """An event that matches no rule is neither made a task nor rejected, as a bus carries many unrelated events."""
+    """An event that matches no rule creates no task and is not rejected, as a bus carries many unrelated events."""
     set_rule("placed", {"pattern": {"source": ["com.example.billing"]}, "create": {"task": TASK}})
     assert take(intake, placed(intake, {})) == []
     assert (tasks_of(), rejected(intake)) == ([], [])
 
 
 def test_an_event_creates_a_task_for_each_matching_rule(intake: Stack) -> None:
-    """An event creates a task for each matching rule and its owner, even if another matching rule cannot be applied."""
+    """An event creates a task for each matching rule and the rule's owner, even if one more rule cannot be applied."""
     set_rule("a", {"pattern": SOURCE, "create": {"task": TASK}})
     set_rule("b", {"pattern": SOURCE, "create": {"task": TASK}, "owner": "ann"})
     set_rule("c", {"pattern": SOURCE, "create": {"task": TASK, "fields": {"name": "detail.number"}}})
@@ -130,7 +130,7 @@ def test_an_event_creates_a_task_for_each_matching_rule(intake: Stack) -> None:
 
 
 def test_events_that_are_tasks_do_not_pass_through_rules(intake: Stack) -> None:
-    """An event with the detail type for tasks creates one task, even if a rule would match the event."""
+    """An event with the detail type for tasks creates only one task, even if a rule matches the event, too."""
     set_rule("all", {"pattern": {"source": [{"exists": True}]}, "create": {"task": TASK}})
     assert take(intake, message(intake, event(intake, TASK)), message(intake, TASK)) == []
     assert len(tasks_of()) == 2
@@ -140,7 +140,7 @@ def test_events_that_are_tasks_do_not_pass_through_rules(intake: Stack) -> None:
 
 
 def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
-    """A matching event cancels the filtered tasks by one bulk operation, and a repeat does not start another."""
+    """A matching event cancels the filtered tasks by one bulk operation, and a repeat starts no second operation."""
     later = {**TASK, "delay_seconds": 600}
     take(intake, *(message(intake, {**later, "tags": {"order": each}}) for each in ("o-17", "o-18")))
     rule = {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
@@ -160,7 +160,7 @@ def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
 
 
 def test_an_event_without_a_value_for_a_cancel_rules_filter_is_rejected(intake: Stack) -> None:
-    """An event is rejected if it has no value for a cancel rule's filter.
+    """An event without a value for a cancel rule's filter is rejected.
 
     Otherwise, the rule would cancel more tasks than intended.
     """
@@ -173,7 +173,7 @@ def test_an_event_without_a_value_for_a_cancel_rules_filter_is_rejected(intake: 
 
 
 def test_messages_of_other_queues_are_events(intake: Stack) -> None:
-    """A message from another queue is an event with its JSON or text in `detail.body`.
+    """A message from another queue becomes an event with the message's JSON or text in `detail.body`.
 
     If the message is itself an EventBridge event, that event is used.
     """
@@ -196,9 +196,9 @@ def test_messages_of_other_queues_are_events(intake: Stack) -> None:
 
 
 def test_changes_of_a_table_are_events(intake: Stack) -> None:
-    """A table's stream record is an event with attributes as JSON.
+    """A stream record of a table becomes an event with the attributes as JSON.
 
-    A repeated record creates no other task, and a record whose rule cannot be applied is rejected.
+    A repeated record creates no second task, and a record whose rule cannot be applied is rejected.
     """
     pattern = {"source": ["aws.dynamodb"], "detail": {"new": {"state": ["paid"]}, "old": {"state": ["new"]}}}
     fields = {"payload": "detail.new", "name": "detail.keys.id"}
@@ -227,9 +227,10 @@ def test_changes_of_a_table_are_events(intake: Stack) -> None:
 
 
 def test_lines_of_a_log_are_events(intake: Stack) -> None:
-    """Each log line is an event.
+    """Each log line becomes an event.
 
-    A JSON object in the line is its `json`, and the connection check that CloudWatch Logs sends is not an event.
+    A JSON object in the line is the event's `json` field, and the connection check that CloudWatch Logs sends does not
+    become an event.
     """
     pattern = {"source": ["aws.logs"], "resources": ["/app/orders"], "detail": {"json": {"level": ["ERROR"]}}}
     set_rule("errors", {"pattern": pattern, "create": {"task": TASK, "fields": {"payload": "detail.json.error"}}})
@@ -273,7 +274,7 @@ def test_a_file_in_s3_is_an_event(intake: Stack) -> None:
 def test_rules_take_effect_within_seconds(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules are read again every ten seconds.
 
-    If the reading fails, events are redelivered, so that a new rule misses no event.
+    If this read fails, events are redelivered, so that a new rule misses no event.
     """
     set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
     assert take(intake, placed(intake, {})) == []
@@ -299,7 +300,7 @@ def test_rules_take_effect_within_seconds(intake: Stack, monkeypatch: pytest.Mon
 
 
 def test_an_event_that_takes_too_many_matching_steps_is_rejected(intake: Stack) -> None:
-    """An event is rejected if matching it against the rules takes too many steps."""
+    """An event is rejected if the comparison with the rules takes too many steps."""
     set_rule("many", {"pattern": {"detail": {"a": [str(each) for each in range(400)]}}, "create": {"task": TASK}})
     assert take(intake, placed(intake, {"a": ["x"] * 1_000})) == []
     ((_, reason),) = rejected(intake)
@@ -316,7 +317,7 @@ def test_an_event_is_rejected_if_an_expression_exceeds_the_evaluation_budget(int
 
 
 def test_the_tasks_cancels_and_signals_of_rules_are_counted(intake: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    """Separate metrics count the tasks, cancels and signals of rules, and the events that match no rule."""
+    """Separate metrics count the rules' tasks, cancellations and signals, and the events that match no rule."""
     set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
     set_rule("cancelled", {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}}})
     set_rule("paid", {"pattern": SOURCE, "signal": {"name": "order.paid"}})
@@ -345,7 +346,7 @@ def waiting(stack: Stack, *keys: str) -> list[Task]:
 
 
 def results(stack: Stack) -> dict[str, Any]:
-    """The results of all tasks that have ended by now, by the key of the event for which they waited."""
+    """The results of all tasks that have ended by now, by the key of the event that they waited for."""
     stack.work(Priority.NORMAL)
     ended = [task for task in tasks_of() if task.state is State.SUCCEEDED]
     contents = composed(CoreServices).stores.contents
@@ -376,7 +377,7 @@ def test_an_event_wakes_the_tasks_that_wait_for_it(intake: Stack) -> None:
 
 
 def test_a_signal_sent_before_its_task_waits_is_still_received(intake: Stack) -> None:
-    """A signal is kept, so that a task that waits only after the signal was sent still receives it."""
+    """A signal is kept, so that a task which begins to wait only after the signal was sent still receives it."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     take(intake, message(intake, {**WAITS, "target": {**WAITS["target"], "key": "o-17"}}))
     assert take(intake, placed(intake, {"order": {"id": "o-17"}})) == []
@@ -419,7 +420,7 @@ def test_events_of_each_source_wake_tasks(intake: Stack) -> None:
 def test_an_event_is_redelivered_if_the_store_fails_while_waking_tasks(
     intake: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the store fails while an event wakes tasks, the event is redelivered and then wakes the tasks."""
+    """If the store fails while an event wakes tasks, the event is redelivered and wakes the tasks then."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     waiting(intake, "o-17")
     record = placed(intake, {"order": {"id": "o-17"}})

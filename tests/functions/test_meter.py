@@ -1,4 +1,4 @@
-"""Tests of the exact costs of a task, so that no change increases them unnoticed.
+"""Tests of the exact costs of a task, so that no change increases the costs unnoticed.
 
 Write units are those of the embedded engine, which agree with the rules that DynamoDB documents. Requests are all calls
 of AWS APIs, including the receive and delete calls of Lambda's poller.
@@ -114,7 +114,7 @@ def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
 
 def orders(count: int, **fields: object) -> list[Order]:
-    """Ordinary orders for tasks of the type `report`."""
+    """Requests for ordinary tasks of the type `report`."""
     return [Order(TaskSpec("report", payload=PAYLOAD, **fields)) for _ in range(count)]  # type: ignore[arg-type]  # fields of TaskSpec
 
 
@@ -126,7 +126,7 @@ def create(stack: Stack, **fields: object) -> Task:
 
 
 def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
-    """Ten tasks of a batch cost three writes and one index write each, and the worker reads the switches once."""
+    """Each of ten tasks in a batch costs three writes and one index write, and the worker reads the switches once."""
     stack, meter = metered
     composed(TaskServices).batch_creator.create_many(OWNER, orders(10))
     assert stack.work(Priority.NORMAL) == []
@@ -146,12 +146,12 @@ def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metere
 def test_a_task_of_a_batch_handler_costs_as_much_as_any_other(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten tasks in one call of a batch handler cost the same write units and as many requests as in ten calls."""
+    """Ten tasks cost the same write units and the same requests in one call of a batch handler as in ten calls."""
     sizes: list[int] = []
     registered = Registered({"run": lambda items: sizes.append(len(items))}, batch=Batch())
     monkeypatch.setitem(REGISTRY, "report", registered)
     stack, meter = metered
-    # The worker's threads need real time to join a call, while the test's clock stands still.
+    # The worker's threads need real time to join a call, while the test's clock does not advance.
     monkeypatch.setattr(stack.clock, "sleep_until", lambda _at: time.sleep(0.01))
     composed(TaskServices).batch_creator.create_many(OWNER, orders(10))
     assert stack.work(Priority.NORMAL) == []
@@ -161,7 +161,7 @@ def test_a_task_of_a_batch_handler_costs_as_much_as_any_other(
 
 
 def test_a_task_of_a_batch_is_written_after_its_timer(metered: tuple[Stack, Meter]) -> None:
-    """In a batch, tasks with a late-start timer are written after their timers, and all other tasks in one request."""
+    """In a batch, tasks with a late-start timer are written after the timers, and all other tasks with one request."""
     _stack, meter = metered
     notify_on = NotifyOn("https://example.org/alerts", late_seconds=300)
     composed(TaskServices).batch_creator.create_many(OWNER, [*orders(2), *orders(2, notify_on=notify_on)])
@@ -184,7 +184,7 @@ def test_a_single_creation_sends_its_own_message(metered: tuple[Stack, Meter]) -
 
 
 def test_a_task_found_by_the_trigger_costs_no_additional_write(metered: tuple[Stack, Meter]) -> None:
-    """A tick writes its cursors twice, however many tasks it finds, and only reads the tasks."""
+    """A tick writes its cursors twice, however many tasks are found, and only reads the tasks."""
     stack, meter = metered
     stack.call("trigger", {})
     composed(TaskServices).batch_creator.create_many(OWNER, orders(10, delay=8 * MINUTE))
@@ -210,7 +210,7 @@ def test_an_idle_tick_costs_two_writes_and_reads_of_each_shard(metered: tuple[St
 
 
 def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) -> None:
-    """For tasks that succeed at once, the meter counts as many write units as estimated, whatever the options."""
+    """For tasks that succeed at once, the meter counts as many write units as estimated, whatever options they have."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     plain = TaskSpec("report", payload=PAYLOAD)
@@ -237,7 +237,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
 
 
 def run(stack: Stack, spec: TaskSpec) -> None:
-    """Create a task, and let the worker run it and then its callback."""
+    """Create a task, and let the worker run the task and then its callback."""
     composed(TaskServices).creator.create(OWNER, Order(spec))
     stack.clock.at += 2_000
     for _ in range(2):
@@ -245,21 +245,21 @@ def run(stack: Stack, spec: TaskSpec) -> None:
 
 
 def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """An idempotency key costs one write unit, for an item of its own."""
+    """An idempotency key costs one write unit, for a separate item."""
     _stack, meter = metered
     order = Order(TaskSpec("report", payload=PAYLOAD), IdempotencyKey("key-1", "0" * 64))
     composed(TaskServices).creator.create(OWNER, order)
     assert (meter.table_units, meter.index_units) == (1 + 1, 1)
     meter.reset()
     composed(TaskServices).creator.create(OWNER, order)
-    # The write is refused because the key's item exists (one unit), and then the task is read.
+    # The write costs one unit although it is refused because the key's item exists. Then the task is read.
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
 
 def test_a_child_costs_one_index_unit_more(metered: tuple[Stack, Meter]) -> None:
-    """A child costs one index unit more.
+    """A child costs one more index unit.
 
-    Its parent is read if the request names the parent, but not if a handler creates the child.
+    The parent is read if the request names the parent, but not if a handler creates the child.
     """
     _stack, meter = metered
     creator = composed(TaskServices).creator
@@ -281,9 +281,10 @@ def test_a_child_costs_one_index_unit_more(metered: tuple[Stack, Meter]) -> None
 def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
     metered: tuple[Stack, Meter], count: int
 ) -> None:
-    """A task after others costs a refused claim and a release, and three units for each of the others.
+    """A task after other tasks costs a refused claim, a release, and three units for each of the other tasks.
 
-    The three units are for the note at the other task, its mark, and its separate write of `finished_at`.
+    The three units are for the note at the other task, for the other task's mark, and for its separate write of
+    `finished_at`.
     """
     stack, meter = metered
     others = [create(stack) for _ in range(count)]
@@ -299,12 +300,12 @@ def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
     )
     task = composed(TaskServices).creator.create(OWNER, Order(spec))
     assert stack.work(Priority.NORMAL) == []
-    # These are the task's record, its refused claim, and for each of the others a note and a mark.
+    # These units are for the task's record, its refused claim, and a note and a mark for each of the other tasks.
     assert (meter.table_units, meter.index_units) == (1 + 1 + 2 * count, 1)
     assert meter.requests["BatchGetItem"] == 3
     for delivery in deliveries:
         assert stack.run(Priority.NORMAL, {"Records": [delivery]}) == []
-    # Each of the others is claimed, ended and closed, and the last one releases the task.
+    # Each of the other tasks is claimed, ended and closed, and the last of these tasks releases the waiting task.
     assert meter.table_units == 1 + 1 + 2 * count + 3 * count + 1
     assert stack.work(Priority.NORMAL) == []
     assert meter.table_units - 2 * count == 3 + 2 + 3 * count
@@ -317,7 +318,7 @@ def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
 def test_a_task_from_an_event_costs_as_much_as_a_posted_task(metered: tuple[Stack, Meter]) -> None:
     """A task from an event costs a record, a place in the list, and a tenth of a message.
 
-    A repeat costs one or two refused writes.
+    A repeated event costs one or two refused writes.
     """
     stack, meter = metered
     stack.environ[Variable.INTAKE_OWNER] = OWNER
@@ -335,7 +336,8 @@ def test_a_task_from_an_event_costs_as_much_as_a_posted_task(metered: tuple[Stac
     assert meter.requests == {"BatchExecuteStatement": 1, "SendMessageBatch": 1}
     meter.reset()
     assert stack.call("intake", {"Records": records}) == {"batchItemFailures": []}
-    # Each task is written again by itself, because the records may come from a batch whose response was lost.
+    # Each task is written again in a separate request, because the records may come from a batch whose response was
+    # lost.
     assert (meter.table_units, meter.index_units, meter.read_units) == (20, 0, 0)
     assert meter.requests == {"BatchExecuteStatement": 1, "PutItem": 10}
     meter.reset()
@@ -347,7 +349,7 @@ def test_a_task_from_an_event_costs_as_much_as_a_posted_task(metered: tuple[Stac
 def test_a_retry_costs_two_units_and_a_message(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch, tracebacks: str, units: int
 ) -> None:
-    """A retry costs a unit for the failed attempt's end, one for the next claim, and one for a kept traceback."""
+    """A retry costs three units: for the failed attempt's end, for the next claim, and for a stored traceback."""
     stack, meter = metered
     stack.environ[Variable.TRACEBACKS] = tracebacks
 
@@ -392,7 +394,7 @@ def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest
 
 
 def test_a_saved_checkpoint_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A saved checkpoint costs one unit if it is small enough for the record."""
+    """A saved checkpoint costs one unit if the checkpoint is small enough for the record."""
     stack, meter = metered
 
     def saving(context: Context, _payload: object) -> None:
@@ -421,7 +423,7 @@ def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: p
 
 
 def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
-    """A fair key costs no unit, as it fits into the record, and the message group is derived from it without a read."""
+    """A fair key costs no unit, as it fits into the record, from which the message group is derived without a read."""
     stack, meter = metered
     create(stack, fair_key="customer-17", fair_weight=3)
     assert stack.work(Priority.NORMAL) == []
@@ -429,7 +431,7 @@ def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
 
 
 def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack, Meter]) -> None:
-    """A lock costs a write and a read when it is taken, and the same when it is released.
+    """A lock costs a write and a read when it is taken, and again when it is released.
 
     A new key is also added to the owner's list.
     """
@@ -444,7 +446,7 @@ def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack,
 
 
 def test_each_additional_lock_costs_as_much_as_the_first(metered: tuple[Stack, Meter]) -> None:
-    """Each lock of a task costs two write units and two reads, whether it is shared or exclusive."""
+    """Each lock of a task costs two write units and two reads, whether the lock is shared or exclusive."""
     stack, meter = metered
     locks = (LockSpec("a"), LockSpec("b", None, mode=LockMode.SHARED), LockSpec("c"))
     for _ in range(2):
@@ -455,7 +457,7 @@ def test_each_additional_lock_costs_as_much_as_the_first(metered: tuple[Stack, M
 
 
 def test_a_prepared_task_costs_two_units_more(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A `prepare` phase costs two more writes: they check the lease and the state before `prepare` and `run`."""
+    """A `prepare` phase costs two more writes, which check the lease and the state before `prepare` and `run`."""
     stack, meter = metered
     phases = {"prepare": lambda _context, _payload: None, "run": lambda _context, _payload: None}
     monkeypatch.setitem(REGISTRY, "report", Registered(phases))
@@ -485,7 +487,7 @@ def test_an_approval_costs_its_wait_and_the_decision(
 ) -> None:
     """An approval costs a record, a claim, a wait and a timer.
 
-    Its end then costs a decision with a worker's follow-up, or a claim and a failure at the timeout.
+    Its end costs a decision with a worker's follow-up, or a claim and a failure at the timeout.
     """
     stack, meter = metered
     task = create(stack, target=ApprovalTarget(timeout_seconds=600))
@@ -578,7 +580,7 @@ def test_a_custom_request_costs_nothing_if_its_record_is_below_a_kilobyte(
 def test_a_callback_costs_four_units_and_its_place_in_the_list(
     metered: tuple[Stack, Meter], described: dict[str, Any]
 ) -> None:
-    """A callback costs a separate write of `finished_at`, a lookup, and the three units of the callback's own task."""
+    """A callback costs a separate write of `finished_at`, a lookup, and the three units for the callback's task."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     create(stack, callback_url="https://example.org/ended", **described)
@@ -591,7 +593,7 @@ def test_a_callback_costs_four_units_and_its_place_in_the_list(
 def test_a_callback_event_outside_the_record_costs_four_units_more(metered: tuple[Stack, Meter]) -> None:
     """A callback event outside the record costs four units.
 
-    Three are for an item that is written three times, and one is for a separate write of `finished_at`.
+    Three units are for an item that is written three times, and one unit is for a separate write of `finished_at`.
     """
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
@@ -604,7 +606,7 @@ def test_a_callback_event_outside_the_record_costs_four_units_more(metered: tupl
 def test_a_notice_costs_nothing_unless_the_task_fails(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`notify_on` costs no unit if the task succeeds, and a separate write of `finished_at` if it fails."""
+    """`notify_on` costs no unit if the task succeeds, and a separate write of `finished_at` if the task fails."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     failures = NotifyOn("https://example.org/alerts", failed=True)
@@ -629,7 +631,7 @@ def test_a_notice_of_a_late_start_costs_one_timer(metered: tuple[Stack, Meter]) 
 def test_a_notice_of_a_long_run_costs_a_timer_only_outside_workers(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notice of a long run costs no unit, as the worker watches its attempts.
+    """A notice of a long run costs no unit, because the worker watches its attempts.
 
     A deferred attempt costs a timer for the trigger.
     """
@@ -662,7 +664,7 @@ def test_an_expiry_costs_nothing(
 def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A failed task costs one more unit, for its entry in the sparse index of failed tasks."""
+    """A failed task costs one additional unit, for its entry in the sparse index of failed tasks."""
     stack, meter = metered
     monkeypatch.delitem(REGISTRY, "report")
     create(stack)
@@ -680,7 +682,10 @@ def test_a_change_of_the_due_time_costs_a_timer_and_a_write(metered: tuple[Stack
 
 
 def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Stack, Meter]) -> None:
-    """Many tasks are read in one request. Each task costs one unit, or half if it is read eventually consistently."""
+    """Many tasks are read in one request.
+
+    Each task costs one unit, or half a unit with an eventually consistent read.
+    """
     stack, meter = metered
     ids = [create(stack, delay=20 * MINUTE).id for _ in range(3)]
     meter.reset()
@@ -695,7 +700,7 @@ def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Sta
 
 
 def test_a_query_costs_whole_items_even_with_a_projection(metered: tuple[Stack, Meter]) -> None:
-    """A query for three items of 3 KB costs three units, or half if it is eventually consistent.
+    """A query for three items of 3 KB costs three units, or half as many if it is eventually consistent.
 
     A projection does not lower the cost.
     """
@@ -718,7 +723,7 @@ def test_a_query_costs_whole_items_even_with_a_projection(metered: tuple[Stack, 
 
 
 def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> None:
-    """A cancel costs one conditional write and no read."""
+    """Cancelling a task costs one conditional write and no read."""
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
@@ -740,7 +745,7 @@ def test_a_deletion_costs_one_unit_and_two_reads(metered: tuple[Stack, Meter]) -
 
 
 def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter]) -> None:
-    """A second copy of a message costs one unit for a refused claim; it is neither read nor run."""
+    """A second copy of a message costs one unit for a refused claim; the task is neither read nor run."""
     stack, meter = metered
     task = create(stack)
     assert stack.work(Priority.NORMAL) == []
@@ -751,7 +756,7 @@ def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter
 
 
 def dense_tags(count: int) -> dict[str, str]:
-    """Tags that make a callback's event too large for the record."""
+    """Tags that make a callback event too large for the record."""
     return {f"key-{key}": dense(20 + key) for key in range(count)}
 
 
@@ -763,7 +768,7 @@ def dense(length: int) -> str:
 def test_the_largest_record_costs_a_unit_for_each_kilobyte(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If all texts are as long as possible, and payload and result are in the record, each write costs seven units."""
+    """If all texts have the maximum length, and payload and result are in the record, each write costs seven units."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     kind, content = "t" * MAX_TYPE_LENGTH, dense(INLINE_CONTENT_BYTES * 3 // 4)
@@ -779,13 +784,13 @@ def test_the_largest_record_costs_a_unit_for_each_kilobyte(
     composed(TaskServices).creator.create(OWNER, Order(spec))
     assert (meter.table_units, meter.index_units) == (7, 1)
     assert stack.work(Priority.NORMAL) == []
-    # These are the claim, the outcome with its result, `finished_at`, taking and releasing each lock, the callback's
-    # record, and two writes of the callback's payload, which is outside the record.
+    # These units are for the claim, the outcome with its result, `finished_at`, taking and releasing each lock, the
+    # callback's record, and two writes of the callback's payload, which is outside the record.
     assert (meter.table_units, meter.index_units) == (7 + 7 + 7 + 7 + 5 * 2 + 12, 1 + 1 + 5)
 
 
 def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:
-    """A payload of 20 KB outside the record is written with an expiry, then without one, and at the end with one."""
+    """A payload of 20 KB outside the record is written with an expiry, again without expiry, and finally with one."""
     stack, meter = metered
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5000)) + b'"'
     composed(TaskServices).creator.create(OWNER, Order(TaskSpec("report", payload=payload)))
@@ -793,14 +798,15 @@ def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[
     assert 15 <= written <= 45
     assert meter.table_units == 1 + 2 * written
     assert stack.work(Priority.NORMAL) == []
-    # These are the claim, the outcome, the expiry of the payload's item, and the separate write of `finished_at`.
+    # These units are for the claim, the outcome, the expiry of the payload's item, and the separate write of
+    # `finished_at`.
     assert meter.table_units == 1 + 2 * written + 1 + 1 + written + 1
 
 
 def test_a_result_outside_the_record_costs_its_size_once(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A result outside the record is written once, with its final expiry, as the outcome is the task's last write."""
+    """A result outside the record is written once, with its final expiry, because the outcome is the last write."""
     stack, meter = metered
     rows = [f"{index * 2654435761 % 2**32:08x}" for index in range(5000)]
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: rows}))
@@ -814,10 +820,7 @@ def test_a_result_outside_the_record_costs_its_size_once(
 def test_old_lines_of_the_history_cost_two_units_each(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of nine attempts, the record keeps five.
-
-    Each older line is an item of its own, whose expiry is a second write.
-    """
+    """Of nine attempts, the record keeps five. Older attempts are separate items, whose expiry is a second write."""
     stack, meter = metered
 
     def fail(_context: Context, _payload: object) -> None:
@@ -832,7 +835,7 @@ def test_old_lines_of_the_history_cost_two_units_each(
 
 
 def test_switches_cost_a_worker_one_small_read_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
-    """A worker reads the switches at most once every five seconds, and not once for each batch or task."""
+    """A worker reads the switches at most once every five seconds, and not once per batch or task."""
     stack, meter = metered
     for _ in range(20):
         stack.work(Priority.NORMAL)
@@ -846,7 +849,7 @@ def test_switches_cost_a_worker_one_small_read_every_five_seconds(metered: tuple
 def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> None:
     """Creating a link costs two reads and a write.
 
-    Using the link costs two reads and a write more than the decision alone.
+    Using a link costs two more reads and one more write than the decision alone.
     """
     stack, meter = metered
     task = create(stack, target=ApprovalTarget(timeout_seconds=600))
@@ -887,7 +890,7 @@ def test_a_request_with_a_key_costs_a_read_and_an_hourly_write(metered: tuple[St
 def test_a_check_of_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A check of a stopped task, about once a minute, costs a claim and its reversal.
 
-    A timer, needed after the home minute's scan, costs a third unit.
+    After the home minute's scan, a timer costs a third unit.
     """
     stack, meter = metered
     operator = Caller(OWNER, frozenset({Role.OPERATOR}))
@@ -917,7 +920,7 @@ def test_a_caller_within_its_quotas_pays_one_write_for_fifty_creations(
     services, _, meter = quotas
     for _ in range(500):
         services.guard.admit_tasks(OWNER, 1, 112)
-    # Ten reports of the creations, and one of the bytes, as 56 000 bytes exceed the 50 000 of a report.
+    # There are ten reports for the creations, and one report for the bytes, because 56 000 exceeds a report's 50 000.
     assert meter.requests["UpdateItem"] in range(10, 13)
     assert (meter.table_units, meter.index_units) == (meter.requests["UpdateItem"], 0)
     assert (meter.requests["Query"], meter.requests["GetItem"], meter.read_units) == (1, 1, 1)
@@ -934,12 +937,15 @@ def test_an_attempt_within_a_quota_costs_two_units_more(quotas: tuple[QuotaServi
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2, 0)
     assert (meter.requests["UpdateItem"], meter.requests["DeleteItem"]) == (3, 1)
-    # This is the read of the switches. The process already read the quotas when it created the task.
+    # This unit is for reading the switches. The process already read the quotas when it created the task.
     assert meter.read_units == 0.5
 
 
 def test_a_healthy_host_costs_one_small_read_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
-    """Calls of a healthy host cost no write. Opening its circuit costs a read, a write and a place in the list."""
+    """Calls to a healthy host cost no write.
+
+    Opening the host's circuit costs a read, a write and a place in the list.
+    """
     stack, meter = metered
     endpoint = Endpoint()
     circuit_breakers = replace(composed(TargetServices).circuit_breakers, targets=endpoint)
@@ -978,7 +984,7 @@ def test_cancelling_by_filter_costs_as_much_as_single_cancels(metered: tuple[Sta
 
 
 def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter]) -> None:
-    """A bulk operation costs a unit for each step, and three for its item, its timer and its start.
+    """A bulk operation costs one unit for each step, and three units for its item, its timer and its start.
 
     Each minute's check of a running operation costs a write and a read.
     """
@@ -1018,7 +1024,7 @@ def test_a_wait_for_an_event_costs_its_place_and_its_checks(
     if end == "signalled":
         meter.reset()
         send(Signal("order.paid", "o-17"))
-        # These are the signal's item, and the task with a timer in the current minute.
+        # These units are for the signal's item, and for the task with a timer in the current minute.
         assert (meter.table_units, meter.index_units) == (1 + 2, 0)
     else:
         waiting = composed(TaskServices).reader.get(OWNER, task.id)
@@ -1029,9 +1035,9 @@ def test_a_wait_for_an_event_costs_its_place_and_its_checks(
 
 
 def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
-    """Only a rate's first start pays for its place in the list.
+    """Only the first start with a rate costs a place in the list.
 
-    Each start costs one unit, and a task without a rate pays none.
+    Each start costs one unit, and a task without a rate costs no extra unit.
     """
     stack, meter = metered
     spec = TaskSpec("report", payload=PAYLOAD)
@@ -1044,9 +1050,9 @@ def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[St
 
 
 def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, Meter]) -> None:
-    """A signal that does not meet the condition costs a read of the task.
+    """A signal that does not meet a task's condition costs a read of the task.
 
-    Later, the task reads all signals, a hundred in a request.
+    Later, the task reads all signals, a hundred per request.
     """
     stack, meter = metered
     create(stack, target=replace(_PAID, when="payload > `9`"))
@@ -1064,7 +1070,7 @@ def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, 
 
 
 def send(signal: Signal, key: IdempotencyKey | None = None) -> int:
-    """Send a signal, and return the number of tasks that it woke."""
+    """Send a signal, and return the number of tasks that the signal woke."""
     request = request_of(signal, b"{}")
     return composed(FilterActionServices).requests.take(OWNER, request, key).value.progress.affected
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Interrupted(UserDict[str, Any]):
-    """An item during whose measurement another thread counts a call."""
+    """An item that lets another thread count a call while the item is measured."""
 
     def __init__(self, item: dict[str, Any], meanwhile: Callable[[], None]) -> None:
         super().__init__(item)

@@ -1,6 +1,6 @@
 """Tests that no log line has confidential user data: payloads, results, responses, URLs, headers or secrets.
 
-Each test gives such data a mark, runs the functions along a path that logs, and searches all output for the mark.
+Each test puts a mark into such data, runs code that writes logs, and searches all output for the mark.
 """
 
 from __future__ import annotations
@@ -31,14 +31,12 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 MARK = "h4" + "ndsoff"
-"""The mark in confidential data.
-
-It is put together so that no line of this file has it, as tracebacks quote code lines.
+"""The mark in confidential data. It is composed of parts, because tracebacks quote lines of this file.
 """
 PAYLOAD: dict[str, Any] = {"password": MARK, "rows": [MARK]}
 TEXT = json.dumps(PAYLOAD).encode()
 CLOSED = "http://127.0.0.1:9"
-"""A URL whose port, the discard port, has no listener."""
+"""A URL with the discard port, on which no server listens."""
 
 
 class Output:
@@ -56,7 +54,7 @@ class Output:
 
 @pytest.fixture
 def output(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Iterator[Output]:
-    """All output from now on, including log records of libraries at the level INFO and above."""
+    """Collects all output from now on, including log records of libraries at the level INFO and above."""
     caplog.set_level(logging.INFO)
     yield Output(capsys, caplog)
     composition.use(None)
@@ -85,14 +83,14 @@ def handle(monkeypatch: pytest.MonkeyPatch, **phases: Callable[[Any, Any], objec
 
 
 def assert_silent(output: Output, *told: str) -> None:
-    """Assert that no output has the mark, and that it has the expected texts, which show that something was logged."""
+    """Assert that the output lacks the mark, but has the expected texts, which prove that something was logged."""
     lines = output.lines()
     assert [line for line in lines if MARK in line] == []
     assert [text for text in told if not any(text in line for line in lines)] == []
 
 
 def run(stack: Stack, **fields: Any) -> Task:  # noqa: ANN401 - fields of a task
-    """Create a task with the marked payload, and let the worker run it and its callback."""
+    """Create a task with the marked payload, and let the worker run the task and its callback."""
     task = stack.create(TaskSpec("report", payload=TEXT, **fields))
     stack.work(Priority.NORMAL)
     if task.callback_url is not None:
@@ -112,7 +110,7 @@ def raising(error: BaseException) -> Callable[..., object]:
 def test_a_success_is_logged_without_its_payload_and_result(
     stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A successful task logs a line of metrics without its payload and result."""
+    """A successful task logs a line of metrics without the task's payload and result."""
     handle(monkeypatch, run=lambda _context, payload: payload)
     assert run(stack).state is State.SUCCEEDED
     assert_silent(output, "tasks_succeeded")
@@ -145,7 +143,7 @@ def test_likely_secrets_in_a_logged_traceback_are_replaced(
 
 
 def test_a_refused_request_is_logged_without_its_values(stack: Stack, output: Output) -> None:
-    """A request that cannot be accepted is answered with an error, but the log has none of its values."""
+    """A request that cannot be accepted is answered with an error, but the log has none of the request's values."""
     del stack
     gateway = Gateway(headers={"authorization": f"Bearer {MARK}", "cookie": MARK, "x-api-key": MARK})
     bodies = [
@@ -164,7 +162,7 @@ def test_a_refused_request_is_logged_without_its_values(stack: Stack, output: Ou
 def test_an_unforeseen_error_is_logged_without_its_message(
     stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unforeseen error may quote values, as validators do, so the log has the error's place, but not its message."""
+    """The log has the location of an unforeseen error, but not its message, which may quote values as validators do."""
     stack.create(TaskSpec("report", payload=TEXT))
     deliveries = stack.receive(Priority.NORMAL)
     defect = ValueError(f"cannot digest {PAYLOAD}")
@@ -219,7 +217,7 @@ def test_secrets_tokens_and_response_bodies_of_endpoints_are_not_logged(
 def test_a_callback_to_an_unknown_host_is_logged_without_its_token(
     stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a callback's host is unknown, the logged reason does not include the token in its URL."""
+    """If a callback's host is unknown, the logged reason does not include the token in the callback's URL."""
     handle(monkeypatch, run=lambda _context, payload: payload)
     run(stack, callback_url=f"https://unknown.invalid/?token={MARK}")
     assert_silent(output, "tasks_succeeded", "tasks_retried")
@@ -228,7 +226,7 @@ def test_a_callback_to_an_unknown_host_is_logged_without_its_token(
 def test_a_circuit_that_opens_is_logged_without_the_endpoints_response(
     stack: Stack, receiver: Receiver, output: Output
 ) -> None:
-    """If a circuit opens, the log does not include the response with which the endpoint failed."""
+    """If a circuit opens, the log does not include the error response of the endpoint."""
     receiver.answers["PUT", "/fails?action=run"] = (500, TEXT)
     for _ in range(12):
         run(stack, target=HttpTarget(f"{receiver.url}/fails"))

@@ -54,7 +54,10 @@ def stack(session: Any) -> Iterator[Stack]:  # noqa: ANN401 - it stands in for a
 
 
 def test_a_failure_notice_is_a_signed_request_with_the_task(stack: Stack, receiver: Receiver) -> None:
-    """A notice is a signed Standard Webhooks request with the task as lists show it, and then the task is finished."""
+    """A notice is a signed Standard Webhooks request with the task as lists show it.
+
+    The task is finished afterwards.
+    """
     notify_on = NotifyOn(f"{receiver.url}/alerts", failed=True)
     task = stack.create(TaskSpec("unheard.of", name="Nightly", notify_on=notify_on))
     assert stack.work(Priority.NORMAL) == []

@@ -35,7 +35,7 @@ def stack() -> Iterator[Stack]:
 
 
 def create(spec: TaskSpec = ORDERED) -> str:
-    """Create a task, by default one with an ordered key, and return its id."""
+    """Create a task, by default with an ordered key, and return its id."""
     return composed(TaskServices).creator.create_once(OWNER, Order(spec)).value.id.text
 
 
@@ -65,7 +65,7 @@ def work(stack: Stack) -> None:
 def test_an_ordered_task_that_need_not_wait_costs_five_units_more(stack: Stack) -> None:
     """An ordered task that need not wait costs five more units.
 
-    They are for its number, its place in line, its turn, the removal of the place, and the end of the follow-ups.
+    The units are for its number, its place in line, its turn, the removal of the place, and the end of the follow-ups.
     """
     stack.create(TaskSpec(TYPE))
     work(stack)
@@ -77,10 +77,7 @@ def test_an_ordered_task_that_need_not_wait_costs_five_units_more(stack: Stack) 
 
 
 def test_an_estimate_has_the_write_units_of_an_ordered_key(stack: Stack) -> None:
-    """The estimate includes the task, its ordered key, and its place in the owner's list.
-
-    This meter does not count that place.
-    """
+    """The estimate has the task, its ordered key, and its place in the owner's list, which the meter does not count."""
     stack.create(TaskSpec(TYPE))
     work(stack)
     found = composed(TaskServices).workloads_of(OWNER).of_tasks([ORDERED], has_key=False)
@@ -106,5 +103,5 @@ def test_a_task_that_waits_for_its_turn_costs_a_claim_and_timers(stack: Stack) -
     assert spent(stack, lambda: work(stack))[0] == 3
     task = composed(TaskServices).reader.record(OWNER, TaskId(second))
     assert (task.state, task.waiting_for) == (State.WAITING, "order customer-17")
-    # These are the record and place of the first task, the turn, and the record of the second task in its own minute.
+    # These units are for the first task's record and place, the turn, and the second task's record in its own minute.
     assert spent(stack, lambda: composed(TaskServices).updater.cancel(OWNER, TaskId(first), None))[0] == 4

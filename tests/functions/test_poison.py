@@ -48,7 +48,7 @@ GARBAGE = [
     "x" * 262_144,
     '{"i":"' + "0" * 250_000 + '","t":0,"d":0}',
 ]
-# Attributes of damaged records, or of records that another version wrote.
+# The attributes of damaged records, or of records that another version of duetime wrote.
 DAMAGES: list[dict[str, Any]] = [
     {"z": {"S": "sleeping"}},
     {"z": {"N": "7"}},
@@ -77,7 +77,7 @@ def damaged(stack: Stack, task: Task, damage: dict[str, Any]) -> None:
 
 
 def event_of(*bodies: str) -> dict[str, Any]:
-    """A batch of messages with these bodies, in the form that Lambda passes on."""
+    """A batch of messages with these bodies, in the form in which Lambda passes it to a function."""
     return {
         "Records": [
             {"messageId": f"m{number}", "receiptHandle": f"r{number}", "body": body, "attributes": {}}
@@ -105,7 +105,7 @@ def test_an_unreadable_message_does_not_affect_the_rest_of_its_batch(
 def test_a_damaged_record_does_not_affect_the_rest_of_its_batch(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
-    """A damaged record's message is kept or deleted, while another task in the batch runs, and the worker continues."""
+    """The message of a damaged record is kept or deleted, and the worker runs the other task in the batch."""
     registered(monkeypatch)
     bad = [(stack.create(TaskSpec("report")), damage) for damage in DAMAGES[first : first + 6]]
     good = stack.create(TaskSpec("report"))
@@ -124,7 +124,7 @@ def test_a_damaged_record_does_not_affect_the_rest_of_its_batch(
 def test_the_message_of_an_unreadable_record_returns_after_the_longest_delay(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message of an unreadable record returns after the queue's longest delay, until other code can read it."""
+    """An unreadable record's message returns after the queue's longest delay, until other code can read the record."""
     registered(monkeypatch)
     task = stack.create(TaskSpec("report"))
     item = stack.cloud.dynamodb.get_item(TableName=stack.environ["DUETIME_TABLE"], Key=key_of(task.id))["Item"]
@@ -140,7 +140,7 @@ def test_the_message_of_an_unreadable_record_returns_after_the_longest_delay(
 
 
 def test_damaged_records_do_not_stop_the_trigger(stack: Stack) -> None:
-    """If records are damaged, the other tasks in their shards and minute are sent, and the cursor moves on."""
+    """If records are damaged, the other tasks in their shards and minute are sent, and the cursor advances."""
     tasks = [stack.create(TaskSpec("report", delay=8 * MINUTE)) for _ in range(len(DAMAGES) + 8)]
     for task, damage in zip(tasks, DAMAGES, strict=False):
         damaged(stack, task, damage)

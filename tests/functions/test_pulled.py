@@ -37,7 +37,7 @@ TYPE = "pulled"
 
 
 def settings_of(cloud: Cloud) -> dict[str, str]:
-    """Settings for one pulled type with a queue of its own."""
+    """Settings for one pulled type with a separate queue."""
     url = cloud.sqs.create_queue(QueueName=f"pulled-{uuid4().hex[:8]}")["QueueUrl"]
     return {Variable.PULLED_QUEUES: json.dumps({TYPE: url}), Variable.PULLERS: json.dumps({TYPE: ["*"]})}
 
@@ -57,7 +57,7 @@ def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
 
 def lease(most: int = 10) -> list[Leased]:
-    """Lease ready tasks, at most this many."""
+    """Lease at most this many ready tasks."""
     return composed(PullServices).leases.lease(OWNER, LeaseRequest((TYPE,), most, 0, 30 * SECOND, "w1"))
 
 
@@ -69,7 +69,7 @@ def complete(leased: Leased) -> None:
 def test_a_pulled_task_costs_as_much_as_any_other_task(metered: tuple[Stack, Meter]) -> None:
     """A pulled task costs a record, a claim, an outcome and a place in the owner's list.
 
-    Its completion reads the record to find the owner.
+    The completion request reads the record to find the owner.
     """
     stack, meter = metered
     stack.create(TaskSpec(TYPE, payload=PAYLOAD))
@@ -84,7 +84,7 @@ def test_a_pulled_task_costs_as_much_as_any_other_task(metered: tuple[Stack, Met
 
 
 def test_an_expiry_costs_a_pulled_task_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """A pulled task with an expiry costs one timer, by which a worker function ends it if nobody leases it in time."""
+    """A pulled task with an expiry costs one timer, after which a worker function ends the task if nobody leased it."""
     stack, meter = metered
     stack.create(TaskSpec(TYPE, payload=PAYLOAD, expires_seconds=600))
     assert (meter.table_units, meter.index_units) == (1 + 1, 1)
@@ -107,7 +107,7 @@ def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> 
 def test_taking_over_a_lease_that_nobody_received_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A claim that finds an expired lease without an attempt is refused, returns the record, and is repeated.
 
-    This costs two units and no read.
+    The two claims cost two units and no read.
     """
     stack, meter = metered
     task = stack.create(TaskSpec(TYPE, payload=PAYLOAD))
@@ -138,7 +138,7 @@ def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pyt
     session = boto3.Session()
     cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
     stack = Stack(cloud, session, settings_of(cloud))
-    # Real time and random numbers, because sixteen threads share the composition.
+    # The test uses real time and random numbers, because sixteen threads share the composition.
     composition.use(Platform(environ={**os.environ, **stack.environ}))
     try:
         made = {stack.create(TaskSpec(TYPE)).id for _ in range(60)}

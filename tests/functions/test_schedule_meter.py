@@ -1,4 +1,4 @@
-"""Tests of the exact costs of recurring work, in addition to those of its tasks."""
+"""Tests of the exact costs of schedules, in addition to the costs of their tasks."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def ticked(stack: Stack, minutes: int) -> None:
 
 
 def test_a_schedule_costs_its_item_its_place_and_its_timer(metered: tuple[Stack, Meter]) -> None:
-    """A schedule costs its item, its place in the list and a timer.
+    """A schedule costs an item, a place in the list and a timer.
 
-    Its first expansion, which finds no occurrence, costs two more units.
+    The first expansion, which finds no occurrence, costs two more units.
     """
     _stack, meter = metered
     schedule(Written(cron="0 0 1 1 *"))
@@ -48,9 +48,9 @@ def test_a_schedule_costs_its_item_its_place_and_its_timer(metered: tuple[Stack,
 
 
 def test_a_deadline_of_an_expectation_costs_two_units(metered: tuple[Stack, Meter]) -> None:
-    """A deadline of an expectation costs two units, for a timer and the schedule.
+    """Each deadline of an expectation costs two units, for a timer and the schedule.
 
-    The expectation adds no cost to the creation.
+    Creating the schedule costs no more with an expectation.
     """
     stack, meter = metered
     stack.call("trigger", {})
@@ -65,7 +65,7 @@ def test_a_deadline_of_an_expectation_costs_two_units(metered: tuple[Stack, Mete
 
 @pytest.mark.slow
 def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered: tuple[Stack, Meter]) -> None:
-    """An expansion costs a timer and the schedule.
+    """An expansion costs a timer and a write of the schedule.
 
     Each of its sixty occurrences costs a record and a place in the list.
     """
@@ -116,8 +116,9 @@ def test_an_occurrence_costs_its_lease_its_outcome_and_a_schedule_read(
 ) -> None:
     """An occurrence costs its lease, its outcome and a read of its schedule.
 
-    If occurrences must not overlap, the schedule notes the start. If the schedule follows the ends of its occurrences,
-    `finished_at` is a separate write. If occurrences may wait for others, the schedule also notes the end.
+    If occurrences must not overlap, the start is recorded in the schedule. If the schedule follows the ends of its
+    occurrences, `finished_at` is a separate write. If occurrences may wait for other occurrences, the end is also
+    recorded in the schedule.
     """
     stack, meter = metered
     schedule(Written(rate="1 hour"), **fields)

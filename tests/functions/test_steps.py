@@ -1,4 +1,4 @@
-"""Tests of stored steps: their contents, their expiry, and that handlers without steps pay no costs for them."""
+"""Tests of stored steps: their contents, their expiry, and their costs, which handlers without steps do not pay."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_step_is_kept_for_longer_than_its_record(stack: Stack, monkeypatch: py
 
 
 def test_a_step_is_kept_for_longer_than_a_record_of_its_type(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step is also kept longer than its record if the records of its type are kept longer than other records."""
+    """A step is kept longer than its record even if the records of its type are kept longer than other records."""
     stack.environ[Variable.RETENTION_DAYS_BY_TYPE] = '{"report": 400}'
     task = run(stack, monkeypatch, lambda context, _payload: context.step("charge", int))
     (step,) = steps(task)
@@ -90,7 +90,7 @@ def test_a_step_is_kept_for_longer_than_a_record_of_its_type(stack: Stack, monke
 def test_reading_a_step_after_half_of_its_time_extends_its_expiry(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step's expiry is extended when it is read after half of its time has passed, but not at each attempt."""
+    """A step's expiry is extended when the step is read after half of its time has passed, but not at each attempt."""
 
     def fail(context: Context, _payload: object) -> None:
         context.step("charge", int)
@@ -102,7 +102,7 @@ def test_reading_a_step_after_half_of_its_time_extends_its_expiry(
     stack.work(Priority.NORMAL)
     assert steps(task) == [first]
     stack.clock.at += 70 * DAY
-    # The queue no longer has a message after 70 days, so the task is run by a request.
+    # After 70 days, the queue no longer has a message, so the task is run by a request.
     gateway = Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
     assert gateway.send("POST", f"/v1/tasks/{task.id}/run").status == 200
     stack.work(Priority.NORMAL)
@@ -130,7 +130,7 @@ def test_the_first_of_two_results_is_kept(stack: Stack) -> None:
 def test_a_steps_result_is_stored_when_the_store_recovers(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the store fails after a step's work is done, the write is repeated while the lease lasts.
 
-    After that, the attempt fails.
+    When the lease has ended, the attempt fails.
     """
     keep, away = DynamoStepStore.keep, [3]
 
@@ -169,7 +169,7 @@ def test_a_handlers_retry_rule_does_not_prevent_retries_after_an_outage(
 
 
 def test_an_item_has_the_prefix_of_the_tasks_contents(stack: Stack) -> None:
-    """A step's item is in the partition of the task's contents, so that it is erased with the contents."""
+    """A step's item is in the partition of the task's contents, so that the item is erased with the contents."""
     task = stack.create(TaskSpec("report", delay=DAY))
     composed(CoreServices).steps.keep(task.id, STEP)
     key = {schema.PARTITION_KEY: {"S": f"x#{task.id}"}, schema.SORT_KEY: {"S": "step#run#charge"}}
@@ -178,7 +178,7 @@ def test_an_item_has_the_prefix_of_the_tasks_contents(stack: Stack) -> None:
 
 
 def test_a_worker_imports_no_modules_for_steps_at_its_start() -> None:
-    """A worker imports no modules for steps when it starts."""
+    """A worker does not import the modules for steps at startup."""
     script = """
 import sys
 import functions.worker.handler

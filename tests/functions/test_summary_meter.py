@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Spent:
-    """The calls, and the write units of transactions, which are two for each item.
-
-    Source: DynamoDB Developer Guide.
-    """
+    """The calls, and the write units of transactions (two units for each item). Source: DynamoDB Developer Guide."""
 
     stack: Stack
     requests: Counter[str] = field(default_factory=Counter)
@@ -50,7 +47,7 @@ def stack_of(spread: int) -> Stack:
 
 @pytest.fixture
 def counting() -> Iterator[Stack]:
-    """The Lambda functions, with a summary in one part, after the function has counted one task of the owner."""
+    """The Lambda functions with a summary in one part, after the owner's first task has been counted."""
     stack = stack_of(1)
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))
@@ -66,8 +63,8 @@ def counting() -> Iterator[Stack]:
 def test_a_new_process_costs_three_reads_and_two_writes() -> None:
     """A new process reads the generation of the counts, a page of the table and the list of owners once.
 
-    It also writes the first generation and the owner's entry in the list. From then on, it reads the generation once a
-    minute.
+    The process also writes the first generation and the owner's entry in the list. Later, it reads only the generation,
+    once a minute.
     """
     stack = stack_of(1)
     stream = stream_of(stack)
@@ -82,7 +79,7 @@ def test_a_new_process_costs_three_reads_and_two_writes() -> None:
 
 
 def spent_on(stack: Stack, *events: dict[str, Any]) -> Spent:
-    """The costs of the function for these stream events."""
+    """The costs of processing these stream events."""
     spent = Spent(stack)
     session: Any = stack.cloud.dynamodb
     session._session.heard = spent.heard
@@ -93,9 +90,9 @@ def spent_on(stack: Stack, *events: dict[str, Any]) -> Spent:
 
 
 def test_a_delivery_of_a_minute_costs_four_units_however_many_tasks(counting: Stack) -> None:
-    """A delivery for ten tasks that are created in one second and run in a later one costs four units.
+    """A delivery for ten tasks that are created in one second and run in a later second costs four units.
 
-    The units are for one transaction of two items. The function also reads the counts once, and queries which clients
+    The units are for one transaction with two items. The function also reads the counts once, and queries which clients
     watch tasks.
     """
     stream = stream_of(counting)
@@ -121,7 +118,7 @@ def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> Non
 
 
 def test_a_repeated_delivery_costs_one_read(counting: Stack) -> None:
-    """A repeated delivery costs only one read of the counts, because the function remembers what it has counted."""
+    """A repeated delivery costs only one read of the counts, because the function remembers the counted changes."""
     stream = stream_of(counting)
     counting.create(TaskSpec(type="canary.noop"))
     counting.call("broadcast", stream.event())

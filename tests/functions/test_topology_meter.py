@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 PATH = "/v1/topologies"
 WAITING = '{"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3600, "End": true}}}'
-"""A state machine that only waits, because the tests execute its states themselves."""
+"""A state machine that only waits, because the tests execute the states themselves."""
 OWN_TASK = 1 + 1 + 2
-"""Writes of the topology's own task: its record, its claim, and two for its deferral, including the next timer."""
+"""The writes for the topology's own task: its record, its claim, and two for its deferral, including the next timer."""
 RUN = 3
-"""Writes of the run's progress: when the run begins, when it opens, and when it ends."""
+"""The writes of the run's progress: when the run begins, when it opens, and when it ends."""
 END = 1 + 3
-"""Writes at the end: the outcome, a refused claim and a claim of the worker, and `finished_at`."""
+"""The writes at the end: the outcome, a refused claim and a claim by the worker, and `finished_at`."""
 NODE = 3
-"""Writes of every task: its record, its lease and its outcome."""
+"""The writes for every task: its record, its lease and its outcome."""
 NODE_MORE = 2
-"""Writes of every node: `finished_at`, because other work follows its end, and its expiry after the topology's end."""
+"""The extra writes for every node: `finished_at`, as work follows its end, and its expiry after the topology's end."""
 CHAIN: dict[str, dict[str, Any]] = {
     "first": {"type": "node"},
     "second": {"type": "node", "depends_on": ["first"]},
@@ -70,7 +70,7 @@ class Graphs:
         return str(made.body["id"])
 
     def state(self, name: str, topology: str, fence: int = 1, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Execute a state of an attempt's run, by default of the first attempt."""
+        """Execute a state of the state machine for the run of an attempt, by default the first attempt."""
         return dict(
             self.stack.call("topology", {"state": name, "task_id": topology, "fence": fence, "looks": 0, **more})
         )
@@ -82,7 +82,7 @@ class Graphs:
         return topology
 
     def go_on(self, topology: str, nodes: int, fence: int = 1) -> None:
-        """Execute an attempt at a topology that runs this many nodes, in rounds that suffice for a chain."""
+        """Execute an attempt of a topology that runs this many nodes, in enough rounds for a chain."""
         self.work()
         plan = self.state("plan", topology, fence)
         for number in (number for chunk in plan["chunks"] for number in chunk):
@@ -93,7 +93,7 @@ class Graphs:
         self.work()
 
     def estimated_writes(self, nodes: dict[str, Any]) -> float:
-        """The write units that the API estimates for a topology; creating that topology is not counted."""
+        """The write units that the API estimates for a topology; the creation of this topology is not counted."""
         before = self.meter.table_units, self.meter.index_units
         made = self.api.send("POST", PATH, {"nodes": nodes}, query="estimate=1")
         self.meter.table_units, self.meter.index_units = before
@@ -131,7 +131,7 @@ def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[s
     """A topology costs eleven units, and each node three units more than a task.
 
     The extra units are for `finished_at`, the expiry, and a release or token. First nodes need no release, only last
-    nodes need a token, and a condition is free.
+    nodes need a token, and a condition costs nothing.
     """
     graphs.run(nodes)
     waited_for = {parent for node in nodes.values() for parent in node.get("depends_on", ())}
@@ -145,9 +145,9 @@ def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[s
 
 
 def test_a_topology_within_another_costs_as_much_as_both(graphs: Graphs) -> None:
-    """A topology within another costs as much as both.
+    """A topology within another topology costs as much as both topologies, except for the task that they share.
 
-    The record, claim and outcome of the shared task are written once.
+    The record, claim and outcome of the shared task are written only once.
     """
     inner = {"type": "part", "target": {"kind": "topology"}, "payload": {"nodes": CHAIN}}
     topology = graphs.submit({"part": inner})
@@ -165,14 +165,15 @@ def test_a_topology_within_another_costs_as_much_as_both(graphs: Graphs) -> None
         graphs.work()
     chain = len(CHAIN) * (NODE + NODE_MORE) + 2 + 1
     own = OWN_TASK + RUN + END
-    # These are the inner topology's expiry, written at the outer topology's end, and the inner topology's token.
+    # These units are for the inner topology's expiry, written at the outer topology's end, and the inner topology's
+    # token.
     assert graphs.meter.table_units == own + own + chain + 2
     assert graphs.meter.requests["StartExecution"] == 2
     assert graphs.estimated_writes({"part": inner}) == graphs.meter.table_units + graphs.meter.index_units
 
 
 def test_a_map_costs_as_much_as_a_topology_of_its_items(graphs: Graphs) -> None:
-    """A map costs as much as a topology of its items, and a release.
+    """A map costs as much as a topology with its items, plus a release.
 
     Each item that waits because of a limit also costs a release.
     """
@@ -199,7 +200,7 @@ def test_a_map_costs_as_much_as_a_topology_of_its_items(graphs: Graphs) -> None:
 
 
 def test_retrying_chosen_nodes_costs_one_unit_and_their_run(graphs: Graphs) -> None:
-    """Retrying chosen nodes costs one unit to reopen the topology, and then a run of those nodes.
+    """Retrying chosen nodes costs one unit for reopening the topology, and then a run of the chosen nodes.
 
     Each kept node costs two units for its expiry.
     """
@@ -216,9 +217,9 @@ def test_retrying_chosen_nodes_costs_one_unit_and_their_run(graphs: Graphs) -> N
 
 
 def test_nodes_that_start_together_are_sent_together(graphs: Graphs) -> None:
-    """If twenty nodes start after one node, two requests send them.
+    """If twenty nodes start after one node, two requests send their messages.
 
-    They are read together, and each is released by a write.
+    The nodes are read together, and each node is released by a write.
     """
     fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(20)}}
     topology = graphs.submit(fan)
@@ -227,7 +228,7 @@ def test_nodes_that_start_together_are_sent_together(graphs: Graphs) -> None:
     graphs.meter.reset()
     graphs.work()
     assert graphs.meter.requests["SendMessageBatch"] == 2
-    # One request reads the run, and another the nodes that it releases.
+    # One request reads the run, and another request reads the nodes that are released.
     assert graphs.meter.requests["BatchGetItem"] == 2
     assert graphs.meter.table_units == 20 + 3
 
@@ -240,13 +241,17 @@ def test_nodes_that_wait_are_written_in_batches(graphs: Graphs) -> None:
     graphs.meter.reset()
     graphs.state("plan", topology)
     assert graphs.meter.requests["BatchExecuteStatement"] == 3
-    # These are writes for the node that starts at once, and for the run's progress when it begins and when it opens.
+    # These writes are for the node that starts at once, and for the run's progress when the run begins and when it
+    # opens.
     assert graphs.meter.requests["PutItem"] == 1 + 2
     assert (graphs.meter.table_units, graphs.meter.index_units) == (61 + 2, 61)
 
 
 def test_the_end_of_a_last_node_reads_the_other_last_nodes(graphs: Graphs) -> None:
-    """When one of three last nodes ends, the two others are read in one batch; if there are many, they are not read."""
+    """When one of three last nodes ends, the other two are read in one batch.
+
+    If there are many last nodes, the others are not read.
+    """
     found = {}
     for later in (2, 10):
         nodes = {"now": {"type": "node"}, **{f"n{i}": {"type": "node", "delay_seconds": 600} for i in range(later)}}
@@ -266,7 +271,7 @@ def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
     graphs.work()
     graphs.meter.reset()
     graphs.state("plan", topology)
-    # These are writes for the run's progress when it begins and when it opens.
+    # These writes are for the run's progress when the run begins and when it opens.
     assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 2)
     assert graphs.meter.requests["SendMessageBatch"] == 6
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 60)
@@ -275,7 +280,7 @@ def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
 def test_a_plan_that_restarts_after_a_crash_costs_no_more_units(
     graphs: Graphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan that restarts after a crash costs no more units, because each batch detects existing records."""
+    """A plan that restarts after a crash costs no additional units, because each batch detects existing records."""
     fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(60)}}
     topology = graphs.submit(fan)
     graphs.work()
@@ -285,13 +290,13 @@ def test_a_plan_that_restarts_after_a_crash_costs_no_more_units(
             graphs.state("plan", topology)
     graphs.meter.reset()
     graphs.state("plan", topology)
-    # These are writes for the node that starts at once, and for the run's progress when it opens.
+    # These writes are for the node that starts at once, and for the run's progress when the run opens.
     assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 1 + 1)
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 1)
 
 
 def test_a_check_of_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:
-    """A check of a run costs a timer, a refused claim and one question about the execution.
+    """A check of a run costs a timer, a refused claim and one request for the execution's status.
 
     The nodes are read in batches and not written.
     """

@@ -40,7 +40,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The Lambda functions, with settings that allow calls of the loopback address and some queues."""
+    """The Lambda functions, with settings that allow calls to the loopback address and to some queues."""
     yield Stack.faked({Variable.HTTP_ALLOW: "127.0.0.1", Variable.AWS_TARGETS: f"{ARN}reports-*"})
     composition.use(None)
 
@@ -89,9 +89,9 @@ def test_a_repeated_request_does_not_change_the_trace(stack: Stack) -> None:
 
 
 def test_runs_of_a_schedule_keep_its_trace(stack: Stack) -> None:
-    """Runs of a schedule keep the trace that created the schedule, even after a change.
+    """Runs of a schedule keep the trace of the request that created the schedule, even after a change.
 
-    A manual run has its own request's trace, if there is one.
+    A manual run has the trace of its own request, if the request has a trace.
     """
     body = {"name": "often", "rate": "1 minute", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
@@ -121,7 +121,7 @@ def test_an_endpoint_and_a_callback_get_the_trace_header(stack: Stack, receiver:
 
 
 def test_an_endpoint_gets_no_trace_if_the_request_has_none(stack: Stack, receiver: Receiver) -> None:
-    """If a request has no trace, the endpoint gets none, and can decide itself whether to begin one."""
+    """If a request has no trace, the endpoint gets no trace, and can itself decide whether to begin a trace."""
     create({"target": {"kind": "http", "url": f"{receiver.url}/job"}}, {})
     stack.work(Priority.NORMAL)
     (job,) = receiver.requests
@@ -130,7 +130,7 @@ def test_an_endpoint_gets_no_trace_if_the_request_has_none(stack: Stack, receive
 
 
 def test_an_sqs_message_has_the_trace_as_an_attribute(stack: Stack) -> None:
-    """An SQS message has the trace in a message attribute, where SQS consumers expect it, and in its body."""
+    """An SQS message has the trace in its body and in a message attribute, where SQS consumers expect the trace."""
     name = f"reports-{uuid4().hex}"
     url = stack.cloud.sqs.create_queue(QueueName=name)["QueueUrl"]
     create({"target": {"kind": "sqs", "arn": ARN + name}})

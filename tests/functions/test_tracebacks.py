@@ -64,7 +64,7 @@ def stored(stack: Stack, task: Task) -> Item | None:
         schema.PARTITION_KEY: {"S": f"{schema.CONTENT_PREFIX}{task.id}"},
         schema.SORT_KEY: {"S": NAME},
     }
-    item: Item | None = stack.cloud.dynamodb.get_item(TableName=stack.environ[Variable.TABLE], Key=key).get("Item")  # type: ignore[assignment]  # of the stubs
+    item: Item | None = stack.cloud.dynamodb.get_item(TableName=stack.environ[Variable.TABLE], Key=key).get("Item")  # type: ignore[assignment]  # the error is in the stubs
     return item
 
 
@@ -75,7 +75,7 @@ def told(gateway: Gateway, task: Task) -> list[str | None]:
 
 
 def boom(_context: Context, _payload: object) -> None:
-    """Fail with an error that has a cause."""
+    """A handler that fails with an error that has a cause."""
     try:
         json.loads("{")
     except ValueError as error:
@@ -85,7 +85,7 @@ def boom(_context: Context, _payload: object) -> None:
 def test_the_traceback_of_the_last_failed_attempt_can_be_read(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The API shows the last failed attempt's traceback, with its cause, from the handler's own frame on."""
+    """The API shows the last failed attempt's traceback, with the error's cause, from the handler's own frame on."""
     task = fail(stack, monkeypatch, boom, attempts=2)
     first, second = told(gateway, task)
     assert first is None
@@ -97,7 +97,7 @@ def test_the_traceback_of_the_last_failed_attempt_can_be_read(
 
 
 async def boom_later(context: Context, payload: object) -> None:
-    """Fail in an event loop."""
+    """A handler that fails in an event loop."""
     await asyncio.sleep(0)
     boom(context, payload)
 
@@ -118,7 +118,7 @@ def test_a_traceback_of_a_coroutine_begins_in_the_handler(
 def test_a_success_after_a_failure_keeps_the_traceback_with_its_attempt(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an attempt succeeds after a failed one, the traceback is shown with the failed attempt."""
+    """If an attempt succeeds after a failed attempt, the traceback is shown with the failed attempt."""
 
     def once(context: Context, payload: object) -> None:
         if context.attempt == 1:
@@ -177,7 +177,7 @@ def test_a_traceback_fits_one_write_unit_whatever_was_raised(
 def test_an_error_whose_message_raises_fails_its_attempt(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an error's `__str__` raises, neither the batch nor the outcome is affected."""
+    """If an error's `__str__` raises an exception, neither the batch nor the outcome is affected."""
 
     class Mute(Exception):
         def __str__(self) -> str:
@@ -209,7 +209,7 @@ def test_a_failure_is_recorded_even_if_its_traceback_cannot_be_stored(
 
 
 def test_an_older_attempt_does_not_replace_a_later_attempts_traceback(stack: Stack) -> None:
-    """A worker that was suspended does not replace a later attempt's traceback, and repeating a write is harmless."""
+    """A worker that was suspended does not replace a later attempt's traceback, and a repeated write has no effect."""
     task = stack.create(TaskSpec("report", delay=DAY))
     store = composed(CoreServices).tracebacks
     expiry = Expiry(stack.clock.now() + DAY)

@@ -56,7 +56,7 @@ def stack(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack
 
 
 def exported(receiver: Receiver) -> dict[str, Span]:
-    """The exported spans by name. If several spans have the same name, only the latest is included."""
+    """The exported spans by name. If several spans have the same name, only the latest of these spans is included."""
     return {span.name: span for span in all_exported(receiver)}
 
 
@@ -100,7 +100,7 @@ def through_egress(stack: Stack) -> None:
 def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, receiver: Receiver) -> None:
     """A task has one span each for its creation, sending and processing, in separate traces that link to the creation.
 
-    The span of the call is a child of the processing span.
+    The span for the call is a child of the processing span.
     """
     through_egress(stack)
     target = {"kind": "http", "url": f"{receiver.url}/job?token=secret"}
@@ -131,9 +131,9 @@ def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, recei
 
 
 def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
-    """Each run of a schedule has a trace of its own, which links to the tick and to the schedule's trace.
+    """Each run of a schedule has a separate trace, which links to the tick and to the schedule's trace.
 
-    A trace of the schedule would last for years, and a tick makes many runs.
+    The schedule's trace would last for years, and a tick makes many runs.
     """
     body = {"name": "often", "rate": "1 minute", "overlap": "allow_all", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
@@ -159,7 +159,7 @@ def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack,
 
 
 def test_a_manual_run_is_a_part_of_its_request_and_links_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
-    """A manual run belongs to its request's trace, as its caller waits for it, and links to the schedule's trace."""
+    """A manual run, for which the caller waits, is part of its request's trace, and links to the schedule's trace."""
     del stack
     body = {"name": "yearly", "cron": "0 0 1 1 *", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
@@ -196,7 +196,7 @@ def test_a_request_that_is_not_sampled_is_not_exported(stack: Stack, receiver: R
 
 
 def test_tasks_run_even_if_the_collector_fails(stack: Stack, receiver: Receiver) -> None:
-    """If the collector fails, tasks still run, and only spans are lost."""
+    """If the collector fails, tasks still run, and only the spans are lost."""
     receiver.answers["POST", "/v1/traces"] = (500, b"")
     assert Gateway().create({"type": "report"}, {})["state"] == "scheduled"
     assert stack.work(Priority.NORMAL) == []
@@ -204,7 +204,7 @@ def test_tasks_run_even_if_the_collector_fails(stack: Stack, receiver: Receiver)
 
 @pytest.mark.parametrize(("endpoint", "loads"), [("", False), ("http://127.0.0.1:9", True)])
 def test_tracing_libraries_are_imported_only_if_spans_are_exported(endpoint: str, *, loads: bool) -> None:
-    """Tracing libraries, which are usually not deployed, are imported only if the settings name an endpoint."""
+    """Tracing libraries, which are usually not deployed, are imported only if the settings name a tracing endpoint."""
     environ = {"PATH": "/usr/bin", Variable.OTLP_ENDPOINT.value: endpoint}
     told = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own
     assert (told.stdout.strip() != "[]") is loads

@@ -13,7 +13,7 @@ TICK = {"version": "0", "source": "aws.scheduler", "detail-type": "Scheduled Eve
 
 
 def test_a_tick_sends_what_falls_due_within_the_look_ahead(stack: Stack) -> None:
-    """A tick sends tasks that fall due within the look-ahead, with a delay, and the next tick does not repeat them."""
+    """A tick sends tasks that fall due within the look-ahead, with a delay. The next tick does not send them again."""
     for index in range(5):
         stack.create(TaskSpec("report", delay=8 * MINUTE + index * SECOND))
     stack.call("trigger", TICK)
@@ -36,7 +36,7 @@ def test_a_tick_for_one_group_sends_only_the_tasks_of_that_group(stack: Stack) -
 
 
 def test_each_priority_has_its_own_queue(stack: Stack) -> None:
-    """Tasks of high, normal and low priority have separate queues, so that none of the priorities starves another."""
+    """Tasks of high, normal and low priority have separate queues, so that no priority starves another priority."""
     for priority in Priority:
         stack.create(TaskSpec("report", delay=5 * MINUTE, priority=priority))
     stack.clock.at += 4 * MINUTE

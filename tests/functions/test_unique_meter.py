@@ -37,13 +37,13 @@ def stack() -> Iterator[Stack]:
 
 
 def created(spec: TaskSpec, key: str | None = None) -> Accepted[Task]:
-    """Create a task, with an idempotency key if there is one."""
+    """Create a task, with an idempotency key if a key is given."""
     order = Order(spec, None if key is None else IdempotencyKey(key, "hash"))
     return composed(TaskServices).creator.create_once(OWNER, order)
 
 
 def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int]:
-    """The write units and consistent reads of a function call; each item of a transaction costs two units.
+    """The write units and consistent reads of a function call; each item in a transaction costs two units.
 
     All items are smaller than 1 KB. Source: DynamoDB Developer Guide, "DynamoDB read and write operations".
     """
@@ -61,7 +61,7 @@ def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int]:
 
 
 def test_a_unique_key_costs_four_units_and_a_read(stack: Stack) -> None:
-    """A unique key and its record are written in one transaction, which costs four units instead of one.
+    """A unique key and its task's record are written in one transaction, which costs four units instead of one.
 
     The key's expiry costs another unit at the task's end.
     """
@@ -74,10 +74,7 @@ def test_a_unique_key_costs_four_units_and_a_read(stack: Stack) -> None:
 
 
 def test_an_estimate_has_the_write_units_of_unique_and_debounced_tasks(stack: Stack) -> None:
-    """The estimate includes the task, its unique key, and its place in the owner's list.
-
-    This meter does not count that place.
-    """
+    """The estimate has the task, its unique key, and its place in the owner's list, which this meter does not count."""
     stack.create(TaskSpec(TYPE))
     stack.work(Priority.NORMAL)
     for spec in (TaskSpec(TYPE, unique=Unique("a")), TaskSpec(TYPE, debounce=Debounce("b", 1))):
@@ -93,7 +90,7 @@ def _run(stack: Stack, spec: TaskSpec) -> None:
 
 
 def test_a_creation_that_keeps_the_existing_task_costs_two_reads(stack: Stack) -> None:
-    """If a unique key's task is kept, a creation reads the key and the task.
+    """If the task that holds a unique key is kept, a creation reads the key and the task.
 
     An idempotency key costs two more units.
     """
@@ -104,9 +101,9 @@ def test_a_creation_that_keeps_the_existing_task_costs_two_reads(stack: Stack) -
 
 
 def test_debouncing_a_task_costs_as_much_as_changing_its_due_time(stack: Stack) -> None:
-    """Debouncing a task costs a timer and a record, like another change of the due time, and three reads.
+    """Debouncing a task costs a timer and a record, as does any change of the due time, and three reads.
 
-    The shard count is read every 5 s.
+    The shard count is also read every 5 s.
     """
     debounced = TaskSpec(TYPE, debounce=Debounce("a", 600))
     first = created(debounced).value
@@ -119,7 +116,8 @@ def test_debouncing_a_task_costs_as_much_as_changing_its_due_time(stack: Stack) 
 def test_an_idempotency_key_is_written_with_the_debounced_task(stack: Stack) -> None:
     """With an idempotency key, debouncing costs six units.
 
-    It writes the key and a timer, and then the record and the key in one transaction, whose task is read again.
+    The key and a timer are written first, then the record and the key in one transaction, and finally the task is read
+    again.
     """
     created(TaskSpec(TYPE, debounce=Debounce("a", 600)))
     stack.clock.at += 120 * SECOND

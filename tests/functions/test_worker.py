@@ -57,7 +57,7 @@ def test_a_message_that_arrives_a_minute_early_is_redelivered(stack: Stack, monk
 
 
 def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message for a leased task is reported as failed, so that Lambda keeps it for the other attempt."""
+    """A message for a leased task is reported as failed, so that Lambda keeps the message for the other attempt."""
     register(monkeypatch, lambda _context, _payload: None)
     task = stack.create(TaskSpec("report"))
     event = stack.receive(Priority.NORMAL)
@@ -72,7 +72,7 @@ def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.Mo
 
 
 def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failed attempt, the old message is deleted, a new one is sent, and the error is recorded."""
+    """After a failed attempt, the old message is deleted, a new message is sent, and the error is recorded."""
 
     def boom(context: Context, _payload: object) -> str:
         if context.attempt == 1:

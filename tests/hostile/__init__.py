@@ -1,1 +1,1 @@
-"""Hostile input: requests from strangers, sent to the api function in process, and the required responses."""
+"""Tests that send hostile requests from strangers to the api function in process, and check the responses."""

@@ -15,7 +15,7 @@ from tests.hostile.fuzz_report import told
 from tests.hostile.grounds import InProcess
 
 _A_DRAWN = 2_000
-"""The number of corpus requests for which one request is drawn from the document for each operation and mode."""
+"""For this many corpus requests, one request per operation and mode is drawn from the OpenAPI document."""
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the seed of all random choices")
     asked = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    # The log line for each attempt ended by a lease is of no interest here.
+    # The log line for each attempt that a lease request ended is of no interest here.
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     started = time.perf_counter()
     fuzzer = Fuzzer(InProcess())

@@ -1,4 +1,4 @@
-"""Requests of the largest size that the API accepts, with the hardest input for parsers: repeated and nested units.
+"""Requests of the largest size that the API accepts, whose repeated and nested units are the hardest parser input.
 
 Each kind of text that an owner writes and that Duetime parses or evaluates has a form here, with the length that the
 API accepts and the units to repeat in the text.
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Answer, Gateway
 
 HEADER_BYTES = 8_000
-"""The largest size of a header.
+"""The maximum size of a header.
 
-Source: API Gateway quotas for HTTP APIs: all headers together have at most 10 240 bytes.
+Source: API Gateway quotas for HTTP APIs (at most 10 240 bytes for all headers together).
 """
 
 
@@ -46,7 +46,7 @@ class Form:
     units: tuple[str, ...]
 
     def bomb(self, before: str, unit: str, after: str) -> str:
-        """The longest text that repeats a unit between a beginning and an end."""
+        """The longest possible text that repeats a unit between a beginning and an end."""
         return before + unit * ((self.most - len(before) - len(after)) // max(1, len(unit))) + after
 
 
@@ -80,7 +80,7 @@ def _calendar(text: str) -> str:
 
 
 def _preview(**fields: Any) -> Callable[[str], Mapping[str, Any]]:  # noqa: ANN401 - JSON
-    """A preview in which the text replaces `TEXT`."""
+    """A schedule preview in which the text replaces `TEXT`."""
     return lambda text: {**json.loads(json.dumps(fields).replace('"TEXT"', json.dumps(text))), "count": 100}
 
 
@@ -106,7 +106,7 @@ _PREVIEW = "/v1/schedules/preview"
 
 
 def _wait(text: str) -> Mapping[str, Any]:
-    """A task that waits for a signal under a condition."""
+    """A task that waits for a signal that meets a condition."""
     return {"type": "a", "target": {"kind": "wait_for_event", "event": "a", "when": text}}
 
 

@@ -1,4 +1,4 @@
-"""Hostile requests: valid requests for every operation, each damaged somewhere. The same seed makes the same corpus."""
+"""Hostile requests, made by damaging valid requests for every operation. The same seed makes the same corpus."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _LABELS = (
     *("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds"),
     *("fair_key", "fair_weight"),
 )
-"""Fields that a task and a whole topology have in common."""
+"""The fields that a task and a topology have in common."""
 SCHEDULE: Mapping[str, Any] = {
     "name": "nightly",
     "cron": "30 1 * * *",
@@ -88,7 +88,7 @@ SCHEDULE: Mapping[str, Any] = {
     "task": {"type": "echo", "payload": 1, "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True}},
 }
 PULLED = "pulled"
-"""A type that pull workers lease; the local environment also has this type."""
+"""A task type that pull workers lease; the local environment also has this type."""
 SWEEP: Mapping[str, Any] = {
     "filter": {"type": "mail", "tags": {"a": "b"}},
     "limit": 5,
@@ -105,7 +105,7 @@ BODIES: Mapping[str, Any] = {
     **{key: {"reason": "why"} for key in ("pauseRate", "resumeRate", "resetRate")},
     "createUpload": {"id": "scan-17", "size": 3_000_000, "content_type": "image/png"},
     "createTaskBatch": {"tasks": [TASK, {"type": "echo"}]},
-    # A payload that any task accepts; for a topology, it is the graph.
+    # A payload that any task accepts; for a topology, the payload is the graph.
     "updateTask": {
         "due_at": "2026-12-01T09:00:00Z",
         "payload": {"nodes": {"a": {"type": "echo"}}},
@@ -366,7 +366,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }
-"""Further valid bodies of an operation; the first body lacks their fields, or cannot be combined with them."""
+"""Further valid bodies of an operation, with fields that the first body lacks or cannot be combined with."""
 QUERIES_OF: Mapping[str, str] = {
     "listPublicKeys": "owner=ann",
     "getTopologyDefinitionDiff": "from=1&to=1",
@@ -385,7 +385,7 @@ QUERIES_OF: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Hostile:
-    """A request as the gateway passes it on."""
+    """A request in the form in which the gateway passes it on."""
 
     method: str
     path: str
@@ -400,7 +400,7 @@ class Corpus:
 
     Args:
         seed: the seed of all random choices.
-        known: existing resources, by the name of their parameter in a path.
+        known: the ids of existing resources, by the name of their path parameter.
     """
 
     def __init__(self, seed: int, known: Mapping[str, Sequence[str]]) -> None:
@@ -428,18 +428,18 @@ class Corpus:
         path = re.sub(r"\{(\w+)\}", lambda parameter: self._named(parameter[1], existing), operation.path)
         body = self._chance.choice((BODIES.get(operation.id, {}), *MORE_BODIES.get(operation.id, ())))
         if operation.method == "PUT" and "name" in body:
-            # A definition may repeat its own name, but contain no other name.
+            # A definition may repeat its own name, but may not contain another name.
             body = {**body, "name": path.rpartition("/")[2]}
         raw = json.dumps(body) if operation.method in {"POST", "PUT", "PATCH"} else None
         return Hostile(operation.method, path, QUERIES_OF.get(operation.id, ""), {}, raw)
 
     def _named(self, parameter: str, existing: float) -> str:
-        """The value for a parameter of a path."""
+        """The value for a path parameter."""
         known = self._known.get(parameter, ())
         return self._chance.choice(known if known and self._chance.random() < existing else IDS)
 
     def _value(self, request: Hostile) -> Hostile:
-        """A body with another value in one place, or with a missing, an additional, or a repeated field."""
+        """A body with a different value in one place, or with a missing, an additional, or a repeated field."""
         body = _parsed(request.raw)
         if not body:
             return self._chance.choice((self._header, self._query))(request)
@@ -449,7 +449,7 @@ class Corpus:
         return _with(request, raw=json.dumps(holed).replace(_QUOTED_HOLE, text))
 
     def _holed(self, body: Any, way: float) -> Any:  # noqa: ANN401 - any JSON
-        """A copy of a body with a hole in the place of one of its values."""
+        """A copy of a body in which one of its values is replaced by a placeholder."""
         places = list(_places(body))
         if not places or way < 0.05:
             return HOLE
@@ -481,7 +481,7 @@ class Corpus:
         return _with(request, raw=self._chance.choice(hurts)())
 
     def _encoding(self, request: Hostile) -> Hostile:
-        """A body in a wrong encoding, with a flag that may claim another encoding."""
+        """A body in a wrong encoding, with a flag that may indicate yet another encoding."""
         raw = (request.raw or "{}").encode("utf-8", "surrogatepass")
         text = raw.decode("utf-8", "replace")
         chosen = self._chance.choice(
@@ -546,7 +546,7 @@ def _parsed(raw: str | None) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - any JSON
-    """Every place in a JSON value: the place's container, and its key in the container."""
+    """Every place in a JSON value, given by the place's container and the key in this container."""
     keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in list(keys):
         yield value, key

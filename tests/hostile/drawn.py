@@ -1,4 +1,4 @@
-"""Valid and invalid requests drawn from the served OpenAPI document, and checks of their responses against it."""
+"""Draws valid and invalid requests from the served OpenAPI document, and checks the responses against the document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it ships no types
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # the package has no types
 from schemathesis import GenerationMode
 from schemathesis.core import NotSet
 from schemathesis.core.result import Ok
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 _A_WORLD = 15
-"""The number of operations that share one set of tables."""
+"""The number of operations that use one set of tables before it is replaced."""
 _SUCCESS = range(200, 300)
 _OF_THE_GATEWAY = frozenset({400, 404, 405, 413, 415})
-"""The statuses possible on any path, for requests that no longer match the operation."""
+"""The statuses that are possible on any path, for requests that no longer match the operation."""
 
 
 class Drawn:
@@ -111,7 +111,7 @@ class Drawn:
 
 
 def _hostile(case: Case[Any], known: Mapping[str, Sequence[str]]) -> Hostile:
-    """A drawn case, as the gateway would pass it on."""
+    """A drawn request, in the form in which the gateway would pass it on."""
     parameters = {**(case.path_parameters or {}), **{name: ids[0] for name, ids in known.items()}}
 
     def named(match: re.Match[str]) -> str:

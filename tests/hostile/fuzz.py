@@ -1,4 +1,4 @@
-"""A fuzzer: hostile requests to the api function, and a list of every broken promise."""
+"""A fuzzer that sends hostile requests to the api function and lists every broken promise."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tests.hostile.world import Api
 
 A_WORLD = 1_000
-"""The number of requests that share one set of tables."""
+"""The number of requests that use one set of tables before it is replaced."""
 _REFUSED = 400
 _OURS = 500
 OF_TARGETS = frozenset({"target_unreachable", "target_timeout"})
-"""Codes of refusals that are caused by the target and documented as 502 and 504."""
+"""The codes of refusals that a target causes, and that are documented with the statuses 502 and 504."""
 _PATHS = [(one, re.compile(re.sub(r"\{\w+\}", "[^/]+", one.path))) for one in OPERATIONS]
 
 
@@ -33,20 +33,20 @@ class Grounds(Protocol):
     """The environment in which a fuzzer runs."""
 
     says_why: bool
-    """Whether the function itself sends every refusal; a real gateway refuses some requests itself."""
+    """Whether every refusal comes from the function; a real gateway refuses some requests itself."""
 
     @property
     def api(self) -> Api:
         """The client that sends requests."""
 
     def fresh_world(self) -> Mapping[str, Sequence[str]]:
-        """Create a few resources of every kind, and return their identifiers by the names of their parameters."""
+        """Create a few resources of every kind, and return their identifiers by parameter name."""
 
     def begin(self) -> None:
         """Prepare for the next request, which is about to be sent."""
 
     def written(self) -> Sequence[str]:
-        """The writes of the latest request, which was refused."""
+        """The writes that the latest request made although it was refused."""
 
 
 @dataclass
@@ -54,10 +54,10 @@ class Fuzzer:
     """The results so far.
 
     Attributes:
-        answers: the number of responses by their status.
-        codes: the number of problems by their code.
-        hit: the number of requests by their operation; an operation without requests counts as 0.
-        broken: the requests with a response or an effect that breaks a promise, each with the reason.
+        answers: the number of responses by status.
+        codes: the number of problems by code.
+        hit: the number of requests by operation; an operation without requests has the number 0.
+        broken: the requests whose response or effect breaks a promise, each with the reason.
     """
 
     grounds: Grounds

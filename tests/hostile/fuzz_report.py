@@ -1,4 +1,4 @@
-"""The report of a fuzzer."""
+"""Prints the report of a fuzzer."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _READS = ("get", "query", "scan", "batch_get", "describe", "list", "head", "rece
 
 @dataclass
 class InProcess:
-    """An environment of the api function that has separate stores for each world."""
+    """An environment for the api function with separate stores for each world."""
 
     clock: StandingClock = field(default_factory=StandingClock)
     session: FakeSession = field(init=False)
@@ -57,7 +57,7 @@ class InProcess:
         return list(self._written)
 
     def fresh_world(self) -> dict[str, Sequence[str]]:
-        """Empty all stores, create a few resources of every kind, and return their identifiers by parameter names."""
+        """Empty all stores, create a few resources of every kind, and return their identifiers by parameter name."""
         self._worlds += 1
         queues: dict[str, str] = {
             variable: self._queue(priority.value) for priority, variable in QUEUE_VARIABLES.items()
@@ -75,7 +75,7 @@ class InProcess:
             Variable.WATCH_URL: "wss://live.example.org/live",
             Variable.PULLED_QUEUES: json.dumps({PULLED: self._queue(PULLED)}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),
-            # The address that valid requests name; nothing listens there.
+            # Valid requests name this address, where no server listens.
             Variable.HTTP_ALLOW: "127.0.0.1",
             Variable.HTTP_SECRETS: json.dumps({"crm": {"arn": SENT_SECRET, "hosts": ["127.0.0.1"]}}),
             **queues,
@@ -83,14 +83,14 @@ class InProcess:
         self._platform = Platform(
             environ=environ,
             clock=self.clock,
-            clients=Clients(self.session),  # type: ignore[arg-type]  # it stands in for one
+            clients=Clients(self.session),  # type: ignore[arg-type]  # a fake session
         )
         composition.use(self._platform)
         return furnished(self.api)
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Have the function use the newest of these worlds without logs while the context lasts."""
+        """Let the function use the newest of these worlds, without logs, inside the context."""
         composition.use(self._platform)
         logging.disable(logging.CRITICAL)
         try:
@@ -111,7 +111,7 @@ class InProcess:
         return str(self.session.client("sqs").create_queue(QueueName=f"{name}-{self._worlds}")["QueueUrl"])
 
     def _heard(self, operation: str, request: dict[str, Any]) -> None:
-        """Record a write, except the write of a timer, which comes first and has no effect by itself."""
+        """Record a write, except a timer's, because a timer is written first and has no effect by itself."""
         if operation.startswith(_READS):
             return
         sort_key = request.get("Item", {}).get(schema.SORT_KEY, {"S": ""})["S"]
@@ -121,7 +121,7 @@ class InProcess:
 
 
 def _copied(table: Table) -> Table:
-    """A copy of a table; items are shared, because a write replaces them."""
+    """A copy of a table; the copy shares the items, because a write replaces an item instead of changing it."""
     return replace(
         table,
         indexes={

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Answer
 
 CPU_SECONDS = 15.0
-"""The maximum processor time of a request: the slowest request takes three seconds. Superlinear work takes minutes."""
+"""The maximum CPU time of a request. The slowest request takes three seconds; superlinear work takes minutes."""
 PEAK_BYTES = 256 * 1_048_576
 """The maximum memory of a request, which is half the memory of the API's function."""
 
 
 def cheaply(send: Callable[[], Answer]) -> Answer:
-    """Send a request, and check its processor time and that the response is no internal error."""
+    """Send a request, and check its CPU time and that the response is not an internal error."""
     began = time.process_time()
     answer = send()
     spent = time.process_time() - began
@@ -40,7 +40,7 @@ def cheaply(send: Callable[[], Answer]) -> Answer:
 
 
 def in_little_memory(send: Callable[[], Answer]) -> Answer:
-    """Send a request, and check its memory use; the measurement makes the request several times slower."""
+    """Send a request, and check its memory use; the measurement makes the request take several times as long."""
     tracemalloc.start()
     try:
         answer = send()
@@ -52,7 +52,7 @@ def in_little_memory(send: Callable[[], Answer]) -> Answer:
 
 
 LARGE = 100_000
-"""The length from which the texts of a form take noticeable time."""
+"""The length from which texts of a given form take a noticeable time."""
 BY_SIZE = [pytest.param(name, marks=[pytest.mark.slow] if form.most > LARGE else []) for name, form in FORMS.items()]
 
 
@@ -70,7 +70,7 @@ def test_repeated_units_cost_bounded_time_and_memory(name: str) -> None:
 
 @st.composite
 def bombs(draw: st.DrawFn, form: Form) -> str:
-    """A text of the maximum length: a beginning, up to three repeated units, and an end."""
+    """A text of the maximum length that consists of a beginning, up to three repeated units, and an end."""
     parts = st.lists(st.sampled_from(form.units) | st.text(max_size=3), max_size=4).map("".join)
     unit = draw(st.lists(st.sampled_from(form.units), min_size=1, max_size=3).map("".join))
     return form.bomb(draw(parts), unit, draw(parts))
@@ -121,7 +121,7 @@ def test_a_run_whose_parameters_make_a_large_graph_is_rejected() -> None:
     ],
 )
 def test_a_change_of_a_topology_cannot_set_a_maps_payload(payload: dict[str, object]) -> None:
-    """The size of a map's payload is checked where a worker creates it, so a change of a topology cannot set it."""
+    """A change of a topology cannot set a map's payload, whose size is checked only when a worker creates it."""
     Stack.faked()
     graph = {"nodes": {"a": {"type": "a"}}}
     task = Gateway().create({"type": "t", "target": {"kind": "topology"}, "payload": graph, "delay_seconds": 600})
@@ -131,7 +131,7 @@ def test_a_change_of_a_topology_cannot_set_a_maps_payload(payload: dict[str, obj
 
 
 def test_a_time_zone_of_many_parts_is_refused() -> None:
-    """A time zone of very many parts is refused; the library would look for each part in a package of its own."""
+    """A time zone with very many parts is refused, because the library would look for each part in its own package."""
     Stack.faked()
     headers = {"content-type": "text/calendar"}
     for zone in ("/" + "A/" * 100_000, "/Aa/a" * 20_000 + "!"):

@@ -1,4 +1,4 @@
-"""Each request from a stranger gets a response: no request fails internally, and a refused request has no effect."""
+"""Tests that no request from a stranger fails internally, and that refused requests have no effect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REQUESTS = 1_500
 EXAMPLES = 3
 TASKS = "/v1/tasks"
 AT_THE_DOOR = {"fields_invalid", "parameters_invalid", "body_unreadable", "media_type_unsupported"}
-"""Codes of problems of requests that were not read, or were not completely read."""
+"""The codes of problems whose requests were not read, or were not read completely."""
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_hostile_bytes_are_refused(fuzzer: Fuzzer, request_: Hostile, statuses: 
 
 
 def test_a_hostile_value_is_accepted_or_rejected_with_the_field(fresh: Fuzzer) -> None:
-    """A request with a hostile value in any field of a task is accepted, or is refused with the name of the field."""
+    """A request with a hostile value in any field of a task is either accepted, or refused with the field's name."""
     for name in TASK:
         for text in VALUES:
             raw = json.dumps({**TASK, name: HOLE}).replace(json.dumps(HOLE), text)
@@ -122,7 +122,7 @@ def test_a_hostile_value_is_accepted_or_rejected_with_the_field(fresh: Fuzzer) -
 
 
 def test_damaged_requests_raise_no_exception_and_rejected_requests_write_nothing(fuzzer: Fuzzer) -> None:
-    """Damaged requests for every operation raise no exception, and refused requests write nothing."""
+    """Damaged requests for every operation cause no exception, and refused requests write nothing."""
     fuzzer.lay(REQUESTS)
     assert fuzzer.broken == []
     assert set(fuzzer.hit) == {one.id for one in OPERATIONS}
@@ -130,7 +130,7 @@ def test_damaged_requests_raise_no_exception_and_rejected_requests_write_nothing
 
 
 def test_the_corpus_has_a_valid_request_for_each_operation(fresh: Fuzzer, grounds: InProcess) -> None:
-    """A valid request for each operation is not refused at the start; otherwise, its damaged forms would be useless."""
+    """A valid request for each operation passes the first checks; otherwise, its damaged forms would be useless."""
     assert isinstance(fresh.grounds, InProcess)
     corpus = Corpus(0, fresh.grounds.fresh_world())
     tables = grounds.tables()
@@ -144,19 +144,19 @@ def test_the_corpus_has_a_valid_request_for_each_operation(fresh: Fuzzer, ground
 
 
 def test_the_corpus_has_every_field_of_every_request() -> None:
-    """Every request field is in a body and gets hostile values, except tokens, which only the API can issue."""
+    """Every request field except tokens, which only the API can issue, is in a body and gets hostile values."""
     for operation in OPERATIONS:
         bodies = [BODIES.get(operation.id, {}), *MORE_BODIES.get(operation.id, ())]
         fields = {
             field.alias or name for name, field in (operation.body.model_fields if operation.body else {}).items()
         }
-        # The body of a PUT request may repeat the resource's place, which must match the path.
+        # The body of a PUT request may repeat the resource's identifier, which must match the path.
         exempt = {"next_token", "confirmation_token", *({"name", "scope"} if operation.method == "PUT" else ())}
         assert fields - exempt - {name for body in bodies for name in body} == set(), operation.id
 
 
 def test_additional_bodies_of_an_operation_are_valid(fresh: Fuzzer) -> None:
-    """The further bodies of an operation are read, too; their fields cannot be combined with those of the first."""
+    """An operation's further bodies, whose fields cannot be combined with those of the first body, are also read."""
     known = fresh.grounds.fresh_world()
     for operation in OPERATIONS:
         for body in MORE_BODIES.get(operation.id, ()):
@@ -181,7 +181,7 @@ def test_responses_match_the_openapi_document(fuzzer: Fuzzer) -> None:
 def test_the_fuzzer_finds_a_defect_and_a_refused_request_that_wrote(
     fresh: Fuzzer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fuzzer finds a defect in a route, and a refused request that has written."""
+    """The fuzzer finds a defect in a route, and a refused request that has written to a store."""
     monkeypatch.setattr("duetime.services.tasks.read.TaskReader.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
     creating = composition.composed(TaskServices).creator

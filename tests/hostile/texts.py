@@ -1,4 +1,4 @@
-"""Texts that cause trouble in parsers, in stores, or for people: JSON values, ids, headers, queries, and paths."""
+"""JSON values, ids, headers, queries, and paths that cause trouble in parsers, in stores, or for people."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ VALUES: Final = (
     "1,",
     "",
 )
-"""JSON texts that replace any value of a body unchanged."""
+"""JSON texts that are inserted unchanged in place of any value of a body."""
 
 SPECIAL: Final = (
     '"2026-12-01T09:00:00Z"',
@@ -148,7 +148,7 @@ SPECIAL: Final = (
     '{"max_attempts":1e9}',
     '{"team":"dba"}',
 )
-"""JSON texts that replace values with a meaning, such as times, schedules, time zones, addresses, and nested fields."""
+"""JSON texts that replace values with a special format, such as times, schedules, time zones, and addresses."""
 
 TYPES: Final = (
     None,
@@ -166,7 +166,7 @@ TYPES: Final = (
     "\u00e9",
     "x" * 9_000,
 )
-"""Values of the content type header."""
+"""Values for the `Content-Type` header."""
 
 IDS: Final = (
     "01M7XZ8CGJ0013P2ZBN3YDT3DX",
@@ -260,7 +260,7 @@ QUERIES: Final = (
     "limit=1;order=asc",
     "\u00e9=\u00e9",
 )
-"""Texts that replace a whole query."""
+"""Texts that replace an entire query string."""
 
 HEADERS: Final = (
     "Idempotency-Key",

@@ -1,4 +1,4 @@
-"""A few resources of every kind, so that hostile requests find existing resources."""
+"""Creates a few resources of every kind, so that hostile requests find existing resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFUSED = 400
 _TRIES = 5
 """The number of attempts to lease tasks, because a queue may return messages one by one."""
 
-# A deployed stack may lack the secret that the target's `auth` field names.
+# A deployed stack may not have the secret that the target's `auth` field names.
 _TASK = {**TASK, "target": {key: value for key, value in TASK["target"].items() if key != "auth"}}
 
 
@@ -39,7 +39,7 @@ class Api(Protocol):
 
 
 def furnished(api: Api) -> dict[str, Sequence[str]]:
-    """Create a few resources of every kind, and return their identifiers by the names of their parameters."""
+    """Create a few resources of every kind, and return their identifiers by parameter name."""
     for name in NAMES:
         _made(api, "PUT", f"/v1/calendars/{name}", BODIES["putCalendar"])
         _made(api, "PUT", f"/v1/types/{name}", BODIES["putType"])
@@ -83,7 +83,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
 
 
 def _leases(api: Api) -> list[str]:
-    """A valid lease that holds the lock, and a lease whose task has finally failed, which makes it a dead letter."""
+    """Two leases: a valid lease that holds the lock, and a lease whose task has finally failed and is a dead letter."""
     for _ in range(2):
         _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "max_holders": 2}})
     leases: list[str] = []

@@ -1,1 +1,1 @@
-"""Runs of two operations on one subject, in every interleaving of their AWS calls with at most two switches."""
+"""Runs two operations on one subject, with every interleaving of their AWS calls that has at most two switches."""

@@ -1,8 +1,9 @@
-"""Run every interleaving of every pair of operations, or a part of the pairs: `python -m tests.pairs --part 3/10`.
+"""Run every interleaving of every pair of operations, or of some pairs: `python -m tests.pairs --part 3/10`.
 
 `--part commit/20` runs one of twenty parts, which the checked-out commit selects. Over many commits, CI runs all parts.
 
-A single interleaving also prints its calls: `python -m tests.pairs --again "scheduled patch-name pause 1 - late"`.
+This command runs a single interleaving and prints its calls: `python -m tests.pairs --again "scheduled patch-name pause
+1 - late"`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from tests.pairs.parts import Summary, chosen, interleaving_named, make_ready, s
 from tests.parts import Part, read_part
 
 _SHOWN = 3
-"""The number of interleavings that are printed for each pair of operations; the others are only counted."""
+"""The number of interleavings that are printed for each pair of operations.
+
+All other interleavings are only counted.
+"""
 
 
 def main(
@@ -68,7 +72,7 @@ def _part_of(text: str) -> Part:
 
 
 def _run_one(name: str, console: Console) -> int:
-    """Run one interleaving, and print its calls in their order and its outcome."""
+    """Run one interleaving, and print its calls in order and its outcome."""
     make_ready()
     found = interleaving_named(name)
     console.print(told(found), markup=False)

@@ -33,7 +33,7 @@ def _put(node: str, world: World, headers: Mapping[str, str] | None = None) -> R
         known, number = world.about["versions"], reply.body["version"]
         other = known.get(number, node)
         world.watching.check(other == node, f"version {number} was given to {other} and to {node}")
-        # The definition in the saved world must not change.
+        # The definition in the saved state must not change.
         world.about["versions"] = {**known, number: node}
     return reply
 
@@ -68,14 +68,14 @@ def _schedule(cron: str, world: World) -> Reply | None:
 
 
 def _schedule_soon(world: World) -> Reply | None:
-    """Create a schedule that runs the definition in each minute from now on."""
+    """Create a schedule that runs the definition every minute from now on."""
     world.schedules.made(SCHEDULE, world.time.now())
     world.schedules.disturbed.add(SCHEDULE)
     return _schedule("* * * * *", world)
 
 
 def _runs_or_is_paused(world: World, _replies: Sequence[Reply | None]) -> None:
-    """A schedule created while its definition is deleted must either run or be paused."""
+    """Check that a schedule which was created while its definition was being deleted either runs or is paused."""
     stored, _ = world.schedules.store.read(OWNER, SCHEDULE)
     has_run = any(task.schedule_ref is not None for task in world.watching.tasks())
     is_paused = stored is None or stored.state is ScheduleState.PAUSED
@@ -130,7 +130,8 @@ def undefined(world: World) -> None:
 
 SUBJECTS = (
     Subject("defined", defined, OF_DEFINITIONS),
-    # Creating a schedule while its definition is deleted does not correspond to an order of the two operations.
+    # If a schedule is created while its definition is being deleted, the result can differ from the results of both
+    # orders.
     Subject("defined-used", defined, (SCHEDULE_SOON, *OF_DEFINITIONS, TRIGGER), is_compared=False),
     Subject("undefined", undefined, OF_DEFINITIONS),
     Subject("defined-scheduled", defined_scheduled, (*OF_DEFINITIONS, *OF_THEIR_SCHEDULES, TRIGGER)),

@@ -54,7 +54,7 @@ FOLLOW = Operation("create-after", _follow, goes_on=True)
 
 
 def _waiting_behind(world: World, **fields: object) -> None:
-    """Create another task that waits for the subject's task, which stays the subject."""
+    """Create another task that waits for the subject's task; the subject does not change."""
     task, fence, version = (world.about.get(name) for name in ("task", "fence", "version"))
     made(world, label="waiter", name="waiter", **fields)
     world.about["task"] = world.about["waiter"]
@@ -64,20 +64,20 @@ def _waiting_behind(world: World, **fields: object) -> None:
 
 
 def ordered(world: World) -> None:
-    """A task whose target has accepted the work; another task waits behind it in the line of their ordered key."""
+    """A task whose target has accepted the work, and behind which another task with the same ordered key waits."""
     made(world, order=_ORDER)
     worked(world, "accepts")
     _waiting_behind(world, order=_ORDER)
 
 
 def ordered_later(world: World) -> None:
-    """A task that is due in ten minutes; another task waits behind it in the line of their ordered key."""
+    """A task that is due in ten minutes, and behind which another task with the same ordered key waits."""
     made(world, order=_ORDER, delay_seconds=600)
     _waiting_behind(world, order=_ORDER)
 
 
 def ordered_stopped(world: World) -> None:
-    """A failed task that stops the line in which another task waits."""
+    """A failed task that blocks the line in which another task waits."""
     made(world, order=_STOPPING, retry=_ONCE)
     worked(world, "fails")
     state_is(world, "failed")
@@ -85,25 +85,28 @@ def ordered_stopped(world: World) -> None:
 
 
 def parent(world: World) -> None:
-    """A task whose target has accepted the work; another task runs after it."""
+    """A task whose target has accepted the work, and after which another task runs."""
     made(world)
     worked(world, "accepts")
     _waiting_behind(world, after=[world.about["task"]])
 
 
 def parent_later(world: World) -> None:
-    """A task that is due in ten minutes; another task runs after it."""
+    """A task that is due in ten minutes, and after which another task runs."""
     made(world, delay_seconds=600)
     _waiting_behind(world, after=[world.about["task"]])
 
 
 def member(world: World) -> None:
-    """A member of an open group; it is due in ten minutes."""
+    """A member of an open group that is due in ten minutes."""
     made(world, group=_MEMBER, delay_seconds=600)
 
 
 def last_member(world: World) -> None:
-    """The only member of a closed group; its target has accepted the work, and a retry would follow in minutes."""
+    """The only member of a closed group.
+
+    The member's target has accepted the work, and a retry would follow in minutes.
+    """
     made(world, group=_MEMBER, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
     worked(world, "accepts")
     reply = world.do(partial(_close, world))
@@ -113,14 +116,14 @@ def last_member(world: World) -> None:
 
 
 def failed_member(world: World) -> None:
-    """The only member of an open group; it has failed."""
+    """The only member of an open group, which has failed."""
     made(world, group=_MEMBER, retry=_ONCE)
     worked(world, "fails")
     state_is(world, "failed")
 
 
 def _letting_others_go_on(among: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Operations that let others run after their deciding write; the others notice the write even if a call fails."""
+    """Operations whose deciding write lets other tasks run; these tasks notice the write even if a later call fails."""
     return tuple(replace(each, goes_on=each.name not in {"get", "heartbeat"}) for each in among)
 
 

@@ -1,4 +1,4 @@
-"""Runs of every interleaving of a pair of operations, and a check that an order of the two allows each outcome."""
+"""Runs every interleaving of a pair of operations, and checks that some order of the two allows each outcome."""
 
 from __future__ import annotations
 
@@ -32,24 +32,27 @@ class Found:
 
 @dataclass(frozen=True)
 class _End:
-    """A possible end: the response of each operation, `None` for an operation that was not run, and the state."""
+    """A possible end: the response to each operation (`None` if the operation was not run), and the state."""
 
     first: _Outcome
     second: _Outcome
     state: State
 
     def explains(self, pair: Pair, result: Result) -> bool:
-        """Whether an interleaving may have ended with this state and these responses."""
+        """Whether an interleaving's state and responses agree with this end."""
         return self.state == result.state and self.agrees(pair, result)
 
     def agrees(self, pair: Pair, result: Result) -> bool:
-        """Whether both operations had these responses."""
+        """Whether the responses to both operations agree with this end."""
         first, second = result.outcomes
         return _agrees(pair.first, self.first, first) and _agrees(pair.second, self.second, second)
 
 
 def _agrees(operation: Operation, told: _Outcome, other: _Outcome) -> bool:
-    """Whether a response is also possible in an order; if the order lacks the operation, no request was accepted."""
+    """Whether a response is also possible in an order.
+
+    If one of the two runs lacks the operation, the other run must not have accepted its requests.
+    """
     if other is None or told is None:
         return ACCEPTED not in (other or ())
     if operation.is_repeatable:
@@ -66,14 +69,14 @@ class Memory:
 
     Attributes:
         settled: fingerprints of states that have settled without a violation.
-        orders: results of orders of whole requests, by the orders' operations and stops.
+        orders: the results of orders of complete requests, by the orders' operations and stops.
     """
 
     settled: set[str] = field(default_factory=set)
     orders: dict[tuple[object, ...], Result] = field(default_factory=dict)
 
     def of(self, order: Interleaving, make: Callable[[Interleaving], Result]) -> Result:
-        """The result of an order, which is run when its result is first needed."""
+        """The result of an order; the order is run when its result is first needed."""
         names = [each.name if runs else None for each, runs in zip(order.pair.operations, order.runs, strict=True)]
         key = (*names, order.k, order.m, order.again)
         if key not in self.orders:
@@ -82,11 +85,12 @@ class Memory:
 
 
 class Exploration:
-    """All interleavings of one pair, except those that only exchange neighboring calls without common data.
+    """All interleavings of one pair, except those that differ only in the order of calls without common data.
 
     Attributes:
         runs: the number of interleavings run.
-        known: the number of interleavings that did not have to settle, because an earlier one had left the same state.
+        known: the number of interleavings that did not have to settle, because an earlier interleaving left the same
+            state.
         calls: the number of AWS calls in these interleavings.
     """
 
@@ -102,14 +106,14 @@ class Exploration:
         self._alone: tuple[Footprint, ...] = ()
 
     def found(self) -> Iterator[Found]:
-        """Run all interleavings, and return those that violated an invariant."""
+        """Run all interleavings, and return the interleavings that violated an invariant."""
         yield from self._in_order()
         yield from self._without_fault()
         for fault in self.faults:
             yield from self._with(fault)
 
     def alone(self, wanted: Interleaving) -> Found:
-        """Run one interleaving, and return it whether or not it violated an invariant."""
+        """Run one interleaving, and return the result whether or not an invariant was violated."""
         for _ in self._in_order():
             pass
         result = self._result(wanted)
@@ -164,7 +168,7 @@ class Exploration:
         if result.violations and self.runs > before:
             yield Found(wanted, result, result.violations)
         first, second = result.outcomes if wanted.pair == self.pair else result.outcomes[::-1]
-        # Both operations together decide whether placed occurrences are left out of the comparison.
+        # Whether placed occurrences are left out of the comparison depends on both operations.
         end = _End(first, second, self._compared(result.state))
         if end not in ends:
             ends.append(end)
@@ -178,9 +182,10 @@ class Exploration:
                 return
             yield from self._second_stops(Interleaving(self.pair, k), result)
             first, second = result.footprints
-            # If a call has no data in common with the other operation, stopping after it equals stopping before it.
+            # If a call has no data in common with the other operation, stopping after the call equals stopping before
+            # the call.
             k += 1
-            # By then, the other operation may have done a part of the first operation's work.
+            # By then, the other operation may have done part of the first operation's work.
             while k < min(len(self._alone), len(first)) and self._may_skip(result):
                 if conflict(first[k - 1], second):
                     break
@@ -198,9 +203,9 @@ class Exploration:
                 yield from self._second_stops(wanted, result)
 
     def _second_stops(self, wanted: Interleaving, result: Result) -> Iterator[Found]:
-        """Stop the second operation before each of its calls whose order matters to the first's remaining calls.
+        """Stop the second operation before each of its calls that has data in common with the first's remaining calls.
 
-        The last of these calls is the first one to be tried.
+        The last of these calls is tried first.
 
         Args:
             wanted: the interleaving in which the second operation does not stop.
@@ -219,7 +224,7 @@ class Exploration:
                 return
 
     def _may_skip(self, result: Result) -> bool:
-        """Whether no other work happens while the two operations make their calls."""
+        """Whether no work other than the two operations takes place while they make their calls."""
         return not self.pair.subject.lives and not any(map(starts_others, result.footprints))
 
     def _run(self, wanted: Interleaving) -> Generator[Found, None, Result]:
@@ -230,9 +235,9 @@ class Exploration:
         return result
 
     def _unexplained(self, wanted: Interleaving, result: Result) -> list[str]:
-        """The part of the end that no order explains.
+        """Describe the end if no order explains it.
 
-        A step that stops midway may have further ends, but defines none.
+        A step that stops midway may have other ends, but must not change data that only users write.
         """
         first, second = operations = wanted.pair.operations
         has_fault = wanted.fault is not None
@@ -250,14 +255,15 @@ class Exploration:
         return []
 
     def _unasked(self, wanted: Interleaving, result: Result) -> list[str]:
-        """The part of the end that only users write, and that neither operation has requested."""
+        """Describe the data in the end that only users write, if neither operation requested it."""
         is_asked = any(each.is_asked for each in self.pair.operations)
         ends = [end for end in self._orders if end.agrees(self.pair, result)]
         if is_asked or not ends:
             # Some requests are accepted only during a step, such as a target's report on a running attempt.
             ends = [end for end in self._orders + self._steps if end.agrees(self.pair, result)]
         if wanted.fault is not None and not ends:
-            # If a fault prevents an effect, the response is that of an unneeded request; the follow-up notices this.
+            # If a fault prevents an effect, the response is the same as to an unneeded request; the follow-up notices
+            # this.
             beside = self._result(replace(wanted, m=0, is_order=True))
             ends = [*self._orders, *self._steps, _End(*beside.outcomes, self._compared(beside.state))]
         defined = definition_of(result.state)
@@ -268,8 +274,8 @@ class Exploration:
     def _is_done_again(self, result: Result) -> bool:
         """Whether the end is the same as if the first operation had run both before and after the second.
 
-        A repeated call may have this effect. The record no longer contains the repeated call's nonce after the second's
-        write, so the call's effect is unknown.
+        A repeated call may have this effect. After the second operation's write, the record no longer contains the
+        repeated call's nonce, so the call's effect is unknown.
         """
         twice = self._memory.of(Interleaving(self.pair, is_order=True, again=True), self._result)
         return _End(*twice.outcomes, self._compared(twice.state)).explains(self.pair, result)
@@ -298,12 +304,12 @@ class Exploration:
 
 
 def _makes_no_difference(fault: CallFault, *, is_last: bool) -> bool:
-    """Whether a fault of a read-only call equals another fault: the call is refused, or its process ends after it."""
+    """Whether a fault of a read-only call has the same effect as a refusal, or as the process's end after the call."""
     return fault in {CallFault.LOST, CallFault.RESENT, CallFault.LATE} or (fault is CallFault.DIES and not is_last)
 
 
 def _short(state: State, other: State) -> str:
-    """The differences of a state from another state."""
+    """The differences between a state and another state."""
     if not other:
         return "; ".join(" ".join(part) for part in state)
     mine = [part for part in state if part not in other]

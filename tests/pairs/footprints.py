@@ -1,4 +1,4 @@
-"""The data that AWS calls touch; exchanging two calls without common data makes no difference."""
+"""The data that AWS calls touch; exchanging two calls that touch no common data makes no difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Mode(Enum):
-    """The kind of access. The order of two reads is irrelevant, and so is the order of two sent messages."""
+    """The kind of access. The order of two reads is irrelevant, as is the order of two sent messages."""
 
     READ = "read"
     SEND = "send"
@@ -63,17 +63,17 @@ def is_read(footprint: Footprint) -> bool:
 
 
 def starts_others(footprints: Iterable[Footprint]) -> bool:
-    """Whether work other than these calls may continue."""
+    """Whether the calls start other work that may continue by itself."""
     return EVERYTHING in footprints
 
 
 def conflict(one: Footprint, others: Iterable[Footprint]) -> bool:
-    """Whether the order of one call and the other calls makes a difference."""
+    """Whether the position of one call among the other calls makes a difference."""
     return any(_differs(mine, theirs) for other in others for mine in one for theirs in other)
 
 
 def last_conflict(footprints: Sequence[Footprint], before: int, others: Sequence[Footprint]) -> int:
-    """The index of the last of the first calls whose position among the other calls matters; -1 if there is none."""
+    """The index of the last call before `before` whose order relative to the other calls matters; -1 if none does."""
     return next((n for n in range(before - 1, -1, -1) if conflict(footprints[n], others)), -1)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 20
 _LONG = 2_400
-"""The number of seconds for which a task waits for its event; a lost signal is found only then."""
+"""How many seconds a task waits for its event; only at the end of this time is a lost signal found."""
 _SOON = 20 * MINUTE
 """The time after which a task has found its signal, even if a worker or a message was lost."""
 _CRM = Rate("crm", 1, 60)
@@ -33,7 +33,7 @@ _SWITCH = f"/v1/switches/type/{works.PLAIN}"
 
 
 def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa: FBT001 - the field of the request
-    """Approve or reject the subject's task; a decision is final, and nobody has to wait before making it."""
+    """Approve or reject the subject's task; a decision is final, and is possible at any time."""
     body = {"approve": approve, ("payload" if approve else "reason"): said}
     name = world.about.get("node", world.about["task"])
     world.topologies.signalled.add((name, approve))
@@ -50,7 +50,7 @@ def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa:
 
 
 def _is_decided_once(world: World, _replies: Sequence[Reply | None]) -> None:
-    """Only one of two different decisions or payloads is accepted, unless the task was retried in between."""
+    """Check that only one of several different decisions is accepted, unless the task was retried in between."""
     ways = {actor.operation.name for actor in world.actors if ACCEPTED in actor.outcome} & _DECISIONS
     world.watching.check(len(ways) < 2, f"it was decided by {sorted(ways)}")
 
@@ -66,7 +66,7 @@ def _patch_target(world: World, **fields: object) -> Reply | None:
 
 
 def _waits_no_more(world: World, replies: Sequence[Reply | None]) -> None:
-    """A task for which a signal was accepted does not continue to wait for its event."""
+    """Check that a task for which a signal was accepted does not continue to wait for its event."""
     task = world.watching.record(world.about["task"])
     is_sent = any(by_status(reply) is ACCEPTED for reply in replies)
     is_waiting = (
@@ -116,7 +116,7 @@ def approval(world: World) -> None:
 
 
 def approval_queued(world: World) -> None:
-    """A task that is due to wait for a person's decision; its message is on the queue."""
+    """A task that is due and will wait for a person's decision; its message is on the queue."""
     made(world, target={"kind": "approval", "timeout_seconds": 600})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
@@ -153,7 +153,7 @@ def _awaited(world: World, seconds: int) -> None:
 
 
 def event_queued(world: World) -> None:
-    """A task that is due to wait for an event; its message is on the queue."""
+    """A task that is due and will wait for an event; its message is on the queue."""
     made(world, target={"kind": "wait_for_event", "event": "paid", "timeout_seconds": _LONG})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
@@ -174,14 +174,14 @@ def event_overdue(world: World) -> None:
 
 
 def rate_queued(world: World) -> None:
-    """Two tasks of one rate, both on queues; only one of them may start in a minute."""
+    """Two tasks with the same rate, both on queues; only one of the tasks may start in a minute."""
     made(world, label="other", name="other", priority="high", rate=_RATE)
     made(world, rate=_RATE)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def rate_waiting(world: World) -> None:
-    """A task that waits for its turn, because another task of its rate has started."""
+    """A task that waits for its turn, because another task with the same rate has started."""
     made(world, label="other", name="other", rate=_RATE)
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(WORKER.act, world))
@@ -191,7 +191,7 @@ def rate_waiting(world: World) -> None:
 
 
 def rate_due(world: World) -> None:
-    """A task of a rate whose turn has come; its message is on the queue, and so is the message of another task."""
+    """A task with a rate whose turn has come; its message and the message of another task are on the queue."""
     rate_waiting(world)
     world.time.run_until(world.time.now() + MINUTE)
     made(world, label="next", name="next", rate=_RATE)

@@ -1,4 +1,4 @@
-"""An interleaving of two operations, and its execution."""
+"""Describes and runs an interleaving of two operations."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class CallFault(StrEnum):
-    """The fault of the call before which the first operation stops."""
+    """A fault that stops the first operation just before a given call."""
 
     SLOW = "slow"
-    """The call is made only when a short lease has ended and the other operation has continued."""
+    """The call is made only after a short lease has ended and the other operation has continued."""
     REFUSED = "refused"
     """The service throttles the call until the SDK gives up."""
     LOST = "lost"
@@ -29,14 +29,14 @@ class CallFault(StrEnum):
     RESENT = "resent"
     """The call is made before and after the other operation continues, because the SDK sends it again."""
     LATE = "late"
-    """The call is abandoned, and is made when the other operation has continued."""
+    """The client abandons the call, and the call takes effect after the other operation has continued."""
     DIES = "dies"
     """The process ends instead of making the call."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two operations on one subject."""
+    """A pair of operations on one subject."""
 
     subject: Subject
     first: Operation
@@ -53,15 +53,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Interleaving:
-    """The first operation stops before call `k`, the second runs up to its call `m`, the first ends, the second ends.
+    """The first operation stops before call `k`, the second runs up to call `m`, the first ends, and the second ends.
 
     Attributes:
         k: the number of a call of the first operation, from 0; `None` if the operation does not stop.
         m: the number of a call of the second operation, from 0; `None` if the operation does not stop.
         fault: the fault of call `k`.
-        runs: which of the two operations are run.
-        is_order: whether whole requests follow each other, with enough time between them that no reader lags behind.
-        again: whether the first operation is repeated after both have ended; it then has the repetition's response.
+        runs: for each of the two operations, whether it is run.
+        is_order: whether complete requests follow each other, with enough time in between for all readers to catch up.
+        again: whether the first operation is repeated after both have ended; its response is then the repetition's
+            response.
     """
 
     pair: Pair
@@ -84,13 +85,13 @@ class Result:
     """The outcome of an interleaving.
 
     Attributes:
-        reached: whether the first and the second operation reached the calls before which they were to stop.
-        outcomes: each client's responses; `None` for an operation that was not run.
+        reached: whether the first and the second operation reached the calls at which they should stop.
+        outcomes: the responses to each client; `None` for an operation that was not run.
         state: the state after both operations had ended.
-        is_known: whether an earlier interleaving left the same state, which settled without a violation.
+        is_known: whether an earlier interleaving left the same state and then settled without a violation.
         calls: the number of calls that each operation made.
-        all_calls: the number of all calls, including those made while the state settled.
-        requests: for each operation, the calls before which its second and later requests began.
+        all_calls: the number of all calls, including the calls that were made while the state settled.
+        requests: for each operation, the numbers of the calls before which its second and later requests began.
         made: the calls in the order in which they began.
         footprints: the data that each call touches.
     """
@@ -108,7 +109,7 @@ class Result:
 
 
 def run(interleaving: Interleaving, settled: set[str] | None = None) -> Result:
-    """Run one interleaving from the subject's saved state until nothing can change any more.
+    """Run one interleaving from the subject's saved state until nothing can change anymore.
 
     Args:
         interleaving: the interleaving to run.
@@ -162,7 +163,8 @@ def _play(world: World, wanted: Interleaving, result: Result) -> None:
     result.reached = (is_reached[0], is_reached[1])
     result.outcomes = (first.outcome if first else None, second.outcome if second else None)
     if wanted.fault is CallFault.RESENT and first is not None:
-        # The refusal of an operation that is already done is ignored: another operation's write overwrites the nonce.
+        # The refusal of an operation that is already done is ignored, because another operation's write overwrites the
+        # nonce.
         result.outcomes = (tuple(UNKNOWN if each == REFUSED else each for each in first.outcome), result.outcomes[1])
     result.calls = (first.calls if first else 0, second.calls if second else 0)
     result.requests = (_requests(first), _requests(second))

@@ -1,4 +1,4 @@
-"""A text about an interleaving that violated an invariant: its calls in their order, and how to run it again."""
+"""Describes an interleaving that violated an invariant, with its calls in order and the command that repeats it."""
 
 from __future__ import annotations
 

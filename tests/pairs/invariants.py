@@ -1,4 +1,4 @@
-"""Invariants of two operations in any interleaving."""
+"""The invariants that two operations must keep in any interleaving."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ State: TypeAlias = tuple[Any, ...]
 _SOON = 2 * MINUTE
 _ABOUT = 5 * MINUTE
 _REQUESTED = {Cause.MANUAL, Cause.BACKFILL}
-"""Causes of runs that are due at or after their request, and therefore on a whole second only by chance."""
+"""The causes of runs that are due at or after their request, and therefore fall on a full second only by chance."""
 _MANY = 100
 _ROUNDED = SECOND // 2
 DEFINITION = "import"
-"""The name of the definition of all subjects."""
+"""The name of the topology definition that all subjects use."""
 _TIMES = re.compile(r"\b(?P<ms>1[789]\d{11})\b|\b(?P<s>1[789]\d{8})\b|(?P<hex>1a[0-9a-f]{9})(?![0-9a-f])")
-"""Times in milliseconds, TTL times in seconds, and hexadecimal milliseconds in compressed data."""
+"""Matches times in milliseconds, TTL times in seconds, and hexadecimal milliseconds in compressed data."""
 _NONCES = re.compile(r"\b[a-z]+-\d+\.\d+\b")
 _DEFINED = {"due", "name", "tags", "priority", "payload", "state-of-schedule", "is", "cron", "task", "overlap"} | {
     *("calendars", "note", "dates", "are", "versions", "rate"),
@@ -55,7 +55,7 @@ def state_of(world: World) -> State:
 
 
 def fingerprint_of(world: World) -> str:
-    """The data that decide how an account settles: all items, without the writes' nonces, at half-second precision."""
+    """The data that determine how an account settles: all items without nonces, at half-second precision."""
     base = world.about["minute"]
 
     def rounded(found: re.Match[str]) -> str:
@@ -98,7 +98,7 @@ def _item_text(item: Item) -> str:
 
 
 def without_placed(state: State) -> State:
-    """A state without the placed occurrences that have not begun, because the trigger places missing occurrences."""
+    """A state without placed occurrences that have not begun, because the trigger places missing occurrences later."""
     not_begun = ("state=scheduled", "state=cancelled")
     return tuple(
         part
@@ -157,7 +157,7 @@ def _setting_states(world: World) -> list[State]:
 
 
 def _definition_states(world: World) -> list[State]:
-    """The versions of a definition that can be read, each with the node of its graph."""
+    """The readable versions of a definition, each with the node in its graph."""
     if "versions" not in world.about:
         return []
     store = DynamoDefinitionStore(world.dynamodb, "tasks", world.time)  # type: ignore[arg-type]  # stands in for a client
@@ -217,7 +217,7 @@ def _task_state(world: World, task: Task) -> State:
 
 
 def _due(world: World, task: Task) -> Millis | str:
-    """The task's due time, or an approximate one if it depends on when a possibly slow request arrived."""
+    """The task's due time, rounded if it depends on the arrival of a request that may be slow."""
     at: Millis = task.due_at - world.about["minute"]
     counts_from_request = task.schedule_ref is not None and task.schedule_ref.cause in _REQUESTED
     return at if at % SECOND == 0 and not counts_from_request else f"about {at // _ABOUT}"
@@ -231,7 +231,7 @@ def _lock_states(world: World) -> list[State]:
         living = [each for each in lock.holders if each.expires_at > world.time.now()]
         for holder in living:
             task = world.watching.record(holder.task_id.text)
-            # An attempt that ended before it took the lock leaves the lock to the previous attempt's hold.
+            # If an attempt ends before it takes the lock, the previous attempt's hold is still in the lock.
             is_well = world.faulty or holder.fence in {RESERVED, task.fence if task else RESERVED}
             world.watching.check(
                 task is None or task.state not in LEASED or is_well,

@@ -1,4 +1,4 @@
-"""Tasks whose targets are jobs that AWS runs: a job's end, the event of the end, and a user's requests meanwhile."""
+"""Tasks whose targets are jobs that AWS runs, and operations such as a job's end and the delivery of its event."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
 _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
 _UNLISTED = 90 * SECOND
-"""The time during which a job is not listed; it exceeds the lease of the worker that starts the job."""
+"""How long a started job is not listed, which is longer than the lease of the worker that starts the job."""
 _UNHEARD = 6 * MINUTE
-"""The time after which a job's end has been found, with or without its event."""
+"""The time after which duetime must have found the end of a job, with or without the job's event."""
 
 
 def _end(status: Status, world: World) -> None:
@@ -31,20 +31,20 @@ def _end(status: Status, world: World) -> None:
 
 
 def _tell_again(world: World) -> None:
-    """Send the event of the job's end once more."""
+    """Send the event about the job's end once more."""
     world.point("events.send")
     for name in world.jobs.names[-1:]:
         world.send_job_event(name)
 
 
 def _end_and_work(world: World) -> None:
-    """End the job, and process its event at once."""
+    """End the job, and process the job's event at once."""
     _end(Status.SUCCEEDED, world)
     WORKER.act(world)
 
 
 def _tell_and_work_on(world: World) -> None:
-    """Send the event of the job's end once more, process it, and begin the next attempt."""
+    """Send the event about the job's end once more, process the event, and begin the next attempt."""
     _tell_again(world)
     for _ in range(2):
         world.take(3 * SECOND)
@@ -67,14 +67,14 @@ def job_starting(world: World, pause: int = 1) -> None:
 
 
 def job_running(world: World) -> None:
-    """A task whose job runs."""
+    """A task whose job is running."""
     job_starting(world)
     worked(world)
     state_is(world, "running")
 
 
 def job_ended(world: World) -> None:
-    """A task whose job has succeeded; the job's event is on the queue."""
+    """A task whose job has succeeded, with the job's event on the queue."""
     job_running(world)
     world.do(partial(_end, Status.SUCCEEDED, world))
     world.time.run_until(world.time.now() + SECOND)
@@ -110,13 +110,13 @@ def job_failed(world: World) -> None:
 
 
 def job_lost(world: World) -> None:
-    """A task whose job runs, but whose worker died before it noted the job; the worker's lease has ended."""
+    """A task whose job is running, but whose worker died before it recorded the job; the worker's lease has ended."""
     job_starting(world)
     _lose_worker(world)
 
 
 def job_lost_again(world: World) -> None:
-    """A task in its second attempt whose worker died before it noted the job; the first attempt's job has failed."""
+    """A task in its second attempt whose worker died before it recorded the job; the first attempt's job has failed."""
     job_starting(world, 30)
     worked(world)
     world.do(partial(_end, Status.FAILED, world))
@@ -128,7 +128,7 @@ def job_lost_again(world: World) -> None:
 
 
 def _lose_worker(world: World) -> None:
-    """Let a worker die as soon as its job runs, and let its lease end."""
+    """Let a worker die as soon as its job is running, and let the worker's lease end."""
     actor = world.begin(WORKER)
     assert not world.executions_of_tasks.running()
     assert world.run_until(world.executions_of_tasks.running)
@@ -141,14 +141,14 @@ def _lose_worker(world: World) -> None:
 
 
 def job_unlisted(world: World) -> None:
-    """A task on the queue; its job's service lists a job only some time after the job's start."""
+    """A task on the queue whose job runs in a service that lists a job only some time after the job's start."""
     world.job_services["batch"].listed_after = lambda: _UNLISTED
     made(world, target=JOB_TARGETS["batch"], notify_within_seconds=7200, retry={"max_attempts": 2})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def job_undescribed(world: World) -> None:
-    """A task whose container runs, but is neither listed nor described yet."""
+    """A task whose container is running, but is not yet listed or described by the service."""
     world.ecs.listed_after = lambda: _UNLISTED
     made(world, target=_CONTAINER, notify_within_seconds=7200)
     worked(world)

@@ -1,4 +1,4 @@
-"""The operations on a subject: requests to the API, and the steps of the functions and of DynamoDB's TTL."""
+"""The operations on a subject: requests to the API, and steps of the functions and of DynamoDB's TTL."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 ENDING = frozenset(
     {"cancel", "cancel-by-force", "topology-cancel", "cancel-node", "lease-fail", "lease-cancel", "roll-back-node"}
 )
-"""Operations by which a user causes another end."""
+"""Operations by which a user ends a subject in a different way than planned."""
 OK, UNAVAILABLE, REFUSALS = 200, 503, 300
 ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "unknown"
 
 
 def by_status(reply: Reply | None) -> str:
-    """Whether a request was accepted, was refused, or may have been either."""
+    """Classify a request as accepted, refused, or unknown."""
     if reply is None or reply.status == UNAVAILABLE:
         return UNKNOWN
     return ACCEPTED if reply.status < REFUSALS else REFUSED
 
 
 def by_count(node_ref: str) -> Callable[[Reply | None], str]:
-    """A classification for requests that are accepted even if they find nothing to do: their count decides."""
+    """Classify requests that are accepted even if they find nothing to do, by the count in the response."""
 
     def told(reply: Reply | None) -> str:
         found = by_status(reply)
@@ -48,27 +48,28 @@ def by_count(node_ref: str) -> Callable[[Reply | None], str]:
 
 
 def _reads(reply: Reply | None) -> str:
-    """Classify an operation that only reads: whatever its response, it changes nothing."""
+    """Classify an operation that only reads and therefore changes nothing, whatever the response."""
     return UNKNOWN if by_status(reply) is UNKNOWN else REFUSED
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation that may happen to a subject.
+    """An operation that can be applied to a subject.
 
     Attributes:
         act: runs the operation, as a client in virtual time.
         is_step: whether it is a step of a function or of DynamoDB that does due work, and not a user's request.
         is_asked: whether it is a step that makes a change requested by a user.
-        goes_on: whether it is a request that continues after its deciding write, such as to hand on a lock or to place
-            occurrences; other operations may run in between.
+        goes_on: whether it is a request that continues after its deciding write (for example, it passes on a lock or
+            places occurrences), so that other operations may run in between.
         classify: returns the meaning of a response.
         is_repeatable: whether an effect that already exists may count as the operation's own effect.
-        repeats: numbers, from 0, of its requests whose effect may already exist; they may then have either response.
-        is_in_parts: whether it may be partly done if a call fails; its response then says so.
-        begun: runs only the first of several requests, as if the next request had no effect.
+        repeats: the numbers, from 0, of its requests whose effect may already exist, so that either response is
+            correct.
+        is_in_parts: whether it may be only partly done if a call fails, as its response then says.
+        begun: runs only the first of several requests, as if the next request had no effect on the subject.
         promise: checks accepted effects after everything has ended.
-        not_beside: another operation whose work it may do in part, whatever the order of the two operations.
+        not_beside: another operation whose work it may partly do, whatever the order of the two operations.
     """
 
     name: str
@@ -86,19 +87,19 @@ class Operation:
 
     @property
     def takes_time(self) -> bool:
-        """Whether other operations may run before this one has ended."""
+        """Whether other operations may run before this operation has ended."""
         return self.is_step or self.goes_on
 
 
 def _is_over(world: World, _replies: Sequence[Reply | None]) -> None:
-    """A stopped task neither runs nor waits to run."""
+    """Check that a stopped task neither runs nor waits to run."""
     task = world.watching.record(world.about["task"])
     assert task is not None
     world.watching.check(task.is_terminal, f"a cancel was accepted, and the task is {task.state}")
 
 
 def _is_cancelled(world: World, replies: Sequence[Reply | None]) -> None:
-    """A task that was cancelled at once stays cancelled; a task that was asked to stop is not retried."""
+    """Check that a task cancelled at once stays cancelled, and that a task which was asked to stop is not retried."""
     _is_over(world, replies)
     task = world.watching.record(world.about["task"])
     for reply in replies:
@@ -110,7 +111,7 @@ def _is_cancelled(world: World, replies: Sequence[Reply | None]) -> None:
 
 
 def _is_there(world: World, _replies: Sequence[Reply | None]) -> None:
-    """A reopened task is kept, even if TTL was about to remove it."""
+    """Check that a reopened task is kept, even if TTL was about to remove it."""
     world.watching.check(world.watching.record(world.about["task"]) is not None, "a task was reopened, and is gone")
 
 
@@ -131,7 +132,7 @@ def _patch_at(seconds: int, world: World) -> Reply | None:
 
 
 def _patch_matching(seconds: int, world: World) -> Reply | None:
-    """Change the task only if it still has the version that the subject read."""
+    """Change the task only if its version is still the version that was read for the subject."""
     at = to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND)
     headers = {"If-Match": f'"{world.about["version"]}"'}
     return world.ask("PATCH", _task(world), {"due_at": at, "name": "matched"}, headers=headers)
@@ -169,21 +170,21 @@ _ERROR = {"error": {"type": "Boom", "message": "told"}}
 
 
 _READERS = {"dead": "deadletter", **dict.fromkeys(("pulled", "intake", "sink", "rejects"), "")}
-"""The functions that read the queues not read by workers; some queues have no function, or receive one explicitly."""
+"""The functions that read those queues which workers do not read; `""` if there is no function or it is given."""
 
 
 def _create_task(name: str, world: World, **fields: object) -> Reply | None:
-    """Send a request to create a task with the unique key of the subject."""
+    """Send a request to create a task with the subject's unique key."""
     return world.ask("POST", "/v1/tasks", {"type": works.PLAIN, "name": name, "delay_seconds": 600, **fields})
 
 
 def unique_key(until: str = "ended", on_conflict: str = "keep") -> dict[str, Any]:
-    """The field of a create request that contains the unique key of the subjects."""
+    """The field of a create request that contains the subjects' unique key."""
     return {"unique": {"key": "only", "on_conflict": on_conflict, "until": until}}
 
 
 def _take_in(world: World) -> None:
-    """Have the intake process one message from its queue."""
+    """Let the intake process one message from its queue."""
     answer = world.sqs.receive_message(
         QueueUrl=world.intake, MaxNumberOfMessages=1, MessageSystemAttributeNames=["All"]
     )
@@ -193,7 +194,7 @@ def _take_in(world: World) -> None:
 
 
 def _work(function: str, world: World) -> None:
-    """Have a function process the visible messages on its queues."""
+    """Let a function process the visible messages on its queues."""
     for url, queue in world.sqs.queues.items():
         if function != _READERS.get(queue.name, "worker"):
             continue
@@ -203,7 +204,7 @@ def _work(function: str, world: World) -> None:
 
 
 def _listening(world: World) -> None:
-    """Have the workers process their messages with targets that run until they receive a request."""
+    """Let the workers process their messages, with targets that run until they receive a request to stop or pause."""
     world.behavior = "listens"
     _work("worker", world)
 
@@ -223,12 +224,12 @@ def _tick(world: World) -> None:
 
 
 def _carry_out(world: World) -> None:
-    """Have the subject's bulk operation carried out."""
+    """Carry out the subject's bulk operation."""
     world.wait_for(world.invoke("bulk", {OPERATION: world.about["bulk"]}))
 
 
 def _expire(world: World) -> None:
-    """Remove every expired item, one after the other."""
+    """Remove all expired items, one after the other."""
     for item in list(world.table.every()):
         if schema.TTL in item and int(item[schema.TTL]["N"]) * SECOND < world.time.now():
             key = (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
@@ -385,7 +386,7 @@ def _fill_missing(world: World) -> Reply | None:
 
 
 TAGS = {"team": "dba"}
-"""The tags of the tasks of some schedules."""
+"""The tags that some schedules give to their tasks."""
 
 
 def _tagged(verb: str) -> Callable[[World], Any]:
@@ -399,7 +400,7 @@ def _calendar(method: str, body: object = None) -> Callable[[World], Any]:
 OF_SCHEDULES = (
     Operation("get", lambda world: world.ask("GET", _OWN), classify=_reads),
     Operation("patch-cron", lambda world: _update_schedule(world, cron="*/2 * * * *"), goes_on=True),
-    # Each task of a backfill that is being placed has either the old or the new definition.
+    # While a backfill is being placed, each of its tasks has either the old or the new definition.
     Operation(
         "patch-task",
         lambda world: _update_schedule(world, task={"type": works.UNDONE, "notify_within_seconds": 60}),
@@ -438,7 +439,7 @@ OF_CALENDARS = (
 
 
 def _free(world: World) -> Reply | None:
-    """Take a lock away from its holders, which may continue beside the next holder until they notice the loss."""
+    """Take a lock away from its holders, which may run alongside the next holder until they notice the loss."""
     world.watching.freed("db")
     reply = world.ask("DELETE", "/v1/locks/db")
     world.watching.freed("db")
@@ -501,7 +502,7 @@ def _on_topology(verb: str) -> Callable[[World], Reply | None]:
 
 
 def _retry(world: World) -> Reply | None:
-    """Request that a topology runs again, after which it must succeed."""
+    """Request another run of a topology, which must then succeed."""
     reply = _on_topology("retry")(world)
     if by_status(reply) is ACCEPTED:
         world.about["ends"] = "succeeded"
@@ -513,14 +514,14 @@ def _on_node(verb: str, body: object = None) -> Callable[[World], Any]:
 
 
 def _state(state: str, world: World) -> None:
-    """Have the state machine's function run one state again."""
+    """Let the state machine's function run one state again."""
     world.wait_for(
         world.invoke("topology", {"state": state, "task_id": world.about["task"], "fence": world.about["fence"]})
     )
 
 
 def _stop_execution(world: World) -> None:
-    """Have somebody stop the execution in the console of Step Functions."""
+    """Stop the execution as if somebody did so in the Step Functions console."""
     for execution in world.states.running():
         world.point("states.stop_execution")
         world.states.break_execution(execution.arn)

@@ -1,4 +1,4 @@
-"""All pairs of operations, the parts into which they are divided, and parallel runs of the pairs."""
+"""Lists all pairs of operations, divides the pairs into parts, and runs them in parallel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.parts import Part
 
 _BETWEEN_COLLECTIONS = 5
-"""The number of pairs between two collections of garbage."""
+"""The number of pairs between two garbage collections."""
 _NO_CALL = "-"
 
 
@@ -31,7 +31,7 @@ class Explored:
     """The outcome of a pair.
 
     Attributes:
-        told: a text about each interleaving with a violation.
+        told: a description of each interleaving that violated an invariant.
     """
 
     pair: str
@@ -43,7 +43,7 @@ class Explored:
 
 @dataclass
 class Summary:
-    """The outcome of all pairs."""
+    """The outcomes of all pairs, added up."""
 
     pairs: int = 0
     runs: int = 0
@@ -66,8 +66,8 @@ class Summary:
 
 @cache
 def every_pair() -> dict[str, Pair]:
-    """All pairs by their names: each operation of a subject comes first in some pairs, and second in others."""
-    # The two pairs of the same operations follow each other, because they share the results of their orders.
+    """All pairs by name; each operation of a subject is first in some pairs and second in other pairs."""
+    # The two pairs with the same operations follow each other, because they share the results of their orders.
     pairs = [
         Pair(each, *operations)
         for each in SUBJECTS
@@ -79,7 +79,7 @@ def every_pair() -> dict[str, Pair]:
 
 
 def chosen(part: Part, only: str = "") -> list[str]:
-    """The names of the pairs of one part; a pair's part depends only on its subject and its operations."""
+    """The names of the pairs in one part; a pair's part depends only on its subject and its operations."""
     return [name for name in every_pair() if part.has(_in_any_order(name)) and re.search(only, name)]
 
 
@@ -99,12 +99,12 @@ def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Ex
     try:
         yield from processes.map(explore, names, chunksize=4)
     finally:
-        # Running processes are awaited: their pipes are closed before the interpreter ends.
+        # Wait for running processes, so that their pipes are closed before the interpreter ends.
         processes.shutdown(cancel_futures=True)
 
 
 def make_ready() -> None:
-    """Disable logs, and collect garbage rarely, because most objects of a run live until its end."""
+    """Disable logs, and collect garbage rarely, because most objects in a run are used until its end."""
     logging.disable(logging.CRITICAL)
     gc.collect()
     gc.freeze()

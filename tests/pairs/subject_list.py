@@ -1,4 +1,4 @@
-"""The list of all subjects."""
+"""Lists all subjects on which pairs of operations are run."""
 
 from tests.pairs import definition_subjects, dependency_subjects, gate_subjects, job_subjects, subjects
 

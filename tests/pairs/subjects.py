@@ -1,4 +1,4 @@
-"""The subjects of operations, each of which is built once and is then the start of many runs."""
+"""The subjects of operations; each subject is built once, and many runs then start from its saved state."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """A subject of operations, in one state.
+    """A subject on which operations are run, in one state.
 
     Attributes:
         build: creates the subject in a new account.
         operations: the possible operations on the subject.
-        is_compared: whether its ends are compared with the ends of orders, which requires that no other work continues.
-        lives: whether a part of it is running, so that it cannot be saved, and is built again for each run.
+        is_compared: whether its ends are compared with the ends of orders, which requires that no other work is in
+            progress.
+        lives: whether part of it is running, so that it cannot be saved and must be built again for each run.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Subject:
     is_compared: bool = True
 
     def world(self) -> World:
-        """An account with the subject."""
+        """An account that contains the subject."""
         # The account is saved first, because only one account exists at a time.
         saved = _quiet() if self.lives else _saved(self)
         world = World()
@@ -109,7 +110,7 @@ def asked(world: World, verb: str, body: object = None) -> None:
 
 
 def worked(world: World, behavior: str = "done") -> None:
-    """Have a worker process due tasks."""
+    """Let a worker process due tasks."""
     world.behavior = behavior
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.WORKER.act, world))
@@ -148,7 +149,7 @@ def pulled_too_late(world: World) -> None:
 
 
 def unique(world: World) -> None:
-    """A task with a unique key that is due in minutes."""
+    """A task with a unique key; the task is due in some minutes."""
     made(world, type=works.UNDONE, delay_seconds=600, **operations.unique_key())
 
 
@@ -159,7 +160,7 @@ def unique_queued(world: World) -> None:
 
 
 def unique_ending(world: World) -> None:
-    """A task on the queue with a unique key until its end and only one allowed attempt."""
+    """A task on the queue that keeps its unique key until its end and may have only one attempt."""
     made(world, retry={"max_attempts": 1}, **operations.unique_key())
     world.time.run_until(world.time.now() + 2 * SECOND)
 
@@ -172,7 +173,7 @@ def unique_failed(world: World) -> None:
 
 
 def unique_expired(world: World) -> None:
-    """A task that failed without a start, and had a unique key until then."""
+    """A task that failed without having started, and had a unique key until then."""
     made(world, expires_seconds=1, **operations.unique_key("started"))
     world.time.run_until(world.time.now() + 5 * SECOND)
     worked(world)
@@ -180,7 +181,7 @@ def unique_expired(world: World) -> None:
 
 
 def queued_phased(world: World) -> None:
-    """A task on the queue with all phases and a lock."""
+    """A task on the queue whose handler has all phases, and which needs a lock."""
     made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
@@ -191,7 +192,7 @@ def soon(world: World) -> None:
 
 
 def retrying(world: World) -> None:
-    """A task that failed once; its next attempt follows in minutes."""
+    """A task that failed once; its next attempt follows after some minutes."""
     made(world, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
     worked(world, "fails")
     state_is(world, "waiting")
@@ -255,14 +256,14 @@ def failed(world: World) -> None:
 
 
 def _expired(world: World, build: Callable[[World], None]) -> None:
-    """A task that ended so long ago that TTL may remove the task and its contents at any time."""
+    """A task that ended so long ago that TTL can remove the task and its contents at any time."""
     world.about["environ"] = {Variable.RETENTION_DAYS: "0.01"}
     world.environ.update(world.about["environ"])
     build(world)
     world.time.run_until(world.time.now() + 25 * MINUTE)
     for _ in range(3):
         world.do(partial(operations.TRIGGER.act, world))
-    # The task need not exist any more at this time.
+    # The task need not exist anymore at this time.
     world.watching.accepted.clear()
 
 
@@ -379,7 +380,7 @@ def leased_stopping(world: World) -> None:
 
 
 def leased_locked(world: World) -> None:
-    """A task that a pull worker has leased, with a lock for which another task waits."""
+    """A task that a pull worker has leased, and which holds a lock for which another task waits."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
     made(world, lock={"key": "db"}, label="waiter", name="waiter")
@@ -390,7 +391,7 @@ def leased_locked(world: World) -> None:
 
 
 def lease_over(world: World) -> None:
-    """A task that a pull worker leased and never reported on; the lease has ended."""
+    """A task that a pull worker leased without ever reporting on it; the lease has ended."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600, retry={"max_attempts": 3, "initial_seconds": 1})
     world.do(partial(world.lease, "X", 5))
     world.time.run_until(world.time.now() + 15 * SECOND)
@@ -427,7 +428,7 @@ def nothing(world: World) -> None:
 
 
 def schedule_made(world: World, in_minutes: int = 1, **fields: object) -> None:
-    """Create a schedule that runs in each of twenty minutes, the first of which is this many minutes away."""
+    """Create a schedule that runs once a minute for twenty minutes and begins in this many minutes."""
     first = world.about["minute"] // MINUTE % 60 + in_minutes
     minutes = ",".join(str((first + number) % 60) for number in range(20))
     name, task = operations.SCHEDULE, {"type": works.PLAIN, "notify_within_seconds": 60}
@@ -440,40 +441,43 @@ def schedule_made(world: World, in_minutes: int = 1, **fields: object) -> None:
 
 
 def overlap_control(world: World) -> None:
-    """A schedule of twenty minutes; its next occurrence is placed, and the trigger is about to place another one."""
+    """A schedule for twenty minutes.
+
+    Its next occurrence is placed, and the trigger is about to place another occurrence.
+    """
     schedule_made(world, in_minutes=3)
     world.time.run_until(world.time.now() + MINUTE)
 
 
 def recurring_due(world: World) -> None:
-    """A schedule of twenty minutes with an occurrence on its queue."""
+    """A schedule for twenty minutes with an occurrence on its queue."""
     schedule_made(world)
     world.time.run_until((world.time.now() // MINUTE + 1) * MINUTE + 2 * SECOND)
 
 
 def recurring_busy(world: World) -> None:
-    """A schedule of twenty minutes with a running occurrence."""
+    """A schedule for twenty minutes with a running occurrence."""
     recurring_due(world)
     world.do(partial(operations.ACCEPTING.act, world))
     world.behavior = "done"
 
 
 def recurring_held(world: World) -> None:
-    """A paused schedule of twenty minutes."""
+    """A paused schedule for twenty minutes."""
     schedule_made(world, in_minutes=3)
     reply = answered(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
     assert reply.status == 200, reply
 
 
 def recurring_gone(world: World) -> None:
-    """A schedule that was deleted when one of its occurrences was already placed."""
+    """A schedule that was deleted after one of its occurrences had been placed."""
     overlap_control(world)
     reply = answered(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
     assert reply.status == 200, reply
 
 
 def permanent(world: World) -> None:
-    """A schedule that runs again after the end of its last run; a run is active."""
+    """A schedule that runs again after the end of its last run, with a run in progress."""
     schedule_made(world, permanent={"gap_seconds": 45})
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.ACCEPTING.act, world))
@@ -493,7 +497,7 @@ def filling_back(world: World) -> None:
 
 
 def filled_back(world: World) -> None:
-    """A schedule with a backfilled period whose runs have ended."""
+    """A schedule with a backfilled period, whose runs have ended."""
     _fill_back(world, minutes=1, per_minute=20)
     for _ in range(3):
         world.do(partial(operations.TRIGGER.act, world))
@@ -553,7 +557,7 @@ _NODES = {"a": {"type": PULLED, "timeout_seconds": 600}, "b": {"type": works.PLA
 
 
 def topology(world: World) -> None:
-    """A topology whose first node is leased by a pull worker; the second node waits for the first."""
+    """A topology whose first node is leased by a pull worker, and whose second node waits for the first node."""
     topology_begun(world, **_NODES)
     fence = world.about["fence"]
     world.do(partial(world.lease, "X", 60))
@@ -562,7 +566,7 @@ def topology(world: World) -> None:
 
 
 def topology_condition(world: World) -> None:
-    """A topology that runs its second node if its first returns a large number, and otherwise its third.
+    """A topology that runs its second node if its first node returns a large number, and otherwise its third node.
 
     A pull worker has leased the first node.
     """
@@ -619,8 +623,8 @@ _TICK = (operations.TRIGGER,)
 # A client can only guess an attempt's fence before the lease is handed out. If a report with a guessed fence ends the
 # attempt, a lock that is taken afterwards is held until the lease ends.
 _NOT_REPORTED = tuple(each for each in _TASKS if not each.name.startswith("notify"))
-# If an occurrence is on its queue, a requested run is delivered with the occurrence. With `skip`, only one of the two
-# runs, whatever the order of the requests.
+# If an occurrence is on its queue, a requested run is delivered together with the occurrence. With `skip`, only one of
+# the two runs takes place, whatever the order of the requests.
 _OF_ONE_RUN = tuple(each for each in operations.OF_SCHEDULES if each.name != "make-and-run")
 _WORK = named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
 _ENDS = named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)

@@ -54,11 +54,11 @@ HOLD = [
     "parent notify-success create-after",
     "last-member notify-success join",
 ]
-"""Pairs of every kind of subject; `make pairs` runs the other pairs."""
+"""Some pairs with every kind of subject; `make pairs` runs all other pairs."""
 NEVER_ACCEPTED = {"delete-calendar", "switch-no-rate", "get", "get-bulk"}
-"""The operations that no subject accepts as it was built.
+"""The operations that no subject accepts in its initial state. Some of them only read.
 
-Some only read; the others need another operation first, because a schedule still names the calendar, or because no rate
+The other operations need another operation first, because a schedule still names the calendar, or because no rate
 exists.
 """
 
@@ -72,7 +72,7 @@ def _quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", HOLD)
 def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
-    """Each end is an end of an order of the two, no accepted request is lost, and refused requests change nothing."""
+    """Each end is also the end of an order of the two operations, and only accepted requests have effects."""
     faults = () if name.startswith(("lock", "topology", "recurring")) else (CallFault.LOST,)
     exploration = Exploration(every_pair()[name], faults)
     assert [told(found) for found in exploration.found()] == []
@@ -80,7 +80,7 @@ def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
 
 
 def test_an_update_without_a_version_check_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both of two changes of one version are accepted if the write does not name the version that it read."""
+    """Two changes of one version are both accepted if the write does not check the version that was read."""
     monkeypatch.setattr(update, "Guard", lambda **how: replace(Guard(**how), version=None))
     found = list(Exploration(every_pair()["scheduled patch-matching-05 patch-matching-55"], ()).found())
     assert "no order of the two is answered accepted and accepted" in found[0].violations[0]
@@ -88,14 +88,14 @@ def test_an_update_without_a_version_check_is_found(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_stop_that_is_accepted_and_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task is retried after its lease has ended, although the response to a stop said otherwise."""
+    """The pairs find a defect that retries a task after its lease although a stop had been confirmed."""
     monkeypatch.setattr(TaskControl, "_ask", lambda _self, task, *_rest: task)
     found = list(Exploration(every_pair()["leased get cancel-by-force"], ()).found())
     assert any("a stop was accepted, and the task is succeeded" in each for each in found[0].violations)
 
 
 def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | None:
-    """The gate of a task that waits for an event, without the second look after the wait was recorded."""
+    """Hold a task that waits for an event, without checking for signals again after the wait was recorded."""
     if not isinstance(task.target, EventTarget):
         return None
     event, now = AwaitedEvent(task.owner, task.target.event, task.target.key), task_waits.runtime.now()
@@ -108,7 +108,7 @@ def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | Non
 
 @pytest.mark.parametrize("mistake", ["the sender does not look again", "the worker does not look again"])
 def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    """A signal is lost if it is sent at the moment when a task begins to wait and one of them does not look again."""
+    """A signal that is sent when a task begins to wait is lost if its sender or the worker does not check again."""
     if mistake == "the sender does not look again":
         monkeypatch.setattr(signals, "is_being_checked", lambda *_: False)
     else:
@@ -119,7 +119,7 @@ def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake
 
 @pytest.mark.slow
 def test_each_operation_is_accepted_on_at_least_one_subject() -> None:
-    """An operation that is refused on every subject has no effect on other operations; all its pairs would be empty."""
+    """Each operation is accepted on at least one subject, because pairs with refused operations test nothing."""
     accepted: dict[str, bool] = {}
     for subject in SUBJECTS:
         for operation in subject.operations:
@@ -145,7 +145,7 @@ def test_an_interleaving_is_the_same_each_time() -> None:
 
 
 def test_two_operations_alternate_after_their_given_numbers_of_calls() -> None:
-    """A makes one call, then B makes one call, then A makes its remaining calls, then B makes its remaining calls."""
+    """A makes one call, B makes one call, A makes its remaining calls, and then B makes its remaining calls."""
     pair = every_pair()["scheduled patch-at-05 patch-at-55"]
     result = run(Interleaving(pair, 1, 1))
     assert re.fullmatch("A(A?)B(B?)A+B+", "".join(actor for _, actor, _ in result.made))
@@ -153,7 +153,7 @@ def test_two_operations_alternate_after_their_given_numbers_of_calls() -> None:
 
 
 def test_a_run_of_a_subject_does_not_affect_the_next_run() -> None:
-    """One run of a subject leaves nothing behind for the next run."""
+    """A run with a subject does not affect the next run."""
     pair = every_pair()["failed retry get"]
     before = run(Interleaving(pair, runs=(False, False))).state
     run(Interleaving(pair))
@@ -162,7 +162,7 @@ def test_a_run_of_a_subject_does_not_affect_the_next_run() -> None:
 
 @pytest.mark.parametrize("name", ["scheduled get pause", "scheduled get cancel"])
 def test_states_that_differ_by_milliseconds_settle_once(name: str) -> None:
-    """States that differ only by milliseconds settle once, even if times are compressed or TTL counts seconds."""
+    """States that differ only by milliseconds settle only once, even if times are compressed or TTL counts seconds."""
     pair, settled = every_pair()[name], set[str]()
     stopped = [run(Interleaving(pair, k), settled) for k in (None, 0)]
     assert [each.is_known for each in stopped] == [False, True]
@@ -176,7 +176,7 @@ def test_each_pair_is_in_one_part() -> None:
 
 
 def _without_identity(patch: pytest.MonkeyPatch) -> None:
-    """Only the edition number decides whether a schedule is written; the schedule's deletion leaves nothing behind."""
+    """Only the edition number decides whether a schedule is written, and a deleted schedule leaves nothing behind."""
 
     def remove(client: Any, table: str, marker: Any, *_rest: Any) -> bool:  # noqa: ANN401 - as in the adapter
         client.delete_item(TableName=table, Key={"p": marker["p"], "s": marker["s"]})
@@ -251,7 +251,7 @@ def test_bugs_that_were_found_before_are_found_again(
     told_of: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each of these mistakes was once a bug that no simulation with random faults had found."""
+    """The pairs find each of these mistakes, which were once bugs that no simulation with random faults had found."""
     mistake(monkeypatch)
     violations = [each for found in Exploration(every_pair()[name], faults).found() for each in found.violations]
     assert any(told_of in each for each in violations), violations
@@ -262,7 +262,7 @@ def test_bugs_that_were_found_before_are_found_again(
 def test_interleavings_that_are_left_out_have_no_other_outcomes(
     name: str, fault: CallFault | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exchanging calls without common data leads to no other responses and states."""
+    """Exchanging calls without common data leads to the same responses and states."""
     pair = every_pair()[name]
     ends: list[tuple[object, object]] = []
 

@@ -56,23 +56,23 @@ SETTLED = 60 * MINUTE
 """The longest virtual time until everything must have ended."""
 _WAIT = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
 EXECUTIONS_ENDED = _WAIT["HeartbeatSeconds"] * SECOND + 30 * MINUTE
-"""The longest virtual time that executions without dependents may then take; their states poll at this interval."""
+"""The longest virtual time that executions without waiting tasks may take after that, given how often they poll."""
 _GOES_ON = 4 * MINUTE
-"""The time for which a permanent schedule is watched."""
+"""How long a permanent schedule is watched."""
 _HELD = 3 * MINUTE
 """The time after which paused tasks are resumed, so that they end."""
 _TRAVEL, _LAG = 3, 20
 _FAR = 10_000 * HOUR
 _SERVICES = {"lambda": "lambdas"}
 _API_SLOWNESS, _SLOWNESS = 12 * SECOND, 45 * SECOND
-"""The durations of a slow call: longer than a short lease, and longer than a worker's lease.
+"""The two durations of a slow call, which exceed a short lease and a worker's lease.
 
 A request to the API times out after 29 seconds.
 """
 _TIMEOUT = 5 * SECOND
 """The time after which the SDK stops waiting for a response."""
 _MALFORMED = {"path_not_found", "method_unsupported", "parameters_invalid", "unknown_field", "required", "wrong_type"}
-"""Codes of problems and of their errors that mean that a request cannot be accepted in any state."""
+"""The codes of problems and errors which mean that a request cannot be accepted in any state."""
 
 
 @dataclass(eq=False)
@@ -83,14 +83,14 @@ class Actor:
         stop_at: the index, from 0, of the call before which the operation stops; `None` if it does not stop.
         fault: the fault of that call.
         calls: the number of AWS calls that it has begun; calls begun at the same instant count as one.
-        made: a text for each of these calls, with the time at which the call began.
+        made: a text for each of these calls, with the time when the call began.
         footprints: the data that each of these calls touches, by the numbers of `calls`.
-        touched: the data that AWS has touched on behalf of the operation since its last call.
+        touched: the data that AWS has touched for the operation since its last call.
         requests: the number of calls that it had begun when it sent each of its requests.
         replies: the responses that its client received; `None` for a response that never arrived.
         is_stopped: whether the operation waits until it may continue.
         strand: the operation's client.
-        late: makes the operation's call that arrives late.
+        late: makes the operation's delayed call.
     """
 
     operation: Operation
@@ -130,7 +130,7 @@ class Leased:
 
 @dataclass(frozen=True)
 class Saved:
-    """The state of an account in which nothing runs.
+    """The saved state of an account in which nothing runs.
 
     Attributes:
         about: identifiers and other facts about the subject.
@@ -174,7 +174,7 @@ _WATCHED = {
     "dependencies": ("_ends",),
     "ordered_keys": ("_written_at", "_started", "_open", "_before", "_gone", "_begun"),
 }
-"""The watchers' memory of earlier writes, by the watchers' names in the account."""
+"""The watchers' records of earlier writes, by the watchers' names in the account."""
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a watcher remembers
@@ -189,25 +189,25 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a watcher remembers
 
 
 def _is_malformed(reply: Reply) -> bool:
-    """Whether a request was refused regardless of its subject, such as for a field that the API does not know."""
+    """Whether a request was refused for a reason that does not depend on its subject, such as an unknown field."""
     problem = reply.body if isinstance(reply.body, dict) else {}
     faults = {fault["code"] for fault in problem.get("errors", [])}
     return problem.get("code") in _MALFORMED or bool(faults & _MALFORMED)
 
 
 class World(FaultSimulation):
-    """An account without random faults in which nothing happens by itself until it may settle.
+    """An account without random faults, in which nothing happens by itself until the account is allowed to settle.
 
     Attributes:
-        about: identifiers and other facts about the subject; `ends` is the state in which it must end unless a user
-            ends it.
+        about: identifiers and other facts about the subject; `ends` is the state in which the subject must end unless a
+            user ends it.
         behavior: the behavior of targets, by the name of a method.
         actors: the two operations.
     """
 
     def __init__(self) -> None:
         super().__init__(1, 0.0)
-        # Messages are received as soon as an operation receives them.
+        # Messages are delivered as soon as an operation tries to receive them.
         self.delivery = 0, 0
         # No calls arrive late here.
         self.attempts.is_off = True
@@ -226,14 +226,14 @@ class World(FaultSimulation):
         self._driven: dict[Machine, Actor] = {}
 
     def end(self) -> None:
-        """End everything that still runs."""
+        """End all processes that are still running."""
         works.STAGE.remove(self)
         self.close()
 
     # Fixed delays
 
     def travel(self) -> None:
-        """Let the time pass that a request or a response takes."""
+        """Let the time for a request or a response pass."""
         self.take(_TRAVEL)
 
     def _lag(self) -> Millis:
@@ -245,7 +245,7 @@ class World(FaultSimulation):
     # States to start from
 
     def saved(self) -> Saved:
-        """This state, from which many runs can start."""
+        """Return the current state in a form from which many runs can start."""
         assert not any(each.strand for each in self.machines), "something still runs"
         assert not self.states.running(), "an execution still runs"
         return Saved(
@@ -291,10 +291,10 @@ class World(FaultSimulation):
             for name, value in memory.items():
                 setattr(getattr(self, who), name, _copied(value))
 
-    # The owner of each call
+    # The actor to which each call belongs
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation, which belongs to the actor whose client began it."""
+        """Begin an invocation for the actor whose client made the call."""
         invocation = super().invoke(function, event)
         assert invocation.strand is not None
         machine = invocation.strand.home
@@ -334,7 +334,7 @@ class World(FaultSimulation):
         return actor
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply | None:  # noqa: ANN401 - of `Users.ask`
-        """Send a request, as a part of an operation or of its preparation."""
+        """Send a request as part of an operation or of the preparation for it."""
         actor = self._clients.get(self.time.process())
         if actor is not None:
             actor.requests.append(actor.calls)
@@ -349,7 +349,7 @@ class World(FaultSimulation):
     # Pull workers
 
     def lease(self, worker: str, seconds: int) -> Reply | None:
-        """Have a pull worker request a task; its lease must have time left, and no other lease may be valid."""
+        """Let a pull worker request a task. The lease must have time left, and no other lease may be valid."""
         wanted = {"types": [PULLED], "wait_seconds": 0, "lease_seconds": seconds, "worker": worker}
         reply = self.ask("POST", "/v1/leases", wanted)
         for leased in reply.body["leases"] if reply is not None and reply.status == 200 else ():
@@ -376,10 +376,10 @@ class World(FaultSimulation):
         return task.lock.key if task is not None and task.lock is not None else None
 
     def end_lease(self, verb: str, body: object = None) -> Reply | None:
-        """Have a pull worker report on the task that it received last."""
+        """Let a pull worker report on the task that it received last."""
         name = self.about.get("lease", "none")
         if verb != "heartbeat":
-            # Whatever the response, the worker does not continue.
+            # The worker does not continue, whatever the response is.
             self.leases = {task: each for task, each in self.leases.items() if each.name != name}
         reply = self.ask("POST", f"/v1/leases/{name}/{verb}", body)
         if verb == "heartbeat" and reply is not None and reply.status == 200:
@@ -391,7 +391,7 @@ class World(FaultSimulation):
     # The end
 
     def settle(self) -> None:
-        """Let everything end: the trigger, the workers, and a pull worker run, and paused work continues."""
+        """Let all work end, by running the trigger, the workers, and a pull worker, and by resuming paused work."""
         self.behavior = "done"
         self.calm_at = self.time.now() if self.faulty else None
         self.received_from = self.time.now()
@@ -424,19 +424,22 @@ class World(FaultSimulation):
         self.watching.check_end()
 
     def _let_lines_go_on(self) -> None:
-        """Retry each task that has failed and stops its line."""
+        """Retry each task that has failed and blocks its line."""
         for task in list(self.watching.tasks()):
             if stops_line(task):
                 self.do(partial(self.users.ask, "POST", f"/v1/tasks/{task.id}/retry"))
 
     def begin_execution(self, execution: Execution) -> None:
-        """Run a job that a task has started: while everything settles, it ends soon; before that, only on request."""
+        """Run a job that a task has started.
+
+        The job ends soon while the account settles, and before that only on request.
+        """
         super().begin_execution(execution)
         if self.ticking:
             self.time.start_process(partial(self._end_soon, execution))
 
     def _lift_stops(self) -> None:
-        """Remove the switches, and resume the rate of the subjects."""
+        """Remove the switches, and resume the subjects' rate."""
         for switch in ("all/all", f"type/{PULLED}", f"type/{works.PLAIN}"):
             if any(item["p"]["S"].startswith(schema.SWITCH_PREFIX) for item in self.table.every()):
                 self.do(partial(self.users.ask, "DELETE", f"/v1/switches/{switch}"))
@@ -444,7 +447,7 @@ class World(FaultSimulation):
             self.do(partial(self.users.ask, "POST", "/v1/rates/crm/resume"))
 
     def _end_jobs(self) -> None:
-        """End the running jobs, except those that are to be stopped."""
+        """End the running jobs, except the jobs that should be stopped."""
         for job in self.executions_of_tasks.running():
             task = self.watching.record(str(task_of_job(job.name)))
             if task is not None and task.requested_action == "cancel" and not self.faulty:
@@ -459,13 +462,13 @@ class World(FaultSimulation):
             self.send_job_event(self.ecs.tasks[arn]["startedBy"])
 
     def begin_job(self, service: FakeJobs, job: str) -> None:
-        """Run a job of another service; while everything settles, the job ends at once."""
+        """Run a job of another service; while the account settles, the job ends at once."""
         super().begin_job(service, job)
         if self.ticking:
             self.time.start_process(partial(self.end_job, service, job, well=True))
 
     def _check_stopped(self, job: Execution) -> None:
-        """Check that the job of a task that is to be cancelled is stopped soon; the job may then end in any state."""
+        """Check that the job of a task with a cancel request is stopped soon; the job may then end in any state."""
         self.take(_HELD)
         self.watching.check(job not in self.executions_of_tasks.running(), f"{job.name} was not stopped")
         self.end_execution(job, Status.SUCCEEDED, "7")
@@ -479,7 +482,7 @@ class World(FaultSimulation):
         return bool(self._open_tasks()) or bool(self.sqs.queues[self.intake].messages) or self.bulk.are_running
 
     def _let_executions_end(self) -> None:
-        """Let executions end whose runs were taken over by others; they wait until their states poll again."""
+        """Let executions end whose runs were taken over by others, and which wait until their states poll again."""
         self.ticking = False
         self.run_until(lambda: not self.states.running(), EXECUTIONS_ENDED)
 
@@ -488,28 +491,31 @@ class World(FaultSimulation):
         return operation is not None and operation.is_running
 
     def bulk_operation(self) -> BulkOperation | None:
-        """The bulk operation of the subject, if the subject has one."""
+        """The subject's bulk operation, or `None` if the subject has no bulk operation."""
         operation_id = self.about.get("bulk")
         store = DynamoBulkStore(self.dynamodb, "tasks")  # type: ignore[arg-type]  # a fake
         return store.read(TaskId(operation_id)) if operation_id not in {None, "none"} else None
 
     def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
-        """Begin an invocation soon; a subject's bulk operation runs in the pair's steps until everything settles."""
+        """Begin an invocation soon.
+
+        Until the account settles, a subject's bulk operation runs only as a step of the pair.
+        """
         if function != "bulk" or "bulk" not in self.about or self.ticking:
             super().invoke_later(function, event)
 
     def _check_ends(self) -> None:
-        """Check that a subject that no user has ended ends as it should."""
+        """Check that the subject ends in the expected state, unless a user has ended it."""
         self.watching.check(not self._is_bulk_running(), "the bulk operation goes on for ever")
         self._check_job_heard()
         wanted = self.about.get("ends")
         ended_by = [actor for actor in self.actors if actor.operation.name in ENDING]
-        # A repeated request may have been done and then refused, because later writes overwrite its nonce.
+        # A repeated request may have taken effect and then been refused, because later writes overwrite its nonce.
         if wanted is None or any(
             actor.fault == "resent" or not {ACCEPTED, UNKNOWN}.isdisjoint(actor.outcome) for actor in ended_by
         ):
             return
-        # A slow worker may lose the only attempt of a node.
+        # A slow worker may lose a node's only attempt.
         if self.faulty and any(each.error and each.error.type == "WorkerLost" for each in self.watching.tasks()):
             return
         task = self.watching.record(self.about["task"])
@@ -546,7 +552,7 @@ class World(FaultSimulation):
         return self.time.run_while(lambda: not is_so(), self.time.now() + within)
 
     def do(self, operation: Callable[[], T]) -> T:
-        """Run an operation as a client, and let time pass until the operation is done."""
+        """Run an operation as a client would, and let time pass until the operation is done."""
         results: list[T] = []
         strand = self.time.start_process(lambda: results.append(operation()))
         assert self.run_until(lambda: strand.done)
@@ -568,7 +574,7 @@ class World(FaultSimulation):
         actor.made.append((self.time.now(), what))
         footprint, actor.touched = footprint_of(call) | actor.touched, frozenset()
         if is_beside:
-            # The call began together with the previous call, in another thread; both count as one step.
+            # The call began at the same time as the previous call, in another thread, so both calls count as one step.
             actor.footprints[-1] |= footprint
             self._block(actor)
             return
@@ -587,7 +593,7 @@ class World(FaultSimulation):
             self.take(_FAR)
 
     def stop(self, actor: Actor) -> None:
-        """Hold an actor at this point until it may continue."""
+        """Stop an actor at this point until the actor may continue."""
         actor.is_stopped = True
         self._block(actor)
 
@@ -616,7 +622,7 @@ class World(FaultSimulation):
         return Accepted()
 
     def _listens(self, context: Context | Asked) -> object:
-        """Work until a request arrives, for at most two heartbeats."""
+        """Work until a request to stop or pause arrives, for at most two heartbeats."""
         until = self.time.now() + 22 * SECOND
         while self.time.now() < until:
             if context.requested_action == "pause":
@@ -638,7 +644,7 @@ def _made_unheard(world: World, call: Call) -> None:
 
 
 def _fake_of(world: World, call: Call) -> object:
-    """The fake for a call; executions started by tasks are separate from executions of topologies."""
+    """The fake service for a call; executions started by tasks are separate from executions of topologies."""
     if call.service == "states" and call.request.get("stateMachineArn") == JOBS:
         return world.executions_of_tasks
     return world.job_services.get(call.service) or getattr(world, _SERVICES.get(call.service, call.service))
@@ -664,7 +670,7 @@ def _lost(world: World, actor: Actor, call: Call) -> None:
 
 def _resent(world: World, actor: Actor, call: Call) -> None:
     if call.service in {"ecs", *world.job_services}:
-        # The SDK does not repeat a request to start a job if the service would start another job.
+        # The SDK does not repeat a request to start a job if the service would then start another job.
         return
     _made_unheard(world, call)
     world.stop(actor)
@@ -694,7 +700,7 @@ FAULTS: dict[str, Callable[[World, Actor, Call], None]] = {
     "late": _late,
     "dies": _dies,
 }
-"""The action of each fault at its call."""
+"""The action that carries out each fault at a call."""
 
 
 def _key_of(call: Call) -> str:

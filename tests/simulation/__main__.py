@@ -31,9 +31,9 @@ _LAST_LINES = 200
 """The number of trace lines that are printed, unless the complete trace is written to a file."""
 _SHOWN = 5
 _AT_ONCE = 200
-"""The number of seeds that are given to the processes at a time, if the total number is unknown."""
+"""The number of seeds that are given to the processes at a time if the total number of seeds is unknown."""
 BROKEN, CRASHED = 1, 3
-"""Exit codes if a promise was broken, and if the simulation itself failed, which is not a failure of the core."""
+"""The exit codes for a broken promise, and for an error in the simulation itself, which is not an error in the core."""
 
 
 def main(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -99,7 +99,7 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
 def until_injected(
     faults: int, run: Callable[[int], Outcome], first: int, jobs: int, at_once: int = _AT_ONCE
 ) -> Iterator[Outcome]:
-    """Run seeds until this many faults were injected, and yield their outcomes."""
+    """Run seeds until this many faults have been injected, and yield the outcomes of the seeds."""
     injected = 0
     for begin in count(first, at_once):
         for outcome in spread(run, range(begin, begin + at_once), jobs):

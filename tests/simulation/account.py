@@ -1,4 +1,4 @@
-"""The simulated AWS account of duetime's own tests, with its endpoints, its handlers, and its functions' roles."""
+"""A simulated AWS account for duetime's own tests, with endpoints, handlers, and the functions' roles."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Account(account.Account):
 
     @cached_property
     def callback_bodies(self) -> list[bytes]:
-        """The bodies of the posts to the callback URL, in order."""
+        """The bodies of the POST requests to the callback URL, in order."""
         return []
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
@@ -54,7 +54,7 @@ class Account(account.Account):
         grants.check(function, self.environ, service, operation, request)
 
     def act(self, phase: str, context: Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Execute a phase of a task, as an endpoint; subclasses decide how endpoints behave."""
+        """Execute a phase of a task as an endpoint would; subclasses decide how endpoints behave."""
         raise NotImplementedError
 
     def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
@@ -77,7 +77,7 @@ class Account(account.Account):
         raise NotImplementedError
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Respond to a call as the endpoint of tasks, or as the receiver of notices and outcomes."""
+        """Respond to a call as the tasks' endpoint, or as the receiver of notices and outcomes."""
         if call.method == "GET":
             return HttpResponse(200, body=b'{"percent": 40}')
         if call.url.startswith(CALLBACK_URL):
@@ -128,7 +128,7 @@ class Account(account.Account):
 
 
 def _outcome(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON, or an error
-    """The part of a response for several tasks that concerns one task."""
+    """One task's part of a response to a request for several tasks."""
     if isinstance(result, BaseException):
         return {"status": 500, "error": str(result)}
     return {"status": 202} if isinstance(result, Accepted) else {"status": 200, "result": result}

@@ -1,6 +1,6 @@
-"""Invariants of attempts under all faults: who may write, how many there are, how long they last, and how they stop.
+"""Invariants of attempts under all faults: who may write them, their number, their duration, and how they stop.
 
-The rules are written again here, independently of the code that they check.
+The rules are implemented a second time here, independently of the code that they check.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOVES: Mapping[str, str] = {
     "rolled_back": "rolled_back",
     "cancelled": "blocked cancelled",
 }
-"""For each state, the states that may follow it."""
+"""For each state of a task, the states that may follow."""
 _STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS, _DEPENDENTS = (
     ATTRIBUTES[name].name
     for name in (
@@ -53,7 +53,7 @@ _ENDED = frozenset({State.FAILED, State.CANCELLED})
 _RETRIABLE = frozenset(
     {
         *("Boom", "Timeout", "WorkerLost"),
-        # Errors of a step, if the table fails or the lease has ended.
+        # A step raises these errors if the table fails or the lease has ended.
         *("Unavailable", "LeaseLost"),
         *("Panic", "CancelledError", "KeyboardInterrupt", "GeneratorExit", "BaseExceptionGroup"),
     }
@@ -61,11 +61,11 @@ _RETRIABLE = frozenset(
 """Types of errors after which another attempt follows, if the task has attempts left."""
 _BEGINNING = frozenset({"prepare", "run"})
 OVERDUE = 30 * SECOND
-"""How much longer than its timeout a call may last, until the timeout is noticed and the process has ended."""
+"""How long after its timeout a call may still last, because the timeout must be noticed and the process must end."""
 SWITCHED = 85 * SECOND
 """The time after which all processes have read a switch, even if reading it fails at first."""
 MOST_UNRECEIVED = 3
-"""The maximum number of consecutive leases of a pulled task that no report uses, and which count as no attempt."""
+"""The maximum number of consecutive leases of a pulled task that end without a report and do not count as attempts."""
 TOLD = 25 * SECOND
 """The maximum time until a target learns of a request to stop or pause: a third of a lease, plus a target's step."""
 
@@ -74,11 +74,11 @@ class AttemptWatching:
     """Watches the attempts of all tasks.
 
     Attributes:
-        deferred: by task whose target has accepted the work, the time until which the target may notify.
-        is_off: whether nothing is watched, for tests whose calls belong to no process.
-        hears_all: whether all user requests are reported here.
+        deferred: for each task whose target has accepted the work, the time until which the target may report the end.
+        is_off: whether watching is turned off, for tests whose calls are not made by a simulated process.
+        hears_all: whether this watcher is informed of all user requests.
         may_cancel: ids, names and types of tasks that users have asked to cancel.
-        errors: by task and fence, the class of the error with which a handler has ended.
+        errors: the class of the error that the handler raised, by task and fence.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -138,7 +138,7 @@ class AttemptWatching:
             self._heard[name] = int(new[_FENCE]["N"])
 
     def _was_unreceived(self, name: str, old: Mapping[str, Any]) -> bool:
-        """Whether an ended lease was no attempt, because no report used it; few such leases are allowed."""
+        """Whether a lease ended without a report and is one of the few such leases that do not count as attempts."""
         task = task_of(old)
         fence, claimer = self._claimed_by.get(name, (0, None))
         home = None if claimer is None else claimer.home
@@ -150,7 +150,10 @@ class AttemptWatching:
         return self._unreceived[name] <= MOST_UNRECEIVED
 
     def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
-        """Check that a failure ends a task only after its last attempt; returned and paused attempts do not count."""
+        """Check that a failure ends a task only after the last attempt.
+
+        Attempts that were put back or paused do not count.
+        """
         is_put_back = after is State.PAUSED or (
             after is State.WAITING and new.get(_ATTEMPT_HISTORY) == old.get(_ATTEMPT_HISTORY)
         )
@@ -166,7 +169,10 @@ class AttemptWatching:
             self._used[name] = 0
 
     def _is_late(self, task: Task, attempt: int) -> bool:
-        """Whether the next attempt might have been too late; the record's attempt number may include rollbacks."""
+        """Whether the next attempt might have been too late.
+
+        The attempt number in the record may include rollback attempts.
+        """
         next_at = self._account.time.now() + max(task.retry.bound(attempt), OVERDUE)
         return task.retry_by is not None and next_at + 2 * SKEW > task.retry_by
 
@@ -177,12 +183,13 @@ class AttemptWatching:
         if not isinstance(home, Machine) or home.function != "worker" or known != fence or claimer is author:
             return
         target = task_of(new).target
-        # Work that runs elsewhere may be ended by a process that did not start it, because that process has ended.
+        # If the work runs outside of duetime, another process may end the attempt, because the process that started it
+        # has ended.
         runs_elsewhere = isinstance(target, TopologyTarget) or is_job(target)
         self._check(runs_elsewhere, f"{name} went from {what} by {home}, but attempt {fence} is another process's")
 
     def _check_alone(self, name: str, author: Strand, after: State) -> None:
-        """Check that an attempt whose target still runs is ended only by its own process."""
+        """Check that an attempt whose target is still running is ended only by the attempt's own process."""
         others = [
             effect
             for effect in self._account.watching.live
@@ -197,13 +204,13 @@ class AttemptWatching:
         if task.was_never_let_start:
             return
         is_apart = task.node_ref is not None or task.schedule_ref is not None or isinstance(task.target, TopologyTarget)
-        # Group members are cancelled with their group, and the task after the group is cancelled by its rule.
+        # Group members are cancelled with their group, and the task that runs after the group is cancelled by its rule.
         is_apart = is_apart or task.group is not None or task.completes is not None
         is_wanted = is_apart or not self.hears_all or not self.may_cancel.isdisjoint({name, task.name, task.type})
         self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")
 
     def switched(self, task_type: str, most: int | None) -> None:
-        """Record how many tasks of a type an operator permits to run concurrently; `None` means without a limit."""
+        """Record how many tasks of a type an operator permits to run concurrently; `None` means no limit."""
         if most is None:
             self._switches.pop(task_type, None)
         else:
@@ -231,7 +238,7 @@ class AttemptWatching:
         )
 
     def asked_to_stop(self, task_id: str, fence: int) -> None:
-        """Record that a user's response said that a running task will stop."""
+        """Record that a response to a user said that a running task will stop."""
         self._stopped[task_id] = fence
 
     def began(self, task: Task, phase: str, fence: int) -> None:
@@ -246,12 +253,12 @@ class AttemptWatching:
         self._check(stopped is None or fence <= stopped, f"{name} began again although it was to stop for good")
 
     def fails(self, effect: Effect, kind: str) -> None:
-        """Record that a handler ends with an error, which must end its attempt unless another fault ends it first."""
+        """Record that a handler raises an error. The error must end the attempt, unless another fault does so first."""
         if effect.phase in _BEGINNING:
             self.errors[effect.task_id, effect.fence] = kind
 
     def _check_errors(self, name: str, task: Task) -> None:
-        """Check that without faults, no attempt is lost if its handler ended with an error of any kind."""
+        """Check that without faults, an attempt is not lost when its handler raises an error of any kind."""
         if self._account.faulty or not task.attempt_history:
             return
         for line in task.attempt_history:

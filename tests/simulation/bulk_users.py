@@ -45,7 +45,7 @@ class BulkUsers:
             self.random.choice(calls)()
 
     def restore(self) -> None:
-        """Delete all switches, so that they no longer delay tasks."""
+        """Delete all switches, so that switches no longer delay tasks."""
         self.simulation.attempts.unswitched()
         answer = self.users.ask("GET", "/v1/switches")
         for switch in answer.body["switches"] if answer is not None and answer.status == 200 else []:
@@ -102,7 +102,7 @@ class BulkUsers:
                 self.users.ask("POST", f"/v1/bulk-operations/{answer.body['id']}/cancel")
 
     def check_changed(self) -> None:
-        """Check that the changes that were confirmed to a user are in effect."""
+        """Check that all changes that responses have confirmed to a user are in effect."""
         for task in self.simulation.watching.tasks():
             wanted = self._changed.get(task.name) if task.node_ref is None and task.schedule_ref is None else None
             is_so = wanted in {None, task.priority.value}
@@ -120,7 +120,7 @@ class BulkUsers:
         self.users.ask("POST", "/v1/tasks/retry", {"filter": {"type": works.PLAIN}, "limit": 3})
 
     def _switch(self) -> None:
-        """Stop or limit a type for a while."""
+        """Stop or limit a task type for a while."""
         name = self.random.choice([works.PLAIN, works.PHASED])
         how: dict[str, Any] = self.random.choice([{"stopped": True}, {"max_concurrent": 2}])
         path, body = f"/v1/switches/type/{name}", {**how, "reason": "by chance"}
@@ -135,7 +135,7 @@ class BulkUsers:
                 return
 
     def _free_lock(self) -> None:
-        """Force the release of a lock, whose holders may continue beside the next holder until their next heartbeat."""
+        """Force the release of a lock; its old holders may run alongside the next holder until their next heartbeat."""
         key = self.random.choice(_LOCKS)
         self.simulation.watching.freed(key)
         self.users.ask("DELETE", f"/v1/locks/{key}")
@@ -149,7 +149,7 @@ class BulkUsers:
             self.users.ask("GET", "/v1/tasks", query="ids=" + ",".join(ids))
 
     def _keep_calendar(self) -> None:
-        """Create, replace or delete a calendar, always of the same name."""
+        """Create, replace or delete a calendar; all calls use the same name."""
         path = "/v1/calendars/holidays"
         body = {"dates": [f"2031-01-{self.random.randrange(1, 28):02}"]}
         if self.random.random() < 0.7:

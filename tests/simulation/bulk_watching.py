@@ -51,7 +51,7 @@ class BulkWatching:
         self._check_holder(name, old, new)
 
     def _check_holder(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Check that only an operation's holder writes its steps, and that it has waited for the last lease's end."""
+        """Check that only an operation's holder writes its steps, after waiting for the previous lease to end."""
         check, writer = self._account.watching.check, self._writer()
         before, after = int(old[_EPOCH]["N"]), int(new[_EPOCH]["N"])
         check(before <= after <= before + 1, f"the bulk operation {name} went from epoch {before} to {after}")
@@ -66,7 +66,7 @@ class BulkWatching:
         check(holder is writer, f"the bulk operation {name} is held by {holder}, and was written by {writer}")
 
     def _writer(self) -> object:
-        """The machine of the current call; `None` in tests of pairs of operations, whose calls belong to no machine."""
+        """The machine that makes the current call; `None` in tests of pairs of operations, which have no machines."""
         try:
             return self._account.time.author().home
         except RuntimeError:

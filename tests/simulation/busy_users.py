@@ -42,7 +42,7 @@ class Answer:
     """A response of the API.
 
     Attributes:
-        is_of_old: whether it comes from a function that was running when the table was restored.
+        is_of_old: whether the response comes from a function that was already running when the table was restored.
     """
 
     status: int
@@ -51,7 +51,7 @@ class Answer:
 
 
 class BusyUsers:
-    """The events in one account or in several accounts, determined by a seed.
+    """Random events in one account or in several accounts; a seed determines all of them.
 
     Attributes:
         seed: determines all events.
@@ -59,7 +59,7 @@ class BusyUsers:
         effects: all calls of targets.
         created: ids of the tasks whose creation was acknowledged.
         is_busy: whether users create tasks.
-        behave: the behavior of a target, by default random.
+        behave: the behavior of a target, which is random by default.
     """
 
     seed: int
@@ -71,7 +71,7 @@ class BusyUsers:
     behave: Callable[[str, Any], Any]
 
     if TYPE_CHECKING:
-        # Subclasses implement these methods, for one account or for several accounts together.
+        # Subclasses implement these methods, either for one account or for several accounts together.
         def ask(self, method: str, path: str, body: object = None) -> Answer | None:
             """Send a request, and return `None` if there is no response."""
             ...
@@ -147,13 +147,13 @@ class BusyUsers:
     def _work_on(self, lease: Mapping[str, Any], draw: Random) -> None:
         task = lease["task"]
         effect = self.began("run", task["id"], task["fence"])
-        # The work takes no longer than the lease lasts.
+        # The work does not take longer than the lease.
         self.take(draw.choice([0, 2, LEASE_SECONDS - 4]) * SECOND)
         effect.is_over = True
         answer = self.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1})
         self.check_report(answer, task["id"], task["fence"])
 
-    # The following methods are the targets' side.
+    # The following methods simulate the targets.
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Execute a phase of a task."""

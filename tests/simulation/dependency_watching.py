@@ -1,6 +1,7 @@
 """Invariants of tasks with `after` under all faults: each task starts or ends as the outcomes of the others require.
 
-The condition of each rule is written again here. A check at the end, as for all tasks, finds tasks that wait forever.
+The condition of each rule is implemented a second time here. Tasks that wait forever are found by the final check,
+which covers all tasks.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _BAD = frozenset({"failed", "rolled_back", "cancelled"})
 
 
 class DependencyWatching:
-    """Watches tasks that wait for others.
+    """Watches tasks that wait for other tasks.
 
     Attributes:
-        decided: how many tasks were released or ended without running, by rule and result.
+        decided: the number of tasks that were released, or that ended without running, by rule and result.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -55,7 +56,7 @@ class DependencyWatching:
         self._account.watching.check(holds, f"{task.id} was {what} by {task.after.rule} of {self._ends_of(task)}")
 
     def _ends_of(self, task: Task) -> list[set[str]]:
-        """For each of the other tasks, all outcomes that it has had so far."""
+        """For each task that the given task waits for, all outcomes so far."""
         assert task.after is not None
         return [self._ends.get(str(each), set()) for each in task.after.task_ids]
 

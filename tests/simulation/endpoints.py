@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 URL = "https://worker.example.org/do"
 BATCH_URL = "https://worker.example.org/batch"
-"""The endpoint for requests with several tasks."""
+"""The endpoint that receives requests with several tasks."""
 ROWS_URL = "https://api.example.org/rows"
 """An API that is independent of duetime."""
 CONFLICT = 409
-"""The status that this API returns now and then, and that its users count as success."""
+"""A status that this API sometimes returns, and that tasks count as success."""
 RETRY_AFTER = 30
 """The `Retry-After` of the endpoint while it is down, in seconds."""
 CALLBACK_URL = "https://hooks.example.org/ended"
@@ -31,7 +31,7 @@ JOB_TARGETS = {
     "glue": {"kind": "glue", "arn": GLUE_JOB},
     "lambda": {"kind": "lambda", "arn": DURABLE_FUNCTION, "mode": "durable"},
 }
-"""Targets that run jobs in AWS services, by the boto3 name of the service; an account has a fake of each service."""
+"""Targets that run jobs in AWS services, by the service's boto3 name; an account has a fake of each service."""
 JOB_RESOURCES = (JOB_DEFINITION, JOB_QUEUE, PROJECT, GLUE_JOB, DURABLE_FUNCTION)
 SINK = "arn:aws:sqs:us-east-1:123456789012:sink"
 """A queue to which tasks send messages."""
@@ -40,10 +40,10 @@ SINK_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/sink"
 
 @dataclass(frozen=True)
 class Asked:
-    """What an endpoint knows about its attempt; an endpoint cannot be asked to stop.
+    """What an endpoint knows about its attempt. Unlike a handler, an endpoint cannot be asked to stop.
 
     Attributes:
-        requested_action: always `None`; handlers get their user's requests here.
+        requested_action: always `None`, because only handlers are informed of users' requests.
     """
 
     task_id: str
@@ -52,5 +52,5 @@ class Asked:
 
 
 def message_owner(body: str) -> str:
-    """The task for which a message on the sink was sent."""
+    """The task that sent a message to the sink queue."""
     return str(json.loads(body)["task_id"])

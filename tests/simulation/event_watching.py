@@ -1,4 +1,4 @@
-"""Invariants of events for other systems under all faults: what the events say is true.
+"""Invariants of events for other systems under all faults: all statements in the events are true.
 
 Each write to the table goes through the same functions as in a deployment, where the table's stream delivers it.
 """
@@ -35,18 +35,18 @@ _HISTORY, _STARTED, _FENCE, _SCHEDULE_REF = (
 _BEGINNING = frozenset({"prepare", "run"})
 _EXPECTED = (None, None, 60, 120)
 _UNSURE = 15 * SECOND
-"""A success this close to the start or end of a period, or written this late, may count for another period."""
+"""A success this close to the start or end of a period, or recorded this late, may count for another period."""
 _LATE = MINUTE
-"""A first start that is at least this late has an event."""
+"""A first start that is at least this late must cause an event."""
 
 
 def expected_every(schedule: str) -> int | None:
-    """The seconds within which users expect each success of the schedule with this name; `None` without expectation."""
+    """How often, in seconds, users expect a success of the schedule with this name; `None` without an expectation."""
     return Random(f"{schedule} expectation").choice(_EXPECTED)  # noqa: S311 - repeatable on purpose
 
 
 class EventWatching:
-    """Watches the events of late starts, and of schedules whose runs did not succeed in time.
+    """Watches the events about late starts, and about schedules whose runs did not succeed in time.
 
     Attributes:
         late: the number of events about the late start of each task.
@@ -60,12 +60,12 @@ class EventWatching:
         self._called_at: dict[str, Millis] = {}
         self._called: set[tuple[str, int]] = set()
         self._is_due: set[str] = set()
-        """Tasks whose late start an event must report."""
+        """The tasks whose late start must be reported by an event."""
         self._ids: dict[str, set[str]] = {}
         self.late: Counter[str] = Counter()
         self.missed = 0
         self._successes: dict[str, tuple[ScheduleRef, Millis, Millis]] = {}
-        """For each successful run: its schedule, when it ended, and when its end was written."""
+        """The schedule of each successful run, the time when the run ended, and the time when its end was recorded."""
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Check a write of a task's record; the first end of an attempt decides whether the task started late."""
@@ -92,7 +92,10 @@ class EventWatching:
         self._stream.add(old, new)  # type: ignore[arg-type]  # items
 
     def _note_success(self, run: Task) -> None:
-        """Record the success of a scheduled run, except a backfill's, and forget it if the run is deleted or undone."""
+        """Record the success of a scheduled run, except in backfills.
+
+        Remove the success if the run is deleted or undone.
+        """
         line, ref = (run.attempt_history or (None,))[-1], run.schedule_ref
         if run.state is not State.SUCCEEDED or run.erased or line is None or line.started_at is None or ref is None:
             self._successes.pop(run.id.text, None)
@@ -119,7 +122,7 @@ class EventWatching:
         self._stream.records.clear()
 
     def _check_missed(self, schedule: ScheduleSnapshot) -> None:
-        """Check that an event about a period without a success is true."""
+        """Check that no run succeeded in a period for which an event reports that there was no success."""
         self.missed += 1
         length, state = expected_every(schedule.name), schedule.expectation
         assert state is not None
@@ -137,7 +140,7 @@ class EventWatching:
         task, check = self._account.watching.record(name), self._account.watching.check
         check(self.late[name] == 1, f"{name} has {self.late[name]} events of its late start, {self._ids[name]}")
         if task is None or task.pull_queue or not isinstance(task.target, HandlerTarget):
-            # Calls of such tasks are not watched. A pull worker's task starts only with the worker's first heartbeat.
+            # Calls for such tasks are not watched. A pull worker's task starts only with the worker's first heartbeat.
             return
         called_at = self._called_at.get(name)
         check(called_at is not None, f"{name} is said to have started late, and was not called")

@@ -24,21 +24,21 @@ _STATE = ATTRIBUTES["state"].name
 _OPEN = frozenset({"blocked", "scheduled", "preparing", "running", "waiting", "paused", "rolling_back"})
 _MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d#")
 LONGEST_ABSENCE = 365 * DAY
-"""The longest time for which the trigger may be absent and still find every timer."""
+"""The longest time for which the trigger can be absent and still find every timer afterwards."""
 REMEMBERED = DAY
 """The minimum time for which an idempotency key is remembered."""
 _LATE = 70 * SECOND
-"""A write may take a minute, and its clock may be behind."""
+"""The tolerance, because a write may take a minute and the writer's clock may be behind."""
 
 
 _REDIRECTED = "u"
-"""An attribute of an idempotency key's item: a repeated request found an existing task, which the key now names."""
+"""An attribute of an idempotency key's item which says that the key now names a task that existed before."""
 _KEY_HOLDER = "i"
-"""An attribute of a unique key's item: the task that holds the key."""
+"""The attribute of a unique key's item that names the task which holds the key."""
 
 
 def expiry_of(item: Mapping[str, Any]) -> Millis | None:
-    """The time from which DynamoDB may delete an item; `None` if it does not expire."""
+    """The time from which DynamoDB may delete an item; `None` if the item does not expire."""
     return int(item[schema.TTL]["N"]) * SECOND if schema.TTL in item else None
 
 
@@ -46,8 +46,8 @@ class ExpiryWatching:
     """Watches when items expire.
 
     Attributes:
-        may_stay: whether contents may be left forever, because a removal of their expiry arrived after the end of their
-            task, long after its sender had given up.
+        may_stay: whether contents may be left forever, because a write that removed their expiry arrived after their
+            task had ended, long after the sender had given up.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -75,12 +75,12 @@ class ExpiryWatching:
             self._check(expires_at is not None or is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
-            # An erased task cannot be retried, so it does not take the key again.
+            # An erased task cannot be retried, so the task does not take the key again.
             is_safe = task is None or task.erased or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
     def check_kept(self, task_id: str) -> None:
-        """Check that contents outside a record without expiry do not expire, as the task's user has just read them."""
+        """Check that the contents which a user has just read do not expire if their record does not expire."""
         task = self._account.watching.record(task_id)
         for content in _items_of(task) if task is not None and task.expires_at is None else ():
             item = self._account.table.get((f"{schema.CONTENT_PREFIX}{task_id}", content.name))
@@ -88,7 +88,7 @@ class ExpiryWatching:
             self._check(is_kept, f"{content.name} of {task_id} may be removed while its task is kept")
 
     def check_end(self) -> None:
-        """Check that contents outside a record are kept as long as the record, and not forever."""
+        """Check that contents outside a record are kept at least as long as the record, but not forever."""
         runtime: dict[str, list[Mapping[str, Any]]] = {}
         for item in self._account.table.every():
             if item[schema.PARTITION_KEY]["S"].startswith(schema.CONTENT_PREFIX):
@@ -99,7 +99,8 @@ class ExpiryWatching:
             self._check_contents(task, runtime.get(task.id.text, []))
             if task.node_ref is None and task.finished_at is not None and not task.erased:
                 kept = (task.expires_at or 0) - task.finished_at
-                # For days, no process may run between the outcome and the steps that follow it.
+                # There may be days in which no process runs between the task's outcome and the steps that follow the
+                # outcome.
                 is_right = -9 * DAY < kept - retention.of(task.type) < _LATE
                 self._check(is_right, f"{task.id} of type {task.type} is kept for {kept / DAY:.2f} days after its end")
 
@@ -123,7 +124,7 @@ class ExpiryWatching:
 
 
 def is_controlled(item: Mapping[str, Any]) -> bool:
-    """Whether a rate was paused or pinned by its owner."""
+    """Whether a rate was paused or pinned by the rate's owner."""
     return any(item.get(name, {"N": "0"})["N"] != "0" for name in ("pz", "pl"))
 
 
@@ -134,6 +135,6 @@ def _items_of(task: Task) -> Iterator[Content]:
 
 
 def _let_go(task: Task) -> bool:
-    """Whether a task gave up its unique key when it started, so that it can never take the key again."""
+    """Whether a task released its unique key when it started, so that the task can never take the key again."""
     until_start = task.debounce is not None or (task.unique is not None and task.unique.until.value == "started")
     return until_start and task.started_at is not None

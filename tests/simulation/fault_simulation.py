@@ -1,4 +1,4 @@
-"""A fault simulation of a complete account: for some minutes all calls can fail, and then all work must end."""
+"""A fault simulation of a complete account, in which all calls can fail for some minutes and then all work must end."""
 
 from __future__ import annotations
 
@@ -58,49 +58,50 @@ if TYPE_CHECKING:
     from tests.simulation.watching import Effect
 
 DELIVERIES = [(0, 0), (0, 60), (0, 300), (150, 300)]
-"""Ranges of delivery times in milliseconds: immediate as in most tests, or as long as with SQS and Lambda."""
+"""Ranges of delivery times in milliseconds: either immediate, as in most tests, or realistic for SQS and Lambda."""
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
 _MILD = 0.4
-"""The fraction of the simulations without a rate that have faults which must not delay any task."""
+"""Of the simulations without a given fault rate, the fraction with only mild faults, which must not delay any task."""
 _LARGE_RESULTS = 0.1
 """The fraction of the results that are stored outside their records."""
 _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
-"""In one of this many seeds, the account is watched for months afterwards, at this many times."""
+"""In one out of this many seeds, the account is checked at this many times during the following months."""
 _STREAMED = 5
-"""In one of this many seeds, the table's stream is read, also for months while TTL deletes tasks."""
+"""In one out of this many seeds, the table's stream is read, including the months in which TTL deletes tasks."""
 _JOBS = 5
-"""In one of this many seeds, users also have AWS run jobs."""
+"""In one out of this many seeds, users also create tasks whose jobs AWS runs."""
 _RETENTIONS = 3
-"""In one of this many seeds, some types have another retention."""
+"""In one out of this many seeds, some task types have a different retention."""
 _HOT_KEYS = 4
-"""In one of this many seeds with tasks, some keys get new tasks faster than messages are delivered."""
+"""In one out of this many seeds with tasks, tasks with the same key are created faster than messages are delivered."""
 _GROUPS = 3
-"""In one of this many seeds with tasks, there are groups."""
+"""One out of this many seeds with tasks also has groups."""
 _SIGNALS = 3
-"""In one of this many seeds with tasks, some tasks wait for events."""
+"""In one out of this many seeds with tasks, some tasks wait for events."""
 _DEPENDENCIES = 3
-"""In one of this many seeds with tasks, some tasks start after others."""
+"""In one out of this many seeds with tasks, some tasks start after other tasks."""
 _SLOW_BULK = 3
-"""In one of this many seeds with tasks and faults, there are bulk operations that last for minutes."""
+"""One out of this many seeds with tasks and faults has bulk operations that last for minutes."""
 _FROZEN_HOLDERS = 0.02
 """The probability that a process which runs a bulk operation is suspended before a call."""
 _ORDERED = 3
-"""In one of this many seeds with tasks, users create many tasks with ordered keys."""
+"""In one out of this many seeds with tasks, users create many tasks with ordered keys."""
 _RATES_CHANGE = 5
-"""In one of this many seeds with tasks, the rates of waiting tasks are raised and lowered."""
+"""In one out of this many seeds with tasks, the rates of waiting tasks are raised and lowered."""
 _RATES_CONTROLLED = 5
-"""In one of this many seeds with tasks, rates are paused, pinned and reset."""
+"""In one out of this many seeds with tasks, rates are paused, pinned and reset."""
 _SILENCES = 6
-"""In one of this many seeds with faults, no function is invoked for days before the calm."""
+"""In one out of this many seeds with faults, no function is invoked for days before the time without faults begins."""
 _NOTICED = 15 * SECOND
 """The time within which a process that was suspended notices that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
-"""The time by which all tasks must have ended: the second recovery scan, an hour later, finds what faults left behind.
+"""The time by which all tasks must have ended.
 
-A topology's state that waits with a token which Step Functions has lost begins again after twelve hours.
+The second recovery scan, an hour later, finds all work that faults interrupted. A topology's state that waits with a
+token which Step Functions has lost begins again after twelve hours.
 """
 
 
@@ -109,14 +110,14 @@ Returned = TypeVar("Returned")
 
 
 class Theme(Enum):
-    """The activity of a simulation's users."""
+    """The main activity of a simulation's users."""
 
     TASKS = "tasks"
     """Tasks, some of which are locked, deferred or pulled."""
     SCHEDULES = "schedules"
     TOPOLOGIES = "topologies"
     JOBS = "jobs"
-    """Tasks whose targets are jobs that AWS runs, in addition to other tasks."""
+    """Other tasks, and tasks whose targets are jobs that AWS runs."""
 
 
 THEMES = [
@@ -126,7 +127,7 @@ THEMES = [
     (Theme.SCHEDULES, Theme.TOPOLOGIES),
 ]
 PEOPLE = {1: 3, 2: 1}
-"""The number of users who work with tasks, by the number of themes in the simulation."""
+"""The number of users who create and control tasks, by the number of themes in the simulation."""
 
 
 class Boom(Exception):
@@ -153,19 +154,19 @@ _REPORTS = 0.1
 """The fraction of handler calls whose reported progress is a text that cannot be encoded in UTF-8."""
 _UNWRITABLE = {"file": FILE}
 _BATCHES = 2
-"""In one of this many simulations, tasks have a batch handler."""
+"""In one out of this many simulations, tasks have a batch handler."""
 _FAILING_BATCHES = 0.1
 """The fraction of calls of a batch handler that fail all their tasks."""
 _UNWRITABLE_RESULTS = 0.05
 """The fraction of results that cannot be stored."""
 _LOSSES = 2
-"""The number of further attempts in which a task is lost that was already lost when the faults ended."""
+"""A task whose worker was lost when the faults ended loses its worker in this many later attempts."""
 _LOST_WITH_MESSAGES = 0.5
 """The fraction of killed processes whose messages are also lost."""
 
 
 def _is_step(call: Call) -> bool:
-    """Whether a call writes that an attempt moves to its next phase."""
+    """Whether a call records that an attempt moves to its next phase."""
     values = call.request.get("ExpressionAttributeValues") or {}
     if call.operation != "update_item" or ":state" not in values:
         return False
@@ -178,16 +179,18 @@ class FaultSimulation(Account):
 
     Attributes:
         theme: the main activity of the users; `None` for a random one.
-        is_brief: whether the simulation ends with the first promise that is broken.
+        is_brief: whether the simulation ends as soon as a promise is broken.
         faulty: whether calls may fail in ways that delay tasks.
         is_calm: whether the time of faults is over.
         calm_at: when the time of faults ended.
         silent_until: the end of the days without any invocation.
         received_from: the time before which no messages were received, so that earlier tasks begin late.
-        watching: the invariants; `locks`, `schedules`, `topologies` and others are invariants of their subjects.
+        watching: checks the general invariants; `locks`, `schedules`, `topologies` and others check those of their
+            subjects.
         changed_schedules: the names of schedules that were written since the last check.
         calm_after: the time from the last fault until everything had ended.
-        crash: the first error of a watcher, which must end the simulation, as a function treats it as its own error.
+        crash: the first error of a watcher. It ends the simulation here, because a function would handle it as its own
+            error.
     """
 
     silent_until: Millis = 0
@@ -251,7 +254,7 @@ class FaultSimulation(Account):
         works.STAGE.append(self)
 
     def simulate(self, duration: Millis = STORM) -> None:
-        """Let users and faults act for a while, then let everything end, and check the invariants."""
+        """Let users and faults act for a while, then let all work end, and check the invariants."""
         try:
             end = self.time.now() + duration
             if self.seed % _STREAMED == 0:
@@ -284,7 +287,7 @@ class FaultSimulation(Account):
             raise self.crash
 
     def reporting(self, watch: Callable[Given, Returned]) -> Callable[Given, Returned]:
-        """Wrap a watcher that the watched code calls, so that its errors are kept in `crash`."""
+        """Wrap a watcher that is called by the code it watches, so that the watcher's errors are kept in `crash`."""
 
         def call(*given: Given.args, **named: Given.kwargs) -> Returned:
             try:
@@ -296,7 +299,7 @@ class FaultSimulation(Account):
         return call
 
     def _begin_batches(self, end: Millis) -> None:
-        """Let users create groups, tasks of batch handlers, and tasks that wait for events, others or their turn."""
+        """Let users create groups, tasks with batch handlers, and tasks that wait for events, tasks or their turn."""
         if self.seed % _GROUPS == 1:
             self.time.start_process(partial(self.group_users.use, end))
         if self.seed % _SIGNALS == 2:
@@ -357,7 +360,7 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.users.control_rates, end))
 
     def _look(self) -> None:
-        """Repeatedly check conditions that neither writes nor calls reveal."""
+        """Repeatedly check conditions that cannot be checked when a write or a call occurs."""
         while True:
             self.take(_LOOKS)
             self.attempts.look()
@@ -374,12 +377,12 @@ class FaultSimulation(Account):
         self.time.run_until(until)
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
-        """Record an error in one of a machine's threads, which must not raise errors."""
+        """Record an error in one of a machine's threads; threads must not raise errors."""
         super().job_raised(machine, error)
         self.watching.check(False, f"a job of {machine} raised {error!r}")  # noqa: FBT003 - it does not hold
 
     def ends(self, machine: Machine) -> None:
-        """Record that a process ends itself."""
+        """Record that a process has ended itself."""
         if machine.strand is not None:
             self.watching.ending(machine.strand)
 
@@ -413,7 +416,7 @@ class FaultSimulation(Account):
         self.calm_after = self.time.now() - began
 
     def _fall_silent(self) -> None:
-        """Invoke no function for days, as if the account failed, while TTL continues."""
+        """Invoke no function for days, as if the account had failed, while TTL continues to delete items."""
         self.count("days of silence")
         ticking, self.ticking, self.receiving = self.ticking, False, False
         for puller in self.pullers:
@@ -425,20 +428,23 @@ class FaultSimulation(Account):
         self.pullers = [self.time.start_process(self.users.pull) for _ in self.pullers]
 
     def _expire_some(self) -> None:
-        """Delete some of the expired items, like TTL."""
+        """Delete some of the expired items, as TTL does."""
         over = [key for key, at in self._with_expiry() if at <= self.time.now()]
         for key in self.random.sample(over, self.random.randint(0, len(over))):
             self.table.write(self.time.now(), key, None)
         self.streams.expired()
 
     def _check_tasks_are_over(self) -> None:
-        """Check that all tasks have ended, unless a token was lost, which is detected only by its timeout of hours."""
+        """Check that all tasks have ended.
+
+        Skip the check if a token was lost, because only an hours-long timeout detects that.
+        """
         if "token lost" not in self.faults:
             for task in self._open_tasks():
                 self.watching.check(False, f"{task.id} is still {task.state}")  # noqa: FBT003 - it does not hold
 
     def _age(self) -> None:
-        """Let months pass, in which TTL deletes expired items in any order, and check that the rest can be read."""
+        """Let months pass while TTL deletes expired items in any order, and check that all other items can be read."""
         for puller in self.pullers:
             self.time.kill(puller)
         self.stand_still()
@@ -517,7 +523,7 @@ class FaultSimulation(Account):
             victim.die()
 
     def _lose_messages_of(self, machine: Machine) -> set[str]:
-        """Lose the messages that a process works on, as if they were never returned, and return their tasks."""
+        """Lose the messages that a process works on, as if the queue never returned them, and return their tasks."""
         mine = {effect.task_id for effect in self.watching.live if effect.lives and effect.process is machine.strand}
         for queue in self.sqs.queues.values():
             lost = [each for each in queue.messages if any(task_id in each.body for task_id in mine)]
@@ -527,7 +533,10 @@ class FaultSimulation(Account):
         return mine
 
     def _lose_workers(self) -> None:
-        """Lose some workers with all their tasks as the last fault; the calm shows whether the tasks are found."""
+        """Lose some workers with all their tasks as the last fault.
+
+        The tasks must be found in the time without faults.
+        """
         for machine in self._busy() if self.faulty else ():
             apart = Random(f"{self.seed} {machine}")  # noqa: S311 - repeatable
             if machine.function == "worker" and apart.random() < _LOST_WITH_MESSAGES:
@@ -537,7 +546,7 @@ class FaultSimulation(Account):
                 machine.die()
 
     def _lose_again(self, task_id: str) -> None:
-        """Lose a task's worker and message again in its next attempts, which must be found like the first."""
+        """Lose a task's worker and message again in its next attempts, whose loss must be found like the first loss."""
         machine = self.time.process().home
         if self._losses.get(task_id, 0) and isinstance(machine, Machine):
             self._losses[task_id] -= 1
@@ -592,7 +601,7 @@ class FaultSimulation(Account):
         if is_holder and self.faulty and not self.is_calm and self._holders.random() < _FROZEN_HOLDERS:
             self.count("machine frozen")
             self.time.start_process(partial(self._freeze, machine, 80 * SECOND))
-            # Wait until the other simulated process has suspended this one.
+            # Wait until the other simulated process has suspended this process.
             self.take(1)
 
     def _freeze(self, machine: Machine, duration: Millis) -> None:
@@ -609,7 +618,7 @@ class FaultSimulation(Account):
             self.watching.check_thawed(strand)
 
     def _heat(self) -> None:
-        """Throttle a table partition for a while: the partition of a minute in the near future, or any other one."""
+        """Throttle one of the table's partitions for a while, often the partition of a minute in the near future."""
         partitions = sorted(self.table.partitions)
         minutes = [each for each in partitions if each[:2] == "20"]
         if not partitions:
@@ -619,7 +628,7 @@ class FaultSimulation(Account):
         self.hot_until[hot] = self.time.now() + self.random.choice([5, 20, 60, 240]) * SECOND
 
     def _deliver_at_lease_ends(self) -> None:
-        """Deliver running tasks to other workers shortly before their leases end, by any clock."""
+        """Deliver running tasks to other workers shortly before the tasks' leases end by some machine's clock."""
         for effect in self.watching.live:
             task = self.watching.record(effect.task_id) if effect.lives else None
             if task is not None and task.lease_expires_at is not None and not task.awaiting_notification:
@@ -634,7 +643,8 @@ class FaultSimulation(Account):
     def _refuse_creations(self) -> None:
         """Let the table refuse new records for minutes, and then let the queues refuse new messages.
 
-        Clients that repeat requests with their idempotency keys complete their creations long after the tasks' minutes.
+        Clients that repeat requests with their idempotency keys complete their creations long after the tasks' due
+        minutes.
         """
         self.trace("dynamodb", "takes no new records")
         self.creations_fail_until = self.time.now() + 210 * SECOND
@@ -646,7 +656,7 @@ class FaultSimulation(Account):
             self._refuse_sends()
 
     def _leave_unread(self) -> None:
-        """Receive no messages from one queue for a while, so that it grows long while others are processed."""
+        """Receive no messages from one queue for a while, so that it grows long while other queues are processed."""
         url = self.random.choice(sorted(self._pollers))
         self.count("queue left unread")
         self.trace("sqs", "is not received from", url)
@@ -662,18 +672,21 @@ class FaultSimulation(Account):
             self.before_call = None
             self.count("frozen between phases")
             self.time.start_process(partial(self._freeze, call.machine, 55 * SECOND))
-            # Wait until the other simulated process has suspended this one.
+            # Wait until the other simulated process has suspended this process.
             self.take(1)
 
         self.before_call = freeze
 
     def _break_endpoint(self) -> None:
-        """Let the endpoint that tasks call respond with an error for a while."""
+        """Let the endpoint that is called for tasks respond with an error for a while."""
         self.trace("endpoint", "is down")
         self.endpoint_down_until = self.time.now() + self.random.choice([30, 120]) * SECOND
 
     def _deploy_anew(self) -> None:
-        """Deploy older, newer or the current code, sometimes with more shards; running processes keep their code."""
+        """Deploy older, newer or the current code, sometimes with more shards.
+
+        Running processes keep their old code.
+        """
         self.count("deployed")
         self.generation += 1
         self.code = self.random.choice(list(Generation))
@@ -684,7 +697,7 @@ class FaultSimulation(Account):
             self.environ[Variable.SHARDS] = str(self.shards)
         self.trace("deploy", self.code.value, "shards", self.shards)
 
-    # The following methods are the behavior of targets.
+    # The following methods simulate the behavior of targets.
 
     def notified(self, notice_id: str, kind: str) -> int:
         """Respond to a notice that was posted to its address, and return the status of the response."""
@@ -697,7 +710,7 @@ class FaultSimulation(Account):
         return 200
 
     def act(self, phase: str, context: Context | Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Execute a phase of a task, while the invariants watch."""
+        """Execute a phase of a task, and check the invariants of the call."""
         del payload
         effect = self.reporting(self.watching.began)(phase, context.task_id, context.fence)
         try:
@@ -723,7 +736,7 @@ class FaultSimulation(Account):
         return self.seed % _BATCHES == 1
 
     def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
-        """Run several tasks in one call, which takes as long as its first task; one call in ten fails all tasks."""
+        """Run several tasks in one call, which takes as long as its first task; in one call in ten, all tasks fail."""
         began = self.reporting(self.watching.began)
         effects = [began("run", item.context.task_id, item.context.fence) for item in items]
         try:
@@ -758,8 +771,8 @@ class FaultSimulation(Account):
 
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()
-        # This uses a separate random generator, like other draws. An endpoint has no context for progress, and raises
-        # only `Boom`.
+        # This draw uses a separate random generator, like some other draws. An endpoint cannot report progress, and
+        # raises only `Boom`.
         apart = Random(f"{self.seed} {context.task_id} {context.fence} {phase}")  # noqa: S311 - repeatable
         is_handler = not isinstance(context, Asked)
         if not isinstance(context, Asked) and apart.random() < _REPORTS:

@@ -1,7 +1,7 @@
 """Users of groups, and the invariants of groups, under all faults.
 
-The task of a group's completion runs only when all tasks that name the group have ended. The members are found from
-the records alone. The members' items are checked only at the end, when the counts must agree.
+The task of a group's completion runs only when all tasks that name the group have ended. Only the records are used to
+find the members. The members' items are checked only at the end, when the counts must agree.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class GroupUsers:
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self.closed: dict[str, str] = {}
-        """For each group whose closing was acknowledged, the task that runs after it."""
+        """For each group whose closing was acknowledged, the task that runs after the group."""
 
     def use(self, until: Millis) -> None:
-        """Repeatedly create a group, and close it while tasks may still join."""
+        """Repeatedly create a group, and close the group while tasks may still join."""
         account, draw = self._account, Random(f"{self._account.seed} groups")  # noqa: S311 - repeatable
         number = 0
         while account.time.now() < until:
@@ -62,7 +62,7 @@ class GroupUsers:
                 account.users.ask("GET", f"/v1/groups/{group}")
 
     def _join(self, body: dict[str, Any], key: str, repeats: bool) -> None:  # noqa: FBT001 - a draw
-        """Create a member; some clients repeat a request that got no response."""
+        """Create a member of a group; some clients repeat a request that got no response."""
         for _ in range(3 if repeats else 1):
             headers = {"Idempotency-Key": key} if repeats else {}
             answer = self._account.users.ask("POST", "/v1/tasks", body, headers=headers)
@@ -87,7 +87,7 @@ class GroupUsers:
 
 
 class GroupWatching:
-    """Watches when the tasks after groups run."""
+    """Watches when the tasks that follow groups run."""
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account

@@ -38,7 +38,7 @@ _FOREIGN: tuple[tuple[str, str, object], ...] = (
     ("GET", "/attempts", None),
     ("GET", "/explain", None),
 )
-"""Operations on one task: the method, the last part of the path, and the body."""
+"""Operations on one task, each with its method, the last part of its path, and its body."""
 _REPORTS = (
     ("complete", {"result": HOSTILE}),
     ("fail", {"error": {"type": "Boom", "message": HOSTILE}}),
@@ -47,7 +47,7 @@ _REPORTS = (
 )
 _DOUBLINGS = 20
 _BOMB = f"length(to_string(parents.a.outcome{'|[@,@]' * _DOUBLINGS})) > `1`"
-"""A condition of 160 characters that describes a text of two million characters."""
+"""A condition of 160 characters that would produce a text of two million characters."""
 _SHORT = {"timeout_seconds": 30, "notify_within_seconds": 60, "retry": {"max_attempts": 1}}
 _FLOOD, _LONG_POLLS = 20, 8
 
@@ -76,11 +76,11 @@ class HostileOwner:
         return self.simulation.users.ask(method, path, body, query, {**_HEADERS})
 
     def _send(self, path: str, body: object, query: str = "") -> None:
-        """Send a creation request, whatever its response is."""
+        """Send a creation request, and ignore the response."""
         self._ask("POST", path, body, query)
 
     def _check(self, answer: Reply | None, allowed: set[int], what: str) -> None:
-        """Check that the API rejected a request; a 503 is a fault of the simulation."""
+        """Check that the API rejected a request; a response with status 503 is a simulated fault."""
         is_refused = answer is None or answer.status in {*allowed, 503}
         self.simulation.watching.check(is_refused, f"{HOSTILE}: {what} was answered {answer and answer.status}")
 
@@ -89,7 +89,7 @@ class HostileOwner:
         return self.random.choice(found[-10:]) if found else None
 
     def _foreign(self) -> None:
-        """Read, change or stop a task of the victim, which must be treated like a task that never existed."""
+        """Read, change or stop a task of the victim; the API must respond as if the task had never existed."""
         if (task_id := self._victim()) is None:
             return
         self.attacks["foreign id"] += 1
@@ -114,7 +114,7 @@ class HostileOwner:
         self._check(polled, {403}, "a poll for a type of others")
 
     def _forge_page(self) -> None:
-        """Try to read a list of the victim, with the list's page token and with the victim's ids."""
+        """Try to read the victim's list, with the list's page token and with the victim's ids."""
         self.attacks["forged page"] += 1
         page = self.simulation.users.ask("GET", "/v1/tasks", query="limit=1")
         token = page.body.get("next_token") if page is not None and page.status == 200 else None
@@ -132,7 +132,7 @@ class HostileOwner:
             self.simulation.watching.check(is_own, f"{HOSTILE} was shown {task['id']}")
 
     def _bomb(self) -> None:
-        """Create a topology whose condition describes a value of enormous size."""
+        """Create a topology whose condition would produce an enormous value."""
         self.attacks["bomb"] += 1
         first = {"type": works.PLAIN, **_SHORT}
         nodes = {"a": first, "b": {**first, "depends_on": ["a"], "when": _BOMB}}
@@ -148,7 +148,7 @@ class HostileOwner:
             self.simulation.time.start_process(partial(self._send, "/v1/tasks", later, "wait_seconds=20"))
 
     def _take_names(self) -> None:
-        """Use the names that the victim uses, which mean other things for another owner."""
+        """Use the same names as the victim; for another owner, these names must refer to different items."""
         self.attacks["foreign name"] += 1
         lock = {"key": self.random.choice(["a", "b", "db"])}
         self._ask("POST", "/v1/tasks", {"type": works.PLAIN, "lock": lock, **_SHORT})

@@ -24,11 +24,11 @@ _MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
 _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
 _TARGETS = (_MACHINE, _CONTAINER, *JOB_TARGETS.values())
 _LENGTHS = (0, 1, 20, 100, 400)
-"""The durations of jobs in seconds; some exceed their time limits."""
+"""The durations of jobs, in seconds; some durations exceed the jobs' time limits."""
 _STARTS = frozenset({"start_execution", "run_task", "submit_job", "start_build", "start_job_run", "invoke"})
 _START_FAULTS = (Fault.CRASH_BEFORE, *2 * (Fault.CRASH_AFTER,), Fault.AWAY, Fault.LOST, Fault.LATE, Fault.STALLED)
 _START_RATE = 0.3
-"""The probability that a job's start fails, if there are faults, so that its result is unknown."""
+"""If there are faults, the probability that a job's start fails, so that the result of the start is unknown."""
 _CANCELLED = 0.5
 """The fraction of tasks that are cancelled by force within a minute of their due time."""
 _LISTED_AFTER = (0, 0, 1, 30)
@@ -36,10 +36,10 @@ _LISTED_AFTER = (0, 0, 1, 30)
 
 
 class JobUsers:
-    """Creates tasks with jobs, which other users control like other tasks, and runs the jobs.
+    """Creates tasks with jobs, and runs the jobs; other users control these tasks in the same way as other tasks.
 
     Attributes:
-        runs_jobs: whether jobs end by themselves; otherwise, the test ends them.
+        runs_jobs: whether jobs end by themselves; otherwise, the test ends the jobs.
     """
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:
@@ -49,7 +49,7 @@ class JobUsers:
         self._numbers = count(1)
 
     def use(self, until: Millis) -> None:
-        """Create tasks at random, each with a request that is repeated until it has a response."""
+        """Create tasks at random; each request is repeated until there is a response."""
         self.runs_jobs = True
         pick = self.simulation.random.choice
         services: list[FakeEcs | FakeJobs] = [self.simulation.ecs, *self.simulation.job_services.values()]

@@ -1,4 +1,4 @@
-"""Invariants of the jobs that AWS runs for tasks: a task has one job at a time, whose end is the attempt's end."""
+"""Invariants of the jobs that AWS runs for tasks: a task has one job at a time, and a job's end ends the attempt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDS = {
     AttemptOutcome.RETRIED: frozenset({False}),
     AttemptOutcome.FAILED: frozenset({False, None}),
 }
-"""By outcome of an attempt, whether its job may have succeeded; `None` if there was no job, or the end is unknown."""
+"""The possible results of the job, by the attempt's outcome; `None` if there was no job or its result is unknown."""
 
 
 class JobWatching:
@@ -35,7 +35,7 @@ class JobWatching:
         self.names: list[str] = []
 
     def begun(self, name: str, job: str) -> None:
-        """Check that no other job of its task runs when a job begins, and that the task has not ended."""
+        """Check, when a job begins, that the task has no other running job and has not ended."""
         self.names.append(name)
         if (task_id := task_of_job(name)) is None:
             return
@@ -52,7 +52,7 @@ class JobWatching:
             self._account.watching.check(not left, f"{name} is {after}, and {left} is left running")
 
     def running(self) -> Iterator[tuple[str, str]]:
-        """The running jobs, each with its name."""
+        """The running jobs, each with the job's name."""
         yield from ((each.name, each.arn) for each in self._account.executions_of_tasks.running())
         containers = self._account.ecs.tasks.items()
         yield from ((each["startedBy"], arn) for arn, each in containers if each["lastStatus"] == "RUNNING")

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 _HOLDERS, _SHARED = "m", "sh"
 _PATIENCE = 10 * SECOND
-"""The time after which a waiting task must not be overtaken; each task that joins the line checks once more."""
+"""How long a task must wait in line before it must not be overtaken.
+
+A task checks the lock again after joining the line.
+"""
 _CLOCKS = 2 * SKEW
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 
@@ -75,7 +78,7 @@ class LockWatching:
 
         There are three exceptions. A target call that does not end in time ends its process, and the hold expires. If
         the task of a lost worker is cancelled or has no attempts left, the next claim ends the task without the lock.
-        If a lost worker held a place under the limit of a deleted switch, the next attempt needs no place.
+        If a lost worker held a place under the limit of a switch that was deleted, the next attempt needs no place.
         """
         overdue = self._account.watching.overdue
         for partition, item in self._held.items():
@@ -99,7 +102,7 @@ class LockWatching:
         return partition.removeprefix(of_switches) not in limited
 
     def _note_line(self, item: Mapping[str, Any], *, is_there: bool) -> None:
-        """Record which tasks wait for a lock, and since when."""
+        """Record which tasks wait for a lock, and since when they wait."""
         line = self._lines[item[schema.PARTITION_KEY]["S"]]
         _mark, due, task_id = item[schema.SORT_KEY]["S"].split("#")
         line.pop((due, task_id), None)
@@ -107,9 +110,9 @@ class LockWatching:
             line[due, task_id] = self._account.time.now(), _SHARED in item
 
     def _check_line(self, item: Mapping[str, Any], key: str, task_id: str) -> None:
-        """Check that no task overtakes a task of the other mode that is due earlier and has waited for some seconds.
+        """Check that no task overtakes an earlier task that wants the other mode and has waited for some seconds.
 
-        A place in the line is outdated if its task's due time was changed meanwhile.
+        A place in the line is ignored if its task's due time has been changed since.
         """
         task, now = self._account.watching.record(task_id), self._account.time.now()
         is_shared = item[_HOLDERS]["M"][task_id]["S"].endswith(" s")
@@ -124,7 +127,7 @@ class LockWatching:
                 self._violated(f"{task_id} got the lock {key}, for which {waiter} has waited {now - since} ms")
 
     def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
-        """Check that a hold is ended by its own attempt, with that attempt, or after it has expired by every clock."""
+        """Check that a hold is ended by or with its own attempt, or that it has expired by every machine's clock."""
         task = self._account.watching.record(task_id)
         is_live = (
             task is not None and task.fence == fence and task.state in _AT_WORK and task.lease_expires_at is not None

@@ -1,8 +1,8 @@
 """Break the core in one place at a time, and check whether the tests find it: `python -m tests.simulation.mutants`.
 
-The simulation looks for each defect, unless the defect names pairs of operations or a test. A defect is introduced in
-a copy of the core, never in the checkout. It is an error if the text that a defect replaces does not exist, because
-the list must follow the code. All mutants run with the same seeds and the same fault rates.
+The simulation looks for each defect, unless the defect names pairs of operations or a test. A defect is introduced in a
+copy of the core, never in the checkout. If the text that a defect replaces does not exist, an error is raised, because
+the list must be up to date with the code. All mutants run with the same seeds and the same fault rates.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Hunt:
 
     Attributes:
         seconds: how long the search took.
-        seeds: the number of seeds needed to find the mutant, or 1 for pairs and tests; `None` if it survived.
+        seeds: the number of seeds needed to find the mutant, or 1 for pairs and tests; `None` if the mutant survived.
         violation: the promise that the mutant broke.
         error: why the simulation itself failed, so that the mutant was neither found nor missed.
     """
@@ -59,7 +59,7 @@ class Hunt:
 
     @property
     def result(self) -> str:
-        """The result in a few words."""
+        """Summarize the result in a few words."""
         if self.error:
             return f"the simulation itself failed: {self.error}"
         return "survived" if self.seeds is None else f"{self.seeds}: {self.violation}"
@@ -125,7 +125,7 @@ def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
 
 
 def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
-    """The module that searches for a mutant, with its arguments."""
+    """The module that searches for a mutant, with the module's arguments."""
     if mutant.pairs:
         return ["tests.pairs", "--jobs", "1", "--only", mutant.pairs]
     if mutant.test:
@@ -138,7 +138,7 @@ def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
 
 
 def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
-    """Read the output of pairs or a test, which find a mutant only with their own exit code for a violation."""
+    """Read the output of pairs or a test; the mutant is found only if the exit code is theirs for a violation."""
     lines = ended.stdout.strip().splitlines()
     if ended.returncode == 0:
         return Hunt(seconds)
@@ -149,7 +149,7 @@ def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
 
 
 def hunt_of(ended: subprocess.CompletedProcess[str], first: int, seconds: float) -> Hunt:
-    """Read the output and the exit code of a simulation, which finds a mutant only if a promise is broken."""
+    """Read the output and the exit code of a simulation; the mutant is found only if a promise was broken."""
     if ended.returncode == 0:
         return Hunt(seconds)
     lines = [line for line in ended.stdout.splitlines() if line.startswith("seed ")]

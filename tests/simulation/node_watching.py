@@ -1,4 +1,4 @@
-"""Invariants of nodes under all faults: no node begins after a stop, and a rollback goes from the children upwards."""
+"""Invariants of nodes under all faults: no node begins after a stop, and children are rolled back before parents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NODE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("node_ref", "
 _BEGINNING = frozenset({"prepare", "run"})
 _NOT_UNDONE = "rollback_failed"
 _OVERDUE = 2 * MINUTE
-"""How long after its deadline a topology may take to end without faults, as its nodes must be asked to stop."""
+"""How long after its deadline a topology may end without faults, because its nodes must first be asked to stop."""
 
 
 class NodeWatching:
@@ -39,15 +39,15 @@ class NodeWatching:
     # The following methods record users' requests and responses.
 
     def stopped(self, topology: str) -> None:
-        """Record a response to a user that a topology is cancelled, so that all its nodes have the request."""
+        """Record a response that a topology is cancelled; from then on, all its nodes have the cancel request."""
         self._stopped_at[topology] = self._account.time.now()
 
     def held(self, topology: str) -> None:
-        """Record a response to a user that a topology is paused, so that all its nodes have the request."""
+        """Record a response that a topology is paused; from then on, all its nodes have the pause request."""
         self._held_at[topology] = self._account.time.now()
 
     def let_go(self, topology: str) -> None:
-        """Record that a user makes a request other than a stop, which may take effect before its response."""
+        """Record that a user sends a request other than a stop; the request may take effect before its response."""
         self._stopped_at.pop(topology, None)
         self._held_at.pop(topology, None)
 
@@ -72,7 +72,8 @@ class NodeWatching:
             if after is State.SCHEDULED:
                 self._by_hand.add(task.id.text)
             if node_ref is not None:
-                # The node was retried by a user, or rolled back, so later events do not follow from that failure alone.
+                # A user has retried the node, or the node was rolled back, so later events do not follow from the
+                # failure alone.
                 self._failed_at[node_ref.topology.text, node_ref.run] = 1 << 60
 
     def began(self, task: Task, phase: str, whole: Task, graph: Graph) -> None:
@@ -82,7 +83,7 @@ class NodeWatching:
         if phase == "rollback" and not is_by_user(task):
             self._check_undone_below(task, whole, graph)
         if phase not in _BEGINNING or task.id.text in self._by_hand:
-            # A node that its user retries runs independently of the topology's runs.
+            # A node that a user retries runs independently of the topology's runs.
             return
         topology, name = node_ref.topology.text, task.id.text
         claimed_at = self._account.watching.claimed_at.get(name, self._account.time.now())
@@ -138,12 +139,12 @@ class NodeWatching:
 
 
 def is_by_user(task: Task) -> bool:
-    """Whether a user, and not the task's topology, made the last action on the task."""
+    """Whether the last action on a task was made by a user, and not by the task's topology."""
     return _last_actor(task) is ActorType.USER
 
 
 def is_by_topology(task: Task) -> bool:
-    """Whether the topology of a node made the last action on the node's task."""
+    """Whether the last action on a node's task was made by the node's topology."""
     return _last_actor(task) is ActorType.TOPOLOGY
 
 

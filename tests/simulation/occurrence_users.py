@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 NAME = "edited"
 _AHEAD = 10 * SECOND
-"""The minimum time before its due time at which an occurrence is stopped, so that it has not begun by any clock."""
+"""An occurrence is stopped at least this long before its due time, so that it has not begun by any machine's clock."""
 _MOST_EDITS = 30
 
 
 class OccurrenceUsers:
-    """Users' actions on one schedule and its occurrences, one request after the other."""
+    """Users' actions on one schedule and its occurrences; the requests are sent one after the other."""
 
     def __init__(self, simulation: FaultSimulation) -> None:
         self.simulation = simulation
@@ -82,8 +82,8 @@ class OccurrenceUsers:
             self.simulation.occurrences.stopped[NAME, stored.mark, at] = str(body)
 
     def _ask(self, method: str, path: str, body: dict[str, Any]) -> bool:
-        """Send a request, and return whether the response confirms it."""
+        """Send a request, and return whether the response confirms the request."""
         answer = self.simulation.users.ask(method, path, body)
-        # A request without a response may be written at any later time, and may overwrite later stops.
+        # The change of a request without a response may be written at any later time, and may overwrite later stops.
         self.is_certain = self.is_certain and answer is not None and answer.status < 500
         return answer is not None and answer.status < 300

@@ -1,4 +1,4 @@
-"""Invariants of the runs of schedules under all faults: their number, order, and that permanent schedules continue."""
+"""Invariants of scheduled runs under all faults: their number, their order, and how permanent schedules continue."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROMPT = 15 * SECOND
 """Without faults, the next run of a permanent schedule begins within this time after its gap."""
 _SIDE_BY_SIDE = frozenset({Overlap.ALLOW_ALL, Overlap.REPLACE_OTHER})
 _LONGEST = 10 * MINUTE
-"""A permanent schedule whose chain of runs is broken is repaired within this time after the last fault."""
+"""If a permanent schedule's chain of runs is broken, it is repaired within this time after the last fault."""
 
 
 class OccurrenceWatching:
@@ -38,7 +38,7 @@ class OccurrenceWatching:
 
     Attributes:
         limits: the requested number of runs of each schedule.
-        stopped: the occurrences that users have stopped before their times, with confirmed responses, and their tasks.
+        stopped: the occurrences that users have stopped in time, as confirmed by a response, with their tasks.
         repeated: the tasks that a user has retried, which may run beside others.
         overlapping: the schedules whose overlap policy a user has changed.
         excluded: the schedules whose occurrences are all excluded by a calendar.
@@ -94,7 +94,7 @@ class OccurrenceWatching:
             self._check(schedule_ref.schedule not in self.excluded, f"{name} began, which a calendar excludes")
 
     def stop(self, task: Task) -> None:
-        """Record a response to a user that a future occurrence is stopped."""
+        """Record a response to a user that a future occurrence has been stopped."""
         if task.schedule_ref is not None:
             instant = task.schedule_ref.schedule, task.schedule_ref.mark, task.schedule_ref.nominal
             self.stopped[instant] = task.id.text
@@ -102,7 +102,7 @@ class OccurrenceWatching:
     def check_edited(self, name: str, until: Millis) -> None:
         """Check that each occurrence up to `until` of a schedule's first timing has run, unless it was stopped.
 
-        This must be true whatever else was changed in the schedule while its occurrences were queued.
+        This must be true regardless of other changes to the schedule while its occurrences were queued.
         """
         stored = self._account.schedules.store.read("local", name)[0]
         if stored is None:
@@ -116,7 +116,7 @@ class OccurrenceWatching:
             self._check(ran, f"{name} has not run its occurrence of {instant.nominal}, which nobody has stopped")
 
     def _check_skipped(self, schedule_ref: ScheduleRef, name: str, task: Task) -> None:
-        """Check that no run is skipped if all runs must wait, or in favor of a later run that does not exist."""
+        """Check that no run is skipped if the policy lets all runs wait, or if the later run does not exist."""
         stored = self._revision(schedule_ref)
         is_for_another = is_reason("overlap", task.error.message if task.error else None)
         if stored is None or not is_for_another or schedule_ref.schedule in self.overlapping:
@@ -142,7 +142,7 @@ class OccurrenceWatching:
         return self._account.schedules.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
 
     def look(self) -> None:
-        """Check that permanent schedules continue, promptly without faults, and otherwise soon after the last fault."""
+        """Check that permanent schedules continue promptly without faults, and otherwise soon after the last fault."""
         now = self._account.time.now()
         patience = PROMPT if not self._account.faulty else _LONGEST if self._account.is_calm else DAY
         calm_at = self._account.calm_at or 0
@@ -166,7 +166,7 @@ class OccurrenceWatching:
         return not is_over and has_runs and stored.name not in self._account.schedules.disturbed
 
     def check_end(self) -> None:
-        """Check that failures have paused the right schedules, and that no schedule has ended with runs left."""
+        """Check that failures have paused the right schedules, and that no schedule ended while it had runs left."""
         for name, most in self.limits.items():
             self._check_used_up(name, most)
         for name in self._account.schedules.names:
@@ -178,14 +178,14 @@ class OccurrenceWatching:
             self._check(not (goes_on and has_failed), f"{name} goes on although a run of it failed")
 
     def _check_used_up(self, name: str, most: int) -> None:
-        """Check that a schedule with a number of runs ended with fewer runs only if its times had ended."""
+        """Check that a schedule with a limited number of runs ended with fewer runs only if it had no more times."""
         stored = self._account.schedules.store.read("local", name)[0]
         if stored is None or stored.state is not ScheduleState.ENDED or stored.spec.remaining_runs != most:
             return
         began = self._began.get((name, stored.mark), set())
-        # If the schedule had more times, one of them could have run before its end.
+        # If the schedule had more times, an occurrence could have run at one of them before the schedule's end.
         more = next_nominal(replace(stored.schedule(), remaining_runs=None), self._account.time.now())
-        # A task whose worker was lost at its start has used its attempts, although its target was not called.
+        # If a task's worker is lost at the start, the task uses up an attempt although its target was not called.
         own = (task for task in self._account.watching.tasks() if task.schedule_ref and task.schedule_ref.is_by_timing)
         lost = [
             each

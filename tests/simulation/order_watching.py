@@ -1,7 +1,7 @@
 """Invariants of ordered keys under all faults: one task of a key runs at a time, in the order of creation.
 
 The order is derived here from the records alone. A task comes before another task if its record existed before the
-other's creation began, or if it precedes the other task in the same batch. The lines themselves are not checked.
+other task's creation began, or if it precedes the other task in the same batch. The lines themselves are not checked.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ class OrderWatching:
     """Watches the tasks with ordered keys.
 
     Attributes:
-        followed: the number of begun tasks that had to wait for an earlier task.
+        followed: the number of started tasks that had to wait for an earlier task.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._written_at: dict[str, Millis] = {}
         self._batches: dict[tuple[str, Strand, Millis], list[Task]] = {}
-        """The tasks of each creation of several tasks."""
+        """The tasks of each request that created several tasks."""
         self._started: set[str] = set()
         self._open: dict[str, dict[str, int | None]] = {}
-        """For each key, the tasks that have not ended or that stop the key, with their numbers."""
+        """For each key, the tasks that have not ended or that block the key's line, with their numbers."""
         self._before: dict[str, set[str]] = {}
         self._gone: set[str] = set()
-        """Tasks that have ended once. If they are retried, they are put back in line behind the running task."""
+        """Tasks that have ended once. If these tasks are retried, they are put back in line behind the running task."""
         self._begun: dict[str, set[str]] = {}
         self.followed = 0
 
@@ -66,7 +66,7 @@ class OrderWatching:
             self._begun.get(key, set()).discard(name)
 
     def _created(self, task: Task, known: Mapping[str, int | None]) -> None:
-        """Check that a new task's number is larger than those of all tasks that existed before its creation."""
+        """Check that a new task's number is larger than the numbers of all tasks that existed before the creation."""
         author = self._account.time.author()
         began = author.began
         before = {each for each in known if self._written_at[each] < began}
@@ -81,7 +81,7 @@ class OrderWatching:
         batch.append(task)
 
     def began(self, task: Task, phase: str, fence: int) -> None:
-        """Check, when a target is called, that no earlier task of the key is open, and no other task has begun."""
+        """Check when a target is called that no earlier task with the key is open, and that no other task has begun."""
         if task.order is None or phase not in _PHASES or task.fence != fence or task.state not in LEASED | _UNDOING:
             return
         key, name = _key_of(task), task.id.text
@@ -107,7 +107,7 @@ def _key_of(task: Task) -> str:
 
 
 def _holds(task: Task) -> bool:
-    """Whether a task has not ended, or stops its line."""
+    """Whether a task has not ended, or blocks the line of its key."""
     has_failed = task.state in {State.FAILED, State.ROLLED_BACK} and task.error is not None
     stops = has_failed and task.order is not None and task.order.on_failure.value == "stop" and not task.erased
     return task.state not in _ENDED or stops

@@ -1,4 +1,4 @@
-"""The outcomes of seeds, which run in parallel and do not depend on each other."""
+"""Runs seeds in parallel, independently of each other, and collects their outcomes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def rate_of(seed: int, rates: Sequence[float] | float | None) -> float | None:
-    """The fault rate of a seed: a common rate, one of several rates in turn, or `None` for the seed's own rate."""
+    """The fault rate of a seed: a common rate, one of several rates in turn, or `None` if the seed draws its rate."""
     if rates is None or isinstance(rates, float):
         return rates
     return rates[seed % len(rates)] if rates else None
@@ -72,7 +72,7 @@ def rate_of(seed: int, rates: Sequence[float] | float | None) -> float | None:
 def run_functions(
     seed: int, rate: Sequence[float] | float | None = None, *, briefly: bool = False, theme: Theme | None = None
 ) -> Outcome:
-    """Run a fault simulation, and return its outcome; a brief one ends with the first promise that is broken."""
+    """Run a fault simulation, and return its outcome; a brief simulation ends as soon as a promise is broken."""
     try:
         return outcome_of(simulated(seed, rate_of(seed, rate), briefly=briefly, theme=theme))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is reported with its seed
@@ -80,7 +80,7 @@ def run_functions(
 
 
 def _place_of(error: Exception) -> str:
-    """An error and its place, in one line."""
+    """An error and the place where it was raised, in one line."""
     raised = traceback.extract_tb(error.__traceback__)[-1]
     return f"{error!r} in {Path(raised.filename).name}:{raised.lineno}"
 
@@ -88,7 +88,7 @@ def _place_of(error: Exception) -> str:
 def simulated(
     seed: int, rate: float | None = None, *, briefly: bool = False, theme: Theme | None = None
 ) -> FaultSimulation:
-    """A fault simulation that has ended."""
+    """Run a fault simulation to its end, and return the simulation."""
     simulation = FaultSimulation(seed, rate, theme)
     simulation.is_brief = briefly
     simulation.simulate()
@@ -96,7 +96,7 @@ def simulated(
 
 
 def defects_of(simulation: FaultSimulation) -> list[object]:
-    """The logged facts of deliveries that failed in duetime's own code, and not because their process was ended."""
+    """The logged facts about deliveries that failed in duetime's own code, and not because their process was ended."""
     notes = (note for machine in simulation.machines for note in machine.facts.notes)
     failed = (facts for text, facts in notes if text == "a delivery could not be processed")
     return [facts for facts in failed if not str(facts["error"]).startswith(GreenletExit.__name__)]
@@ -129,7 +129,7 @@ def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> It
 
 def _make_ready() -> None:
     logging.disable(logging.CRITICAL)
-    # Most objects of a simulation live until its end, and garbage collection would take a fifth of the time.
+    # Most objects in a simulation are used until its end, and garbage collection would take a fifth of the time.
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -29,18 +29,19 @@ RATES = (
     {"key": "mail", "limit": 2, "per_seconds": 60},
     {"key": "fast", "limit": 400, "per_seconds": 1, "burst": 20},
 )
-"""The rates of simulated tasks; the last rate has parts."""
+"""The rates of simulated tasks; the last rate is divided into parts."""
 _UNDER_WAY = 5 * SECOND
-"""How long a start may still be under way, by any clock, after the state that granted it has changed."""
+"""How long after a change of a rate a start that was granted before may still happen, by any machine's clock."""
 _COUNTED, _PAUSED, _PIN = "a", "pz", ("pl", "ps", "pb")
-"""Attributes of a part of a rate."""
+"""The attributes of an item for one part of a rate."""
 
 
 class RateWatching:
     """Watches how often attempts start.
 
     Attributes:
-        starts: times of attempts with their rates, by owner and key; of several rates with a key, the fastest applies.
+        starts: the start times of attempts with their rates, by owner and key; if rates share a key, the fastest
+            applies.
         asked: the rates that tasks with a key may use, even if none has started; the fastest of them applies.
     """
 
@@ -68,7 +69,7 @@ class RateWatching:
             self._reset_at[name] = self._account.time.now()
 
     def _rule(self, name: tuple[str, str], rate: Rate) -> Rate:
-        """The fastest rate by which a start may have been granted."""
+        """The fastest rate under which a start may have been granted."""
         since, pins = self._account.time.now() - _UNDER_WAY, self._pins.get(name, [(0, None)])
         first = max(index for index, (at, _) in enumerate(pins) if at <= since)
         return min((pin or rate for _, pin in pins[first:]), key=_interval)
@@ -78,7 +79,8 @@ class RateWatching:
         attempt, machine = (task.id.text, fence), process.home
         is_start = phase in _STARTING and attempt not in self._begun and task.fence == fence
         self._begun.add(attempt)
-        # An endpoint or a pull worker starts only with the response to its request, at another time.
+        # An endpoint or a pull worker starts when it gets the request or response, which is later than the time of this
+        # call.
         if not isinstance(machine, Machine) or not isinstance(task.target, HandlerTarget) or task.pull_queue:
             return
         if not is_start or task.rate is None:

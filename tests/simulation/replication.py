@@ -1,4 +1,4 @@
-"""Replicas of a global table: each write reaches the other replica later, in any order, and the last writer wins."""
+"""Replicas of a global table, in which writes reach the other replica later, in any order, and the last writer wins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Key = tuple[str, str]
 
 DELAYS = (50, 200, 200, 800, 1_500, 3 * SECOND)
-"""Delays of replicated writes. Items are replicated separately and in any order, usually within a second.
+"""The delays of replicated writes. Items are replicated separately and in any order, usually within a second.
 
 Source: DynamoDB Developer Guide, "How DynamoDB global tables work".
 """
@@ -31,7 +31,7 @@ _ORDER = count()
 
 
 class Link:
-    """The replication in one direction.
+    """Replicates writes in one direction.
 
     Attributes:
         is_up: whether writes arrive.
@@ -96,7 +96,7 @@ class Replica(Table):
         self.send(key, new, stamp)
 
     def arrive(self, now: Millis, key: Key, new: Item | None, stamp: Stamp) -> bool:
-        """Apply a write of the other replica unless a later one is known, and return whether it was applied."""
+        """Apply a write from the other replica unless a later write is known, and return whether it was applied."""
         if self.stamps.get(key, _NEVER) >= stamp:
             return False
         self.stamps[key] = stamp

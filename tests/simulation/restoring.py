@@ -1,4 +1,4 @@
-"""A simulation of a loss: at a random time, the table is restored to an earlier time, while old processes continue.
+"""A simulation of a lost table, which is restored to an earlier time at a random time, while old processes continue.
 
 Old messages stay on their queues, old workers continue with the lost table, executions of the state machine continue,
 and pull workers report to the new functions with their old leases.
@@ -50,7 +50,7 @@ _CALM = 3 * HOUR
 
 @dataclass
 class Lines:
-    """The lines that a restore reports, by task."""
+    """The lines of a restore's report, by task."""
 
     by_id: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ class RestoreSimulation(BusyUsers, Account):
     Attributes:
         violations: the promises that were broken.
         effects: all calls of targets.
-        behave: the behavior of a target, by default random.
+        behave: the behavior of a target, which is random by default.
         snapshot: the items at the restore point, by key.
         reports: the lines that the last restore reported.
         is_busy: whether users create tasks.
@@ -101,7 +101,7 @@ class RestoreSimulation(BusyUsers, Account):
             self.trace("watch", "VIOLATION", violation)
             self.violations.append(f"{self.time.now()}: {violation}")
 
-    # The following methods are the users' side.
+    # The following methods simulate the users.
 
     def ask(self, method: str, path: str, body: object = None) -> Answer | None:
         """Send a request, and return `None` if there is no response."""
@@ -124,7 +124,7 @@ class RestoreSimulation(BusyUsers, Account):
         self.time.start_process(send)
 
     def asked(self, method: str, path: str, body: object = None) -> Answer:
-        """Send a request from outside of virtual time, and let time pass until the response."""
+        """Send a request from outside virtual time, and let time pass until there is a response."""
         answers: list[Answer | None] = []
         self.time.start_process(lambda: answers.append(self.ask(method, path, body)))
         while not answers:
@@ -137,15 +137,15 @@ class RestoreSimulation(BusyUsers, Account):
         if answer is None or answer.is_of_old or fence >= FENCES_PER_EPOCH:
             return
         task = self.record(task_id)
-        # A report that the restored table already has is repeated without an effect.
+        # If the restored table already contains the report, repeating the report has no effect.
         is_known = task is not None and any(line.fence == fence for line in task.attempt_history)
         self.check(is_known or answer.status >= 400, f"a report of {task_id} under the old fence {fence} was accepted")
         self.refused += answer.status == 409
 
-    # The following methods are the targets' side.
+    # The following methods simulate the targets.
 
     def began(self, phase: str, task_id: str, fence: int) -> Effect:
-        """Record that a target was called, and check that no other attempt at its task is running."""
+        """Record that a target was called, and check that no other attempt of the target's task is running."""
         process = self.time.process()
         effect = Effect(task_id, fence, phase, process)
         epoch = fence // FENCES_PER_EPOCH
@@ -173,7 +173,10 @@ class RestoreSimulation(BusyUsers, Account):
     # The following methods simulate the loss.
 
     def note_restore_point(self, skew: Millis = 0) -> None:
-        """Keep the current table as a backup; with a skew, each partition is kept at a random time within the skew."""
+        """Keep the current table as a backup.
+
+        With a skew, each partition's state is from a random time within the skew.
+        """
         moments = [self._partitions()]
         for _ in range(_MOMENTS if skew else 0):
             self.time.run_until(self.time.now() + skew // _MOMENTS)
@@ -189,7 +192,7 @@ class RestoreSimulation(BusyUsers, Account):
         return {name: {key: dict(item) for key, item in items.items()} for name, items in partitions.items()}
 
     def restore(self, *, keeps_replaced: bool = True) -> RestoreReport:
-        """Replace the current table by the backup, take the restored table over, and deploy functions for it."""
+        """Replace the current table with the backup, take over the restored table, and deploy functions for it."""
         made = new_table(self.dynamodb)  # type: ignore[arg-type]  # stands in for a client
         name = f"{self.table_name}-restored"
         table = self.dynamodb.tables[name] = self.dynamodb.tables.pop(made)
@@ -248,7 +251,7 @@ class RestoreSimulation(BusyUsers, Account):
         return [task for task in self.tasks() if task.finished_at is None]
 
     def simulate(self) -> None:
-        """Let users work, lose the table, restore it, and let everything end."""
+        """Let users work, lose the table, restore the table, and let all work end."""
         draw = Random(f"{self.seed} loss")  # noqa: S311 - repeatable
         users = [self.time.start_process(self.use) for _ in range(3)]
         pullers = [self.time.start_process(self.pull) for _ in range(2)]
@@ -294,7 +297,7 @@ def restored(seed: int) -> Outcome:
 
 
 class _Direct(Clients):
-    """AWS clients of the operator's machine, whose calls do not fail and take no time."""
+    """The AWS clients on the operator's machine, whose calls do not fail and take no time."""
 
     def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
         """A DynamoDB client."""

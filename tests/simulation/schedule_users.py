@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 PATH = "/v1/schedules"
 _LASTS = 3 * MINUTE
-"""How long after the time of faults the schedules end that have an end."""
+"""For schedules that have an end, how long after the last faults they end."""
 _AGAIN = 0.7
 """The probability that a deleted schedule's name is used again, rather than a new name."""
 _EXCLUDED = 0.1
-"""The fraction of schedules with a calendar that excludes all their times."""
+"""The fraction of schedules that have a calendar which excludes all their times."""
 _MOVED = 0.3
-"""The fraction of the other schedules with a calendar that is replaced repeatedly."""
+"""Of the other schedules, the fraction that have a calendar which is replaced repeatedly."""
 _ROLLED = 0.25
-"""The fraction of the remaining schedules with a calendar that moves other days' times to today, and often changes."""
+"""Of the schedules left, the fraction that have an often changed calendar which moves other days' times to today."""
 _ONLY_FILLED = 2
-"""One of this many schedules is only backfilled."""
+"""One in this many schedules is only backfilled."""
 _HOURS = "/v1/calendars/hours"
 _DAYS = "/v1/calendars/days"
 _ANSWERED = range(200, 500)
@@ -106,7 +106,7 @@ class ScheduleUsers:
         self.named.append(name)
         self.simulation.schedules.made(name, asked_at)
         if name in self._moved:
-            # Whether and when its occurrences run depends on the calendar's state at that time.
+            # Whether and when the schedule's occurrences run depends on the calendar's state at that time.
             self.simulation.schedules.disturbed.add(name)
 
     def _body(self, name: str, ends_at: Millis) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class ScheduleUsers:
         return body
 
     def _replace_hours(self) -> Reply | None:
-        """Let a calendar exclude other minutes than before."""
+        """Let a calendar exclude different minutes than before."""
         start = self.simulation.time.now() + self.random.randrange(-2, 5) * MINUTE
         end = start + self.random.randrange(1, 4) * MINUTE
         window = {"start": to_iso(start)[11:16], "end": to_iso(end)[11:16]}
@@ -159,7 +159,7 @@ class ScheduleUsers:
         return answer if answer is not None and answer.status in {200, 201} else None
 
     def _rolled_timing(self) -> dict[str, Any]:
-        """A timing whose times differ each day, so that moved occurrences do not meet existing ones."""
+        """A timing whose times differ each day, so that moved occurrences do not coincide with existing occurrences."""
         every = self._rolls.choice(["35 seconds", "70 seconds", "110 seconds"])
         start = self.simulation.time.now() - 2 * DAY - self._rolls.randrange(HOUR)
         return {
@@ -205,7 +205,10 @@ class ScheduleUsers:
         return self.users.ask("PATCH", f"{PATH}/{name}", {"overlap": self._overlap()})
 
     def _fill_back(self, method: str, path: str) -> Reply | None:
-        """Backfill a period. Without a response, a part of the backfill may exist, and the timing is changed, too."""
+        """Backfill a period.
+
+        Without a response, part of the backfill may exist, so the timing is changed afterwards.
+        """
         own = path.removesuffix("/backfills")
         name = own.removeprefix(f"{PATH}/")
         start = self.simulation.time.now() - 100 * MINUTE
@@ -241,7 +244,7 @@ class ScheduleUsers:
             partial(self._edit, path),
         ]
         if int(name.rpartition("-")[2]) % _ONLY_FILLED == 0:
-            # For these schedules, only placed occurrences are required.
+            # For these schedules, only the occurrences that a backfill has placed are required.
             calls = [partial(self._fill_back, "POST", f"{path}/backfills"), partial(ask, "GET", path)]
         elif self.random.random() < 0.25:
             calls = [partial(ask, "DELETE", path)]
@@ -263,5 +266,5 @@ class ScheduleUsers:
             self.named.remove(name)
             self.vacant.append(name)
             if self.random.random() < _AGAIN:
-                # The name is used again at once, so that work for the old schedule meets the new one.
+                # The name is reused at once, so that work for the old schedule meets the new schedule.
                 self._create(self.simulation.time.now() + 2 * _LASTS)

@@ -1,4 +1,4 @@
-"""Invariants of schedules under all faults: each occurrence runs once, at its time, and schedules continue."""
+"""Invariants of schedules under all faults: each occurrence runs once at its time, and schedules continue."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class ScheduleWatching:
         disturbed: the schedules that a user has changed, paused, run or deleted.
         seen: the task of each occurrence by timing; keys are schedule, mark, revision and instant.
         revisions: each schedule as it was in each of its revisions, by name, mark and revision.
-        held_at: the time of the response that a schedule was paused.
+        held_at: the time of the response that confirmed the pause of a schedule.
         accepted: the creation time of each schedule whose creation was acknowledged, unless a user asked to delete it.
-        vacant: names whose schedule's deletion was acknowledged, and that no user has requested since.
-        gone_at: the time since which a schedule is deleted, by name and mark.
-        periods: the backfills that users have requested, by name; each request runs each of its times once.
+        vacant: names of schedules whose deletion was acknowledged, and that no user has used in a request since.
+        gone_at: the time when a schedule was deleted, by name and mark.
+        periods: the backfills that users have requested, by name; each request must run each time in its period once.
         filled: the tasks of backfills, by name, mark and instant.
-        begun: the task that began for each instant of a timing, by name, mark and instant, in any revision.
+        begun: the task that began for each instant of a timing in any revision, by name, mark and instant.
     """
 
     account: FaultSimulation
@@ -71,11 +71,11 @@ class ScheduleWatching:
         self.store = DynamoScheduleStore(self.account.dynamodb, "tasks", self.account.time)  # type: ignore[arg-type]  # stands in for a client
 
     def made(self, name: str, asked_at: Millis) -> None:
-        """Record that a user has requested a schedule."""
+        """Record that a user has requested the creation of a schedule."""
         self.names[name] = asked_at
 
     def held(self, name: str) -> None:
-        """Record a response to a user that a schedule is paused or deleted."""
+        """Record a response to a user that a schedule has been paused or deleted."""
         self.held_at[name] = self.account.time.now()
 
     def let_go(self, name: str) -> None:
@@ -84,7 +84,7 @@ class ScheduleWatching:
         self.vacant.discard(name)
 
     def removed(self, name: str) -> None:
-        """Record the response that a schedule is deleted; earlier schedules with its name must not act any more."""
+        """Record a response that a schedule has been deleted; earlier schedules with this name must not act anymore."""
         self.look()
         self.vacant.add(name)
         for known, mark, _ in self.revisions:
@@ -94,7 +94,7 @@ class ScheduleWatching:
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Check a write to the table."""
         if self.account.changed_schedules:
-            # Look before this write, which may delete a schedule.
+            # Check the schedule before this write, because the write may delete the schedule.
             self.look()
         item = new or old or {}
         if item[schema.PARTITION_KEY]["S"].startswith(schema.SCHEDULE_PREFIX):
@@ -103,7 +103,7 @@ class ScheduleWatching:
             self._placed(task_of(new))
 
     def look(self) -> None:
-        """Remember the current revision of each schedule that was written."""
+        """Record the current revision of each schedule that was written."""
         changed, self.account.changed_schedules = self.account.changed_schedules, set()
         for name in sorted(changed):
             stored_schedule, _ = self.store.read(OWNER, name)
@@ -141,7 +141,7 @@ class ScheduleWatching:
         self.periods.setdefault(name, []).append((start, end))
 
     def _filled_back(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """Check that each time of a backfill has one task per request, after any interruptions and changes.
+        """Check that each time in a backfill's period has one task per request, despite interruptions and changes.
 
         Schedules whose backfills were not reported by `fills_back` are not checked.
         """
@@ -159,7 +159,7 @@ class ScheduleWatching:
         check = self.account.watching.check
         comes = may_mean(stored_schedule.schedule(), nominal)
         check(comes, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
-        # After a pause, these include occurrences that a calendar or jitter has moved beyond the pause's end.
+        # After a pause, these times include occurrences that a calendar or jitter has moved beyond the pause's end.
         check(
             max(nominal, task.due_at) >= stored_schedule.updated_at - 1,
             f"{task.id} stands for {nominal}, before {stored_schedule.name} began",
@@ -187,7 +187,7 @@ class ScheduleWatching:
         )
 
     def _check_begun_once(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """Check that no instant runs in two revisions, unless it was close to the second revision's creation."""
+        """Check that no instant runs in two revisions, except instants close to the second revision's creation."""
         stored_schedule = self.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
         instant = schedule_ref.schedule, schedule_ref.mark, schedule_ref.nominal
         other = self.begun.setdefault(instant, task.id.text)
@@ -195,7 +195,7 @@ class ScheduleWatching:
             return
         self.account.watching.check(other == task.id.text, f"{instant} began as {other} and as {task.id}")
 
-    # The following methods are for the end of the simulation.
+    # The following methods are called at the end of the simulation.
 
     def endless(self) -> list[StoredSchedule]:
         """The schedules that do not end."""
@@ -207,7 +207,7 @@ class ScheduleWatching:
         return task.schedule_ref is not None and task.schedule_ref.schedule in {each.name for each in self.endless()}
 
     def going_on(self) -> list[str]:
-        """The schedules that have not done what they should have done by now."""
+        """The schedules that have not yet run everything that should have run by now."""
         now, found = self.account.time.now(), []
         for name in self.names:
             stored_schedule, _ = self.store.read(OWNER, name)
@@ -278,7 +278,7 @@ class ScheduleWatching:
 
     def check_explained(self) -> None:
         """Check that the explanation of each begun occurrence reports its start, even after later changes."""
-        # An occurrence that its schedule skipped may have been claimed before by a process that crashed.
+        # Before a schedule skips an occurrence, a process that then crashed may have claimed the occurrence.
         begun = [
             task
             for task in self.account.watching.tasks()
@@ -294,7 +294,7 @@ class ScheduleWatching:
                 self._ask(name, nominal)
 
     def _ask(self, name: str, nominal: Millis) -> None:
-        """Ask the API to explain what a schedule did at a time at which it ran, and check the response."""
+        """Ask the API to explain what a schedule did at a time when it ran, and check the response."""
         replies: list[Reply | None] = []
         path, query = f"/v1/schedules/{name}/explain", f"at={to_iso(nominal)}"
         self.account.time.start_process(lambda: replies.append(self.account.users.ask("GET", path, query=query)))

@@ -32,14 +32,14 @@ _STATE, _TARGET = ATTRIBUTES["state"].name, ATTRIBUTES["target"].name
 _EVENT, _WAKES = "paid", "paid-by-event"
 _WEEKS = 20 * DAY // SECOND
 _CREATED = 2 * MINUTE
-"""The time within which all tasks of a key are created."""
+"""The time, in milliseconds, within which all tasks that wait with a key are created."""
 _CLOCKS = 2 * SKEW
 """The time, in milliseconds, within which two processes may disagree about the order of events."""
 
 
 @dataclass
 class UserSignal:
-    """A signal's key, the time when its user began to send it, and the time when it was acknowledged."""
+    """A signal's key, and the times when a user began to send the signal and when the signal was acknowledged."""
 
     key: str
     asked_at: Millis
@@ -54,9 +54,9 @@ class SignalUsers:
         self._numbers = count(1)
         self._is_ruled = False
         self.signals: dict[int, UserSignal] = {}
-        """The signals by payload, which is a number."""
+        """The signals by their payload, which is a number."""
         self._begun_at: dict[str, Millis] = {}
-        """By key, when the key's tasks were first created; keys whose last signal was sent are removed."""
+        """The time when the first tasks of a key were created, by key; keys whose last signal was sent are removed."""
 
     def use(self, until: Millis) -> None:
         """Repeatedly create some tasks that wait for an event with a new key, and send signals with the key."""
@@ -73,7 +73,7 @@ class SignalUsers:
                 target["timeout_seconds"] = draw.choice([40, _WEEKS, _WEEKS, _WEEKS])
                 target["lookback_seconds"] = draw.choice([0, 0, 30])
                 if len(self._begun_at) % 3 == 0:
-                    # The task does not wait for the first signal of its key, nor for a signal of another key.
+                    # The task waits neither for the first signal with its key nor for a signal with another key.
                     target["when"] = f"payload > `{int(key.removeprefix('key-')) + 1}`"
                 body = {"type": "waits", "target": target, "delay_seconds": draw.choice([0, 0, 0, 1, 20])}
                 self._begin(self._create, body, draw.choice([0, 0, 100, 2 * SECOND]))
@@ -96,7 +96,7 @@ class SignalUsers:
             self._account.watching.accepted.append(answer.body["id"])
 
     def send(self, key: str) -> int | None:
-        """Send a signal until there is a response, and return its number; return `None` if there was no response."""
+        """Send a signal until there is a response, and return the signal's number; return `None` without a response."""
         number = next(self._numbers)
         signal = self.signals[number] = UserSignal(key, self._account.time.now())
         body = {"name": _EVENT, "key": key, "payload": number}
@@ -111,7 +111,7 @@ class SignalUsers:
         return None
 
     def _put_event(self, key: str) -> None:
-        """Put an event on the intake's queue that a rule turns into a signal, sometimes twice."""
+        """Put an event that a rule turns into a signal on the intake's queue, sometimes twice."""
         if not self._has_rule():
             return
         number = next(self._numbers)
@@ -141,7 +141,7 @@ class SignalUsers:
         for key, begun_at in list(self._begun_at.items()):
             if self._account.time.now() <= begun_at + _CREATED:
                 continue
-            next(self._numbers)  # The signal is never the first of its key.
+            next(self._numbers)  # This signal is never the first signal with its key.
             if self.send(key) is not None:
                 self._begun_at.pop(key, None)
 
@@ -156,7 +156,7 @@ class SignalWatching:
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Check that a task ends with one signal of its key, or times out only if no signal was sent in time.
 
-        Scenarios send their own signals, and check them themselves.
+        Signals that a scenario sends are not checked here, because the scenario checks them.
         """
         if not self._account.signal_users.signals or old is None or new is None:
             return
@@ -208,5 +208,5 @@ class SignalWatching:
 
 
 def _least(target: EventTarget) -> int:
-    """The number that a signal must exceed to meet a task's condition."""
+    """The number that a signal's payload must exceed to meet a task's condition."""
     return int(target.when.split("`")[1]) if target.when else -1

@@ -1,4 +1,4 @@
-"""Invariants of handlers' steps under all faults: each step has one value for all attempts, and no work is repeated."""
+"""Invariants of handlers' steps under all faults: a step has one value for all attempts, and does its work once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class StepWatching:
     """Lets handlers execute steps, and watches the steps.
 
     Attributes:
-        share: the fraction of handlers' tasks that have steps.
-        returned: by task and step, the value that was returned first, and when.
-        repeated: how often an attempt got the value of another attempt.
+        share: the fraction of handler tasks that have steps.
+        returned: the value that was returned first and the time of this return, by task and step.
+        repeated: how often an attempt got the value that another attempt had stored.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -43,7 +43,7 @@ class StepWatching:
 
     def _work(self, context: Context, name: str, began: Millis) -> int:
         _, returned_at = self.returned.get((context.task_id, name), (0, began))
-        # An attempt that executes a step while another attempt stores it may repeat the work.
+        # An attempt that executes a step while another attempt stores the step's value may repeat the work.
         self._account.watching.check(returned_at >= began, f"the step {name} of {context.task_id} is done again")
         key = f"{context.task_id}:{name}"
         self._account.watching.check(context.idempotency_key == key, f"the step {name} has another key than {key}")

@@ -1,4 +1,4 @@
-"""The readers of the table's stream, and the invariants of all their results, under all faults.
+"""The readers of the table's stream, and the invariants of their results under all faults.
 
 Counts, events, live updates and the archive are compared with the records and with the received calls.
 """
@@ -38,7 +38,7 @@ _ARCHIVE_RATE = 0.15
 """The fraction of the archive function's calls that fail, even long after everything else has ended."""
 _ARCHIVE_FAULTS = (Fault.THROTTLED, Fault.AWAY, Fault.LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 _MOST_RECOUNTS = 1_000
-"""The pages of simulated tables are small, and each run of the recount reads only a few pages."""
+"""The maximum number of recount runs. Each run reads only a few pages, and the simulated tables' pages are small."""
 _CONNECTING = 5
 _ENDED = frozenset({EventKind.TASK_ENDED, EventKind.TASK_FAILED, EventKind.TOPOLOGY_ENDED})
 
@@ -61,14 +61,14 @@ class StreamWatching:
         self._states: dict[tuple[str, int], str] = {}
         self._removed: dict[str, Task] = {}
         self._kept: set[tuple[str, str]] = set()
-        """Contents that existed when their records were deleted."""
+        """The contents that existed when their records were deleted."""
         self._returned: set[str] = set()
         self._is_watching = False
         self.counted: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.archived = self.published = self.pushed = 0
 
     def begin(self) -> None:
-        """From now on, deliver each write to the stream's readers, and let a client watch all tasks."""
+        """Start to deliver each write to the stream's readers, and let a client watch all tasks."""
         account = self._account
         account.s3.create_bucket(Bucket=BUCKET)
         account.environ |= {Variable.ARCHIVE_BUCKET: BUCKET, Variable.EVENT_BUS: BUS}
@@ -108,10 +108,10 @@ class StreamWatching:
         """Record that a target has returned without an error, or has accepted the work."""
         self._returned.add(task_id)
 
-    # The following methods are the client of live updates.
+    # The following methods simulate the client of live updates.
 
     def _connect(self) -> None:
-        """Open a connection and subscribe to all tasks; without a response, try again."""
+        """Open a connection and subscribe to all tasks; retry if there is no response."""
         account = self._account
         for _ in range(_CONNECTING):
             answer = account.users.ask("POST", "/v1/watch-tickets")
@@ -131,7 +131,7 @@ class StreamWatching:
     # The following methods check the invariants.
 
     def check_end(self) -> None:
-        """Compare all results after everything has ended."""
+        """Compare all results with the records and calls after everything has ended."""
         if self._changes is None:
             return
         end = self._account.time.now() + HOUR
@@ -142,7 +142,7 @@ class StreamWatching:
         self._check_counts()
 
     def _check_events(self) -> None:
-        """Check that an event of an end matches its version's state, and that a success follows a target's return."""
+        """Check that an event about an end has its version's state, and that a target returned before a success."""
         check, found = self._account.watching.check, set()
         for entry in self._account.event_bus.taken:
             if entry["DetailType"] not in _ENDED:
@@ -154,7 +154,7 @@ class StreamWatching:
             stored = self._states.get((name, detail["version"]))
             check(stored == state, f"an event says that {name} is {state}, and its version {stored}")
             task = self._account.watching.record(name)
-            # A deleted task has no target any more, so it may have waited for an event.
+            # The target of a deleted task is unknown, so the task may have waited for an event.
             if state == "succeeded" and task is not None and not task.erased and isinstance(task.target, HandlerTarget):
                 is_seen = task.pull_queue or name in self._returned
                 check(bool(is_seen), f"an event says that {name} has succeeded, and its target has not returned")
@@ -188,7 +188,7 @@ class StreamWatching:
         """Check that the summary counts each record once."""
         account, stream = self._account, self._changes
         assert stream is not None
-        # The scheduled rule does this every five minutes. After days of silence, the counts start again.
+        # The scheduled rule causes a recount every five minutes. After days of silence, the counts start again.
         for _ in range(_MOST_RECOUNTS):
             account.wait_for(account.invoke("broadcast", {"recount": "continue"}))
             if self._summary_of(OWNER)["is_complete"]:
@@ -205,13 +205,13 @@ class StreamWatching:
                 states = Counter(task.state.value for task in of_owner)
                 shown = {name: summary[name] for name in ("states", "total")}
                 self.counted[owner] = shown, {"states": dict(sorted(states.items())), "total": states.total()}
-                # A task whose retry is due only now may have been written meanwhile.
+                # A task whose retry becomes due only now may have been written in the meantime.
                 is_still = stream.is_read
             found, wanted = self.counted[owner]
             account.watching.check(found == wanted, f"the summary of {owner} is {found}, and should be {wanted}")
 
     def _summary_of(self, owner: str) -> dict[str, Any]:
-        """The summary of an owner, from the first successful response."""
+        """The summary of an owner, taken from the first successful response."""
         while True:
             reply = self._account.users.ask("GET", "/v1/summary", headers={"x-duetime-owner": owner})
             if reply is not None and reply.status == 200:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.simulation.mutations.mutant import Mutant
 
 QUICK, SEEDS = 1, 12
-"""The numbers of seeds in the quick tests and in all tests; `make simulate FIRST=12 SEEDS=3000` runs more seeds."""
+"""The numbers of seeds in the quick and in the full tests; `make simulate FIRST=12 SEEDS=3000` runs more seeds."""
 HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
@@ -58,12 +58,12 @@ FAULTS = {
         "execution stopped",
     ),
 }
-"""All kinds of faults in the design, with the names by which the simulations count them."""
+"""All kinds of faults in the design, each with the names under which the simulations count the faults."""
 
 
 @lru_cache(maxsize=1)
 def finished(seed: int) -> FaultSimulation:
-    """The ended simulation of a seed, shared by all tests that only read its results."""
+    """The completed simulation of a seed, shared by all tests that only read its results."""
     return simulated(seed)
 
 
@@ -88,14 +88,14 @@ def test_the_functions_keep_every_promise_in_a_fault_simulation(seed: int) -> No
 
 
 def test_a_violation_is_shown_with_the_earlier_lines_of_its_task() -> None:
-    """A violation is shown with the earlier lines that name the same task, and with no other lines."""
+    """A violation is shown only with the earlier lines that name the same task."""
     simulation = finished(0)
     name = simulation.watching.accepted[0]
     line = next(number for number, line in enumerate(simulation.lines) if name in str(line))
     broken = [*simulation.lines[: line + 30], (simulation.time.now(), "watch", VIOLATION, f"{name} is not what it was")]
     lines = told_before([*broken, *simulation.lines[line + 30 :]])
     assert len(lines) > 1
-    # The line of a push to a connection does not show its body, which also names the task.
+    # The line for a push to a connection does not show the body, which also names the task.
     assert all(name in each or "post_to_connection" in each for each in lines)
     assert VIOLATION in lines[-1]
     assert not outcome_of(simulation).violations
@@ -116,7 +116,7 @@ def test_every_kind_of_fault_is_injected() -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_without_a_fault_everything_is_on_time(seed: int) -> None:
-    """Without faults that delay tasks, no task starts more than three seconds late."""
+    """If no faults delay tasks, no task starts more than three seconds late."""
     simulation = simulated(seed, 0.0)
     assert not simulation.watching.violations
     assert simulation.watching.lateness
@@ -139,7 +139,7 @@ def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
 
 @pytest.mark.slow
 def test_seeds_have_the_same_outcomes_on_one_or_several_cores() -> None:
-    """Seeds have the same outcomes on one or several cores."""
+    """Seeds have the same outcomes whether they run on one core or on several cores."""
     alone, beside = (list(spread(partial(run_functions, rate=HEAVY), range(6), jobs)) for jobs in (1, 2))
     assert alone == beside
 
@@ -153,7 +153,7 @@ def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch
 
 
 def test_an_error_in_a_watcher_ends_the_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error in a watcher ends the simulation, although the functions that call the watcher catch errors."""
+    """An error in a watcher ends the simulation, even though the functions that call the watcher catch errors."""
     monkeypatch.setattr(UniqueWatching, "written", lambda *_: dict[str, str]()["id"])
     outcome = run_functions(3, theme=Theme.TASKS)
     assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
@@ -196,7 +196,7 @@ def test_an_unrelated_error_in_pairs_or_tests_does_not_find_a_mutant(code: int, 
 
 
 def test_seeds_run_until_the_given_number_of_faults_was_injected() -> None:
-    """Seeds run until the given number of faults were injected, even in the middle of a batch of seeds."""
+    """Seeds run until the given number of faults have been injected, even in the middle of a batch of seeds."""
 
     def run(seed: int) -> Outcome:
         return Outcome(seed, [], {"faults": 3})
@@ -206,7 +206,7 @@ def test_seeds_run_until_the_given_number_of_faults_was_injected() -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_still_fits_the_code(mutant: Mutant) -> None:
-    """Each defect changes the code, and the changed code is valid Python."""
+    """Each deliberate defect changes the code, and the changed code is valid Python."""
     text = (CORE / mutant.file).read_text(encoding="utf-8")
     broken = mutant.applied(text)
     assert broken != text

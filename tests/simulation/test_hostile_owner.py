@@ -22,7 +22,7 @@ def _quiet() -> Iterator[None]:
 
 
 def attacked(seed: int, rate: float) -> HostileSimulation:
-    """An ended simulation in which each kind of attack occurred and no promise was broken."""
+    """A completed simulation in which each kind of attack occurred and no promise was broken."""
     simulation = HostileSimulation(seed, rate)
     simulation.simulate()
     assert not simulation.watching.violations, "\n".join(simulation.watching.violations)
@@ -46,5 +46,5 @@ def test_a_hostile_owner_does_not_delay_another_owners_tasks(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_hostile_owner_gains_nothing_from_faults(seed: int) -> None:
-    """A hostile owner gains nothing by processes that crash, responses that are lost, and clocks that differ."""
+    """A hostile owner gains nothing from crashed processes, lost responses and differing clocks."""
     attacked(seed, 0.02)

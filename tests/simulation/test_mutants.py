@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_text_that_a_defect_replaces_occurs_exactly_once(mutant: Mutant) -> None:
-    """The text that a defect replaces is in its module exactly once, so that the list of defects follows the code."""
+    """The text that a defect replaces occurs exactly once in its module, so the list of defects fits the code."""
     text = (CORE / mutant.file).read_text()
     assert text.count(mutant.old) == 1
     assert mutant.applied(text) != text

@@ -1,4 +1,4 @@
-"""Random graphs that run on the unmodified functions, compared with the definitions of their rules."""
+"""Random graphs run on the unmodified functions, and the results are compared with the rules' definitions."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _run(
 
 @given(graphs())
 def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]], set[str]]) -> None:
-    """For any graph and any failures, each permitted node runs once, and the other nodes say why they did not run."""
+    """For any graph and any failures, each permitted node runs once, and each other node states why it did not run."""
     wanted = expected(*drawn)
     ends, ran = _run(*drawn, [], set())
     assert ends == wanted
@@ -97,7 +97,7 @@ def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]]
 def test_every_node_ends_by_its_rule_even_if_executions_break(
     drawn: tuple[dict[str, dict[str, Any]], set[str]], breaks: list[int], lost: set[int]
 ) -> None:
-    """If executions break at any time and tokens get lost, each node still runs once and ends by its rule."""
+    """If executions fail at any time and tokens are lost, each node still runs once and ends as its rule requires."""
     wanted = expected(*drawn)
     ends, ran = _run(*drawn, breaks, lost)
     assert ends == wanted

@@ -61,7 +61,7 @@ def until(account: RestoreSimulation, is_so: Callable[[], object], within: int =
 
 
 def takes(account: RestoreSimulation, duration: int) -> Callable[[str, Any], Any]:
-    """A target that takes this long, and succeeds."""
+    """A target that takes this long and then succeeds."""
 
     def run_target(_phase: str, _context: object) -> str:
         account.take(duration)
@@ -90,7 +90,8 @@ def runs_of(account: RestoreSimulation, task_id: str) -> list[int]:
 def test_no_task_starts_after_a_restore_before_the_operator_permits_it() -> None:
     """After a restore, no task starts before the operator permits it.
 
-    Then each task runs once, whether it was due before the restore point, after it, or after the restore.
+    Then each task runs once, whether the task was due before the restore point, after the restore point, or after the
+    restore.
     """
     with simulation() as account:
         tasks = [create(account, delay_seconds=seconds) for seconds in (30, 90, 400)]
@@ -127,7 +128,7 @@ def test_a_notification_from_before_the_restore_is_rejected() -> None:
 
 
 def test_a_lease_from_before_the_restore_point_is_rejected() -> None:
-    """A pull worker that leased a task before the restore point can neither keep nor complete it after the restore."""
+    """After the restore, a pull worker can neither keep nor complete a task that it leased before the restore point."""
     with simulation() as account:
         create(account, type=PULLED, target={"kind": "pull"})
         run(account, SECOND)
@@ -189,9 +190,9 @@ def test_a_new_execution_completes_a_topology_after_a_restore(is_known: bool) ->
 
 
 def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None:
-    """With `skip`, tasks get the outcomes they had in the lost table and do not run again.
+    """With `skip`, tasks get their outcomes in the lost table and do not run again.
 
-    Their follow-ups are completed.
+    Steps that follow the outcomes are completed.
     """
     with simulation(AfterRestore.SKIP) as account:
         account.behave = takes(account, 10 * SECOND)
@@ -212,7 +213,7 @@ def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None
 def test_ask_pauses_tasks_that_had_run_until_a_second_decision() -> None:
     """With `ask`, tasks that had run are paused.
 
-    The same command with another `--after` then ends them or lets them run.
+    The same command with a different `--after` then ends the tasks or runs them.
     """
     with simulation(AfterRestore.ASK) as account:
         ran, ran_too, later = (
@@ -240,7 +241,10 @@ def test_ask_pauses_tasks_that_had_run_until_a_second_decision() -> None:
 def test_an_occurrence_that_ran_after_the_restore_point_runs_again_only_by_rerun(
     after: AfterRestore, runs: int
 ) -> None:
-    """An occurrence that ran after the restore point has the same id again. It runs again only with `rerun`."""
+    """An occurrence that ran after the restore point gets the same id again.
+
+    The occurrence runs again only with `rerun`.
+    """
     with simulation(after) as account:
         task = {"type": works.PLAIN, "notify_within_seconds": 60}
         create(account, "/v1/schedules", name="s", rate="10 minutes", remaining_runs=3, task=task)
@@ -276,7 +280,7 @@ def test_a_message_from_before_the_restore_starts_no_task_early() -> None:
 
 
 def lose(account: RestoreSimulation, is_lost: Callable[[tuple[str, str]], bool]) -> None:
-    """Omit some items from the backup, as if they were written just before the restore point."""
+    """Omit some items from the backup, as if the items had been written just before the restore point."""
     lost = [key for key in account.snapshot if is_lost(key)]
     assert lost
     for key in lost:
@@ -302,7 +306,7 @@ def test_nodes_of_a_plan_that_is_not_in_the_backup_are_cancelled() -> None:
 
 
 def test_nodes_whose_topology_is_not_in_the_backup_are_cancelled() -> None:
-    """Nodes without their topology are cancelled by the restore, as no execution would start or end them."""
+    """Nodes without their topology are cancelled by the restore, because no execution would start or end them."""
     with simulation() as account:
         account.behave = takes(account, 20 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
@@ -316,7 +320,7 @@ def test_nodes_whose_topology_is_not_in_the_backup_are_cancelled() -> None:
 
 
 def test_a_node_that_is_missing_in_the_backup_is_created_again() -> None:
-    """A node that is missing in the backup is created again with the same id, although its plan counts it."""
+    """A node that is missing in the backup is created again with the same id, although the plan already counts it."""
     with simulation() as account:
         account.behave = takes(account, 20 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
@@ -350,7 +354,7 @@ def test_timers_that_are_not_in_the_backup_are_written_again() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_no_promise_is_broken_by_a_restore_at_a_random_moment(seed: int) -> None:
-    """After a restore at a random time, no old fence is accepted, everything ends, and no two attempts run at once."""
+    """After a restore at a random time, old fences are refused, all tasks end, and no task has two attempts at once."""
     account = RestoreSimulation(seed)
     try:
         account.simulate()

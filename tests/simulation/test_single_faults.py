@@ -1,4 +1,4 @@
-"""Tests that fail each AWS call of a scenario once, in every way: all tasks still end once and in time."""
+"""Tests that let each AWS call of a scenario fail once, in every way, and check that all tasks end once and in time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STEP = 30 * SECOND
 
 
 class Fault(Enum):
-    """The fault of one call."""
+    """A kind of fault that one call has."""
 
     FAIL = "the call is refused, and nothing was done"
     LOSE = "the call is done, but its answer is lost"
@@ -49,7 +49,7 @@ FAULTS = pytest.mark.parametrize("fault", list(Fault), ids=lambda fault: fault.n
 
 @dataclass
 class Interruption:
-    """Lets exactly one call of a scenario fail, the call with the given number, or none.
+    """Lets only the call with the given number fail in a scenario, or no call at all.
 
     Attributes:
         calls: the calls that were counted.
@@ -66,7 +66,7 @@ class Interruption:
         self.scenario.before_call, self.scenario.after_call = self.before, self.after
 
     def before(self, call: Call) -> None:
-        """Count a call, and refuse it or end its process if it has the given number."""
+        """Count a call; if the call has the given number, refuse the call or end its process."""
         self.calls.append(f"{call.machine.function} {call.operation}")
         if len(self.calls) != self.number:
             return
@@ -78,7 +78,7 @@ class Interruption:
         self.victim = call.machine, call.operation, call.request
 
     def after(self, call: Call) -> None:
-        """Lose the response of the call with the given number, or end its process after the call."""
+        """Lose the response to the call with the given number, or end the calling process after the call."""
         if not self.is_due or (call.machine, call.operation, call.request) != self.victim:
             return
         self.is_due = False
@@ -117,7 +117,7 @@ LIVES: dict[str, tuple[dict[str, Any], int]] = {
 
 
 def _works(tasks: Tasks, failures: int) -> None:
-    """Let targets take their time, and fail this often."""
+    """Let targets take some time, and fail this many times."""
 
     def behave(phase: str, context: Context) -> str:
         tasks.take(WORK)
@@ -129,7 +129,10 @@ def _works(tasks: Tasks, failures: int) -> None:
 
 
 def _check_apart(tasks: Tasks, where: object) -> None:
-    """Assert that calls of targets do not overlap; the next call may follow the lease of a process that died."""
+    """Assert that calls of targets do not overlap.
+
+    After a process dies, the next call may begin when the lease has ended.
+    """
     for first, second in pairwise(tasks.effects):
         assert second.at >= first.at + WORK or second.at >= first.at + LEASE, where
 
@@ -137,7 +140,7 @@ def _check_apart(tasks: Tasks, where: object) -> None:
 @FAULTS
 @pytest.mark.parametrize("life", LIVES)
 def test_a_fault_at_any_call_loses_no_task_and_overlaps_no_calls(life: str, fault: Fault) -> None:
-    """A fault at any call delays a task at most by the promised time, and two calls of its target never overlap."""
+    """A fault at any call delays a task by at most the promised time, and calls of the task's target never overlap."""
     body, failures = LIVES[life]
 
     def live(fault: Fault | None, number: int) -> Interruption:
@@ -161,7 +164,7 @@ def test_a_fault_at_any_call_loses_no_task_and_overlaps_no_calls(life: str, faul
 
 @FAULTS
 def test_two_tasks_never_share_a_lock_with_a_fault_at_any_call(fault: Fault) -> None:
-    """With a fault at any call, two tasks with one lock run one after the other, and both end."""
+    """With a fault at any call, two tasks with the same lock run one after the other, and both tasks end."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Tasks() as tasks:
@@ -190,7 +193,7 @@ def _is_over(schedules: Schedules) -> bool:
 
 
 def _create(schedules: Schedules, body: dict[str, Any]) -> None:
-    """Create a schedule, and repeat the request if a fault interrupts it; the schedule may exist by then."""
+    """Create a schedule, and repeat the request if a fault interrupts it; the schedule may already exist then."""
     sent = {"name": NAME, "task": {"type": PLAIN}, **body}
     replies = schedules.send("POST", "/v1/schedules", sent)
     if schedules.run_until(lambda: replies, 30 * SECOND) and replies[0].status == 201:
@@ -208,7 +211,7 @@ def _run_to_the_end(schedules: Schedules, within: Millis) -> None:
 
 @FAULTS
 def test_a_fault_at_any_call_misses_and_repeats_no_occurrence(fault: Fault) -> None:
-    """With a fault at any call, each minute's occurrence has one task that ends in time, and is not missed."""
+    """With a fault at any call, each minute's occurrence runs as one task, which ends in time and is not missed."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -234,7 +237,7 @@ def test_a_fault_at_any_call_misses_and_repeats_no_occurrence(fault: Fault) -> N
 
 @FAULTS
 def test_a_fault_at_any_call_does_not_change_the_number_of_runs(fault: Fault) -> None:
-    """With a fault at any call, a schedule with four runs makes its first four runs and then ends."""
+    """With a fault at any call, a schedule that is limited to four runs makes its first four runs and then ends."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -258,7 +261,7 @@ def test_a_fault_at_any_call_does_not_change_the_number_of_runs(fault: Fault) ->
 
 @FAULTS
 def test_a_fault_at_any_call_does_not_block_a_buffered_occurrence(fault: Fault) -> None:
-    """With a fault at any call, no occurrence of a schedule with one waiting place is stuck, is missed, or overlaps."""
+    """With a fault at any call, a schedule with one waiting place has no stuck, missed, or overlapping occurrence."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -273,7 +276,7 @@ def test_a_fault_at_any_call_does_not_block_a_buffered_occurrence(fault: Fault) 
             assert nominals == [first + run * SECOND for run in range(5)], f"{where}"
             assert all(task.finished_at is not None for task in placed), f"{where}"
             ends = [str(task.state) for task in placed]
-            # The place to wait was taken when the other occurrences were due.
+            # The only place to wait was taken when the other occurrences were due.
             assert ends.count("cancelled") == len(schedules.skipped()) == 5 - ends.count("succeeded"), f"{where}"
             assert ends.count("succeeded") >= 2, f"{where}"
             assert schedules.schedule()["state"] == "ended", f"{where}"
@@ -285,7 +288,7 @@ def test_a_fault_at_any_call_does_not_block_a_buffered_occurrence(fault: Fault) 
 
 @FAULTS
 def test_a_fault_at_any_call_overlaps_no_runs_of_a_permanent_schedule(fault: Fault) -> None:
-    """With a fault at any call, each run of a permanent schedule follows a minute after the last run, until the end."""
+    """With a fault at any call, each run of a permanent schedule follows a minute after the previous run ended."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -311,7 +314,7 @@ def test_a_fault_at_any_call_overlaps_no_runs_of_a_permanent_schedule(fault: Fau
 
 @FAULTS
 def test_a_fault_at_any_call_loses_no_node_and_breaks_no_order(fault: Fault) -> None:
-    """With a fault at any call, all nodes of a topology succeed, and none begins before its parents have ended."""
+    """With a fault at any call, all nodes of a topology succeed, and no node begins before its parents have ended."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Graphs() as graphs:
@@ -325,7 +328,7 @@ def test_a_fault_at_any_call_loses_no_node_and_breaks_no_order(fault: Fault) -> 
                     last = len(graphs.ran) - 1 - graphs.ran[::-1].index(parent)
                     assert last < graphs.ran.index(key), f"{where}: {key} began before {parent} had ended"
             doubled = {key for key in graphs.ran if graphs.ran.count(key) > 1}
-            # Work without a record of its end is repeated: one node, or both nodes on which one process worked.
+            # Work whose end was not recorded is repeated, for one node or for both nodes on which one process worked.
             assert len(doubled) <= 1 or doubled == {"left", "right"}, f"{where}: {doubled}"
             assert (ended.finished_at or 0) - ended.created_at < 20 * MINUTE, where
         return where

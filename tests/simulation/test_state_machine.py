@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 BEGAN = 1_000_000
 HISTORY = 25_000
-"""The maximum number of events of an execution.
+"""The maximum number of events in an execution's history.
 
 Source: Step Functions Developer Guide, "Avoid reaching the history quota".
 """
@@ -33,7 +33,7 @@ class Frame:
     """The deployed state machine, with a function whose responses the test determines.
 
     Attributes:
-        asked: the payloads for which the function was called, in order.
+        asked: the payloads with which the function was called, in order.
         broken: how many more calls of the function fail.
     """
 
@@ -67,12 +67,12 @@ class Frame:
         return str(self.states.describe_execution(executionArn=arn)["status"])
 
     def did(self) -> list[str]:
-        """The states for which the function was called."""
+        """The state machine's states that called the function."""
         return [payload["state"] for payload in self.asked]
 
 
 def test_a_run_waits_for_its_tokens_and_finishes() -> None:
-    """An execution plans, waits once for each node, and finishes; the tokens may return in any order."""
+    """An execution plans the topology, waits once for each node, and finishes; the tokens may return in any order."""
     frame = Frame()
     arn = frame.start()
     frame.time.run_until(BEGAN + SECOND)
@@ -123,7 +123,7 @@ def test_the_longest_execution_has_fewer_events_than_allowed(waiting: float) -> 
 
 
 def test_a_failing_function_is_retried_until_the_execution_fails() -> None:
-    """Two failures of the function cost three seconds of retries, and after too many failures the execution fails."""
+    """Two failures of the function cause three seconds of retries, and after too many failures the execution fails."""
     frame = Frame()
     frame.broken = 2
     frame.start()
@@ -138,10 +138,7 @@ def test_a_failing_function_is_retried_until_the_execution_fails() -> None:
 
 
 def test_a_wait_without_a_response_restarts_with_another_token() -> None:
-    """A wait without a response begins again with another token after the heartbeat.
-
-    The first token is then invalid.
-    """
+    """A wait without a response within the heartbeat time begins again with another token, and the first is invalid."""
     frame = Frame()
     frame.start()
     frame.time.run_until(BEGAN + 13 * HOUR)
@@ -155,7 +152,7 @@ def test_a_wait_without_a_response_restarts_with_another_token() -> None:
 def test_an_execution_is_started_once_and_may_be_stopped() -> None:
     """Starting a running execution again by its name returns the same execution.
 
-    An ended name is refused, and a stopped execution does nothing more.
+    The name of an ended execution is refused, and a stopped execution does nothing more.
     """
     frame = Frame()
     arn = frame.start()

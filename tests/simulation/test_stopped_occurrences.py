@@ -45,7 +45,7 @@ class EditedSimulation(FaultSimulation):
 
 
 def violations_of(seed: int, rate: float) -> list[object]:
-    """The violations in a simulation of this seed."""
+    """The violations in a simulation with this seed."""
     simulation = EditedSimulation(seed, rate)
     try:
         return simulation.run()
@@ -57,20 +57,20 @@ def violations_of(seed: int, rate: float) -> list[object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[2:])])
 def test_no_change_restarts_a_stopped_occurrence_or_drops_another(seed: int) -> None:
-    """After any changes, an occurrence that was stopped never begins, and every other occurrence begins."""
+    """Whatever users change, an occurrence that was stopped never begins, and every other occurrence begins."""
     assert violations_of(seed, 0.0) == []
 
 
 @pytest.mark.slow
 def test_a_stopped_occurrence_that_begins_again_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If changes ignored a user's stops, which is a deliberate defect here, the invariants would find it."""
+    """The invariants find the deliberate defect that changes of the schedule ignore the user's stops."""
     monkeypatch.setattr(expansion_planner, "is_stopped", lambda _task: False)
     assert any("has stopped" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))
 
 
 @pytest.mark.slow
 def test_a_queued_occurrence_that_is_dropped_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If only a revision's latest end were known, which is a deliberate defect here, the invariants would find it."""
+    """The invariants find the deliberate defect that only a revision's latest end is known."""
     original = schedule.with_end
     monkeypatch.setattr(schedule_changes, "with_end", lambda _ends, until, number: original((), until, number))
     assert any("has not run" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))

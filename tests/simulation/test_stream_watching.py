@@ -7,7 +7,7 @@ from tests.simulation.outcomes import simulated
 
 
 def watched(seed: int, rate: float) -> FaultSimulation:
-    """A simulation whose stream was read, without a violation."""
+    """A simulation in which the stream was read and no invariant was violated."""
     simulation = simulated(seed, rate, theme=Theme.TASKS)
     assert not simulation.watching.violations, "\n".join(simulation.watching.violations)
     return simulation

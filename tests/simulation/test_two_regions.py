@@ -38,7 +38,7 @@ def simulation(situation: Situation = Situation.PLANNED) -> Iterator[TwoRegionSi
 
 
 def asked(world: TwoRegionSimulation, method: str, path: str, body: object = None) -> Answer | None:
-    """Send a request from outside of virtual time, and return `None` if it was refused or lost."""
+    """Send a request from outside virtual time, and return `None` if the request was refused or lost."""
     answers: list[Answer | None] = []
     world.in_time(lambda: answers.append(world.ask(method, path, body)))
     return answers[0]
@@ -54,7 +54,7 @@ def create(world: TwoRegionSimulation, path: str = "/v1/tasks", **fields: Any) -
 
 
 def status_of(account: RegionalAccount, method: str, path: str, text: str | None = None) -> tuple[int, str]:
-    """The status and the body of a Region's response."""
+    """Send a request to a Region, and return the status and the body of the response."""
     found: list[tuple[int, str]] = []
 
     def ask() -> None:
@@ -115,7 +115,7 @@ def test_a_standby_region_sends_no_tasks_and_measures_its_alarms_metrics() -> No
 def test_a_planned_switch_over_repeats_no_task() -> None:
     """A planned switch-over lets running tasks end in the first Region.
 
-    Later tasks run in the second Region, with a fence of its epoch.
+    Later tasks run in the second Region, with a fence of that Region's epoch.
     """
     with simulation() as world:
 
@@ -131,7 +131,7 @@ def test_a_planned_switch_over_repeats_no_task() -> None:
         assert runs_of(world, running) == [(FIRST, 1)]
         assert runs_of(world, later) == [(SECOND_REGION, FENCES_PER_EPOCH + 1)]
         assert not world.reports[0].tasks["cut_off"]
-        # The task is on time, because the second Region reads every minute since the switch-over.
+        # The task is on time, because the second Region reads every minute after the switch-over.
         (task,) = (each for each in world.second.tasks() if each.id.text == later)
         assert task.started_at is not None
         assert task.started_at - task.due_at < SECOND
@@ -141,7 +141,7 @@ def test_a_planned_switch_over_repeats_no_task() -> None:
 
 
 def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
-    """A target may notify an attempt's end while its Region drains, so that the task does not run again."""
+    """A target can report an attempt's end while its Region drains, so that the task does not run again."""
     with simulation() as world:
         world.behave = lambda _phase, _context: Accepted()
         task_id = create(world, notify_within_seconds=600)
@@ -160,7 +160,7 @@ def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
 
 
 def test_a_task_whose_timer_was_not_replicated_still_runs() -> None:
-    """If the timer of a task's later retry was not replicated, the takeover writes the timer again."""
+    """If the timer for a task's later retry was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
 
         def fails(_phase: str, _context: object) -> str:
@@ -184,7 +184,7 @@ def test_a_task_whose_timer_was_not_replicated_still_runs() -> None:
 def test_a_schedule_whose_timer_was_not_replicated_continues() -> None:
     """If the timer of a schedule was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
-        # This is longer than the time by which the cursors are set back.
+        # This time is longer than the time by which the cursors are set back.
         create(world, "/v1/schedules", name="often", rate="1 minute", task={"type": works.PLAIN})
         world.run(20 * MINUTE)
         for key in [world.second.table.key_of(item) for item in world.second.table.every()]:
@@ -237,7 +237,7 @@ def lose_while_it_runs(world: TwoRegionSimulation, is_lost: Callable[[str, tuple
 
 
 def is_plan(topology_id: str, key: tuple[str, str]) -> bool:
-    """Whether an item is the progress of a topology."""
+    """Whether an item records the progress of a topology."""
     return topology_id in key[0] and key[1] == "head"
 
 
@@ -303,7 +303,7 @@ def test_nodes_of_a_plan_that_arrives_late_are_cancelled() -> None:
 
 
 def test_the_old_region_stops_when_replication_reaches_it() -> None:
-    """If a takeover was forced while the old Region works, the old Region starts no task after the record arrives."""
+    """After a forced takeover, the old Region starts no task once it has received the takeover's record."""
     with simulation(Situation.BOTH_LIVE) as world:
         task_id = create(world, delay_seconds=600)
         take_over(world, is_forced=True)
@@ -332,7 +332,7 @@ def test_a_task_that_a_lost_region_had_not_replicated_runs_after_its_return() ->
 
 
 def test_an_interrupted_takeover_stops_both_regions_until_it_is_repeated() -> None:
-    """An interrupted takeover has stopped both Regions until it is repeated, and the trigger's alarm fires."""
+    """After an interrupted takeover, the trigger's alarm fires, and both Regions are stopped until it is repeated."""
     with simulation() as world:
         task_id = create(world, delay_seconds=60)
         world.run(5 * SECOND)
@@ -363,7 +363,7 @@ def _save(account: RegionalAccount, region: ActiveRegion) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_tasks_are_lost_or_repeated_only_as_the_decision_permits(seed: int) -> None:
-    """In random histories and situations, tasks are lost or run twice only as the table in the decision permits."""
+    """In random histories and situations, tasks are lost or run twice only if the decision's table permits this."""
     outcome = in_two_regions(seed)
     assert not outcome.crash
     assert not outcome.violations

@@ -26,9 +26,9 @@ JOBS = Path(__file__).parents[3] / "shared" / "data" / "schedules" / "prow-perio
 _UNITS = {"h": HOUR, "m": MINUTE, "s": SECOND}
 _UNPROCESSABLE = 422
 LENGTH = 3 * HOUR
-"""How long the jobs run; a day would take a quarter of an hour of real time."""
+"""How long the jobs run in virtual time; a day would take a quarter of an hour of real time."""
 _NEVER = 10
-"""The maximum number of jobs whose date does not exist."""
+"""The maximum number of jobs whose date never exists."""
 _LATEST: Millis = 1_000
 """The time in milliseconds by which an occurrence may be late without faults, which is the promised p99."""
 
@@ -44,7 +44,7 @@ def _length(text: str) -> Millis:
 
 
 def _body(job: dict[str, Any], start: Millis) -> dict[str, Any]:
-    """A job as a schedule; a minimum interval becomes the gap of a permanent schedule."""
+    """Convert a job to a schedule; a minimum interval becomes the gap of a permanent schedule."""
     timing: dict[str, Any] = {"start_at": to_iso(start)}
     if "cron" in job:
         timing["cron"] = job["cron"]
@@ -58,7 +58,10 @@ def _body(job: dict[str, Any], start: Millis) -> dict[str, Any]:
 
 
 def _expected(job: dict[str, Any], start: Millis, until: Millis) -> list[Millis]:
-    """A job's times from a start time on, computed by another library; empty if the job has no more times."""
+    """A job's times from a start time on, computed by another library.
+
+    The list is empty if the job has no more times.
+    """
     if "cron" not in job:
         return list(range(start, until + 1, _length(job["interval"])))
     just_before = to_datetime(start) - timedelta(milliseconds=1)
@@ -70,7 +73,7 @@ def _expected(job: dict[str, Any], start: Millis, until: Millis) -> list[Millis]
 
 @pytest.mark.slow
 def test_every_real_job_runs_at_each_of_its_times(record_property: Callable[[str, object], None]) -> None:
-    """In three hours, each of the 929 jobs runs at each of its times, once, and at most a second late."""
+    """In three hours, each of the 929 jobs runs exactly once at each of its times, at most a second late."""
     jobs = _jobs()
     with Schedules() as schedules:
         start = (schedules.now // MINUTE + 10) * MINUTE
@@ -96,7 +99,7 @@ def test_every_real_job_runs_at_each_of_its_times(record_property: Callable[[str
                 assert all(interval <= later - earlier <= interval + _LATEST for earlier, later in pairwise(times))
                 assert schedules.now - times[-1] <= interval + _LATEST
         assert "cancelled" not in schedules.tally()
-        # These jobs have a date such as February 31, for which the other library finds no time either.
+        # These jobs have a date such as February 31, for which the other library does not find a time, either.
         assert all(not expected[job["name"]] for job in refused)
         assert len(refused) <= _NEVER
         record_property("jobs, refused, runs", (len(jobs), len(refused), len(schedules.effects)))

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
 _DEFINITION, _DEFINED = "simulated", 3
-"""The prefix of definitions' names; one of this many topologies runs a definition."""
+"""The prefix of the definitions' names, and one in this many topologies runs a definition."""
 _LARGE = 0.03
 """The fraction of topologies with about a hundred nodes."""
 _FEW = 10
 _NESTED = 0.15
 """The fraction of nodes, except the first of each topology, that are topologies themselves."""
 _MAPPED = 0.1
-"""The fraction of the other nodes with parents that run for each item of a list."""
+"""Of the other nodes with parents, the fraction that run once for each item in a list."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
-"""Conditions on a parent: it must have succeeded, a condition that is always false, and one that is not a boolean."""
+"""Conditions on a parent: that it succeeded, a condition that is always false, and a value that is not boolean."""
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 
@@ -78,7 +78,10 @@ class TopologyUsers:
             self.simulation.take(2 * SECOND)
 
     def _defined(self, name: str, body: dict[str, Any]) -> int | None:
-        """Store the graph as the next version of a definition, and return its number, or `None` without a response."""
+        """Store the graph as the next version of a definition.
+
+        Return the version's number, or `None` if there is no response.
+        """
         nodes = {**body["nodes"], "n0": {**body["nodes"]["n0"], "payload": "<duetime.parameters.number>"}}
         graph = {key: body[key] for key in ("on_failure", "timeout_seconds")}
         definition = {**graph, "nodes": nodes, "parameters": {"number": {"type": "integer"}}}
@@ -91,7 +94,7 @@ class TopologyUsers:
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
         on_failure = pick(["stop", "continue", "continue", "rollback"])
-        # A node that cannot be rolled back ends a rollback.
+        # A rollback ends at a node that cannot be rolled back.
         types = [works.UNDONE, works.UNDONE, works.PHASED] if on_failure == "rollback" else _TYPES
         is_large = self.random.random() < _LARGE
         size = self.random.randint(60, 120) if is_large else self.random.randint(3, 8)
@@ -134,7 +137,7 @@ class TopologyUsers:
         return {"nodes": nodes, "on_failure": on_failure}
 
     def _map(self, parent: str) -> dict[str, Any]:
-        """A map over three items, or sometimes over a value that is not a list."""
+        """A map node over three items, or sometimes over a value that is not a list."""
         pick, outcome = self.random.choice, f"parents.{parent}.outcome"
         over = pick([f"[{outcome}, `2`, `3`]"] * 5 + [outcome])
         return {"over": over, "max_parallel": pick([None, 1, 2]), "tolerated_failures": pick([0, 0, 1])}
@@ -154,7 +157,10 @@ class TopologyUsers:
         self.random.choice(calls)()
 
     def _decide(self, topology: str) -> None:
-        """Approve or reject a topology's node, which may wait for a decision, or may not even be an approval."""
+        """Approve or reject a topology's node.
+
+        The node may be waiting for a decision, or may not even be an approval.
+        """
         nodes = sorted(self.simulation.topologies.nodes_of(topology))
         waiting = [name for name in nodes if self.simulation.topologies.waits_for_approval(name)]
         if not nodes:
@@ -162,7 +168,7 @@ class TopologyUsers:
         name, approve = self.random.choice(waiting or nodes), self.random.random() < 0.6
         # This uses a separate random generator, so that the other draws of a seed stay the same.
         payload = Random(f"{name} {self.simulation.time.now()}").choice([works.LARGE, 1, 2])  # noqa: S311 - not a secret
-        # The second decision comes from another user, who does not know of the first.
+        # The second decision comes from another user, who does not know of the first decision.
         for given in [payload, 3] if approve else ["no", "never"]:
             body = {"approve": True, "payload": given} if approve else {"approve": False, "reason": given}
             self.simulation.topologies.signalled.add((name, approve))
@@ -185,7 +191,7 @@ class TopologyUsers:
             self.simulation.watching.check(again.status >= 400, f"{topology} was deleted, and is answered {again.body}")
 
     def _ask(self, topology: str, verb: str) -> None:
-        """Cancel, pause or resume a topology, and note it if the response says that all nodes are already affected."""
+        """Cancel, pause or resume a topology. If the response says that all nodes are already affected, record this."""
         nodes = self.simulation.nodes
         if verb == "resume":
             nodes.let_go(topology)
@@ -198,12 +204,12 @@ class TopologyUsers:
             nodes.held(topology)
 
     def read_any(self) -> None:
-        """Read the accepted topologies, some of which may be deleted."""
+        """Read the accepted topologies, some of which may have been deleted."""
         for topology in self.made:
             self.users.ask("GET", f"{PATH}/{topology}")
 
     def _retry(self, topology: str) -> None:
-        """Retry a topology, sometimes from chosen nodes, and expect another run if the response is 200."""
+        """Retry a topology, sometimes from chosen nodes, and expect another run if the response has status 200."""
         topologies = self.simulation.topologies
         runs, keys = topologies.runs_of(topology), topologies.keys_of(topology)
         self.simulation.nodes.let_go(topology)

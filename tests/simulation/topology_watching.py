@@ -33,7 +33,7 @@ _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, S
 _SKIPPED = "skipped"
 _AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE})
 _PROMPT = 10 * SECOND
-"""Without faults, the maximum time until a node starts, or a topology ends, after the event for which it waits."""
+"""How long after the event that it waits for a node may start, or a topology may end, if there are no faults."""
 
 
 @dataclass
@@ -43,12 +43,12 @@ class TopologyWatching:
     Attributes:
         successes: how often each node's task has succeeded.
         controlled: the topologies that a user has paused, cancelled or retried.
-        retries: the number of runs that a topology must have, by the retries that returned 200.
-        reruns: the run in which, or after which, a node must have run, by the retries that chose the node.
+        retries: the number of runs that a topology must have, according to the retries that returned 200.
+        reruns: the run in which, or after which, a node must have run, according to the retries that chose the node.
         retried: the tasks that users have retried, while the consequences of their first end remain.
         deleted: the nodes of the topologies that a user has deleted.
-        signalled: the nodes that users have asked to approve, or to reject (false).
-        decisions: the decisions that responses have confirmed to users, by node.
+        signalled: the nodes for which users have requested approval (true) or rejection (false).
+        decisions: the decisions that have been confirmed to users in responses, by node.
         graphs: the parsed graphs, by topology id and payload.
     """
 
@@ -83,9 +83,9 @@ class TopologyWatching:
 
         Args:
             name: the id of the node's task.
-            approve: its user's decision.
-            given: the payload of the approval, or the reason of the rejection.
-            found: the result in the response, or the message of its error, which must be from the same decision.
+            approve: the user's decision.
+            given: the payload of the approval, or the reason for the rejection.
+            found: the result or the error message in the response, which must come from the same decision.
         """
         how = "approved with another payload" if approve else "rejected for another reason"
         self.account.watching.check(found == given, f"{name} was {how}: {found!r}")
@@ -118,7 +118,7 @@ class TopologyWatching:
     def reopened(self, before: State, task: Task) -> None:
         """Check that only failed tasks are retried, including tasks that had succeeded and whose rollback failed.
 
-        Of succeeded tasks, only topologies run again, from the nodes that their users have chosen.
+        Among succeeded tasks, only topologies run again, starting with the nodes that users have chosen.
         """
         is_rerun = isinstance(task.target, TopologyTarget) and bool(task.rerun_nodes)
         self.account.watching.check(before is State.FAILED or is_rerun, f"{task.id} had succeeded, and is to run again")
@@ -126,7 +126,7 @@ class TopologyWatching:
         self.retried.add(task.id.text)
 
     def began(self, task: Task, phase: str) -> None:
-        """Check that a node's rule allows it to start in the current states of its parents."""
+        """Check that a node's rule allows the node to start in the current states of its parents."""
         node_ref = task.node_ref
         if node_ref is None or phase == "clean":
             return
@@ -144,7 +144,7 @@ class TopologyWatching:
         node = self._graph(whole).by_key[node_ref.key]
         parents = [watching.record(run_state.task_id(parent).text) for parent in node.depends_on]
         for key, each in zip(node.depends_on, parents, strict=True):
-            # A node that a user retries independently of its topology's runs may find any state.
+            # A node that a user retries independently of its topology's runs may find its parents in any state.
             is_its = is_of_present_run(run_state, whole) and task.id == run_state.task_id(node_ref.key)
             may_expire = each is not None and each.expires_at is not None
             concerns = is_its and may_expire and not whole.is_terminal
@@ -178,7 +178,7 @@ class TopologyWatching:
         return run_state.number if run_state else 0
 
     def keys_of(self, name: str) -> list[str]:
-        """The names of a topology's nodes; empty if the topology is deleted."""
+        """The names of a topology's nodes; the result is empty if the topology has been deleted."""
         whole = self.account.watching.record(name)
         is_there = whole is not None and not whole.erased and isinstance(whole.target, TopologyTarget)
         return sorted(self._graph(whole).by_key) if whole is not None and is_there else []
@@ -206,7 +206,7 @@ class TopologyWatching:
         check(left <= self.retried, f"{name} was deleted, and {sorted(left)} are left")
 
     def _is_undisturbed(self, whole: Task) -> bool:
-        """Whether nothing should delay a topology: no faults, and no user actions on it or on its outer topology."""
+        """Whether nothing should delay a topology: no faults, and no user who acts on it or on its outer topology."""
         outer = None if whole.node_ref is None else self.account.watching.record(whole.node_ref.topology.text)
         is_alone = outer is None or self._is_undisturbed(outer)
         return is_alone and not self.account.faulty and whole.id.text not in self.controlled
@@ -217,14 +217,14 @@ class TopologyWatching:
         return is_ended and node.id.text not in self.retried
 
     def _graph(self, whole: Task) -> Graph:
-        # When a map is released, it gets its nodes as another payload.
+        # When a map is released, its payload is replaced by the nodes for its items.
         key = whole.id.text, whole.payload
         if key not in self.graphs:
             self.graphs[key] = outline_of(self.contents.fetch(whole.id, whole.payload))
         return self.graphs[key]
 
     def check_end(self, accepted: Sequence[str]) -> None:
-        """Check that each topology's outcome agrees with its nodes' outcomes, and that none of its work is open."""
+        """Check that each topology's outcome agrees with its nodes' outcomes, and that it has no work left."""
         for name in accepted:
             whole = self.account.watching.record(name)
             if whole is None:
@@ -277,11 +277,11 @@ class TopologyWatching:
             check(len(bad) > graph.tolerated_failures or is_by_hand, told)
 
     def _check_rerun(self, whole: Task, graph: Graph, run_state: RunState) -> None:
-        """Check that the chosen nodes have run again, and all their dependents after them."""
+        """Check that the chosen nodes have run again, and that all their dependents have run after them."""
         runs = {key: self.reruns.get((whole.id.text, key), 0) for key in graph.order}
         for key in graph.order:
             runs[key] = max([runs[key], *(runs[parent] for parent in graph.by_key[key].depends_on)])
-            # A retry that its user cancelled before its plan has no run.
+            # A retry that a user cancelled before it was planned has no run.
             is_there = run_state.number_of(key) >= min(runs[key], run_state.number)
             self.account.watching.check(
                 is_there, f"{whole.id}, node {key}, is of run {run_state.number_of(key)}, not {runs[key]}"
@@ -305,7 +305,7 @@ def _holds(node: Node, parents: Sequence[Task | None]) -> bool:
 
 
 def _may_start(node: Node, parents: Sequence[Task | None]) -> bool:
-    """Whether a rule allows a node to start by its parents' states, decided independently of duetime's code."""
+    """Whether a rule allows a node to start in its parents' states, decided independently of duetime's code."""
     ended = [
         each for each in parents if each is not None and (each.state is State.SUCCEEDED or each.state in _ENDED_BADLY)
     ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Line = tuple[Any, ...]
-"""A time in milliseconds, who acted, and what happened."""
+"""A line of a trace: a time in milliseconds, who acted, and what happened."""
 
 _NAMES = {
     **{attribute.name: field for field, attribute in ATTRIBUTES.items()},
@@ -52,7 +52,7 @@ def told(lines: Sequence[Line]) -> list[str]:
 
 
 def told_before(lines: Sequence[Line]) -> list[str]:
-    """The last lines, up to the first violation, that name the task, schedule or topology in the violation."""
+    """The last lines before the first violation that name the violation's task, schedule or topology."""
     at = next((number for number, line in enumerate(lines) if VIOLATION in line[2:]), None)
     if at is None:
         return []
@@ -108,7 +108,7 @@ def _key(request: Mapping[str, Any]) -> str:
 
 
 def _spelled(expression: str, request: Mapping[str, Any], is_record: bool) -> str:  # noqa: FBT001 - what it is about
-    """An expression in which names and values replace the labels."""
+    """A DynamoDB expression in which names and values replace the placeholders."""
     names = {label: _name(each, is_record) for label, each in request.get("ExpressionAttributeNames", {}).items()}
     values = {label: _value(each) for label, each in request.get("ExpressionAttributeValues", {}).items()}
     said = {**names, **values}
@@ -159,7 +159,7 @@ def _response(answer: object, is_record: bool) -> str:  # noqa: FBT001 - same
 
 
 def _brief(item: Mapping[str, Any], is_record: bool) -> str:  # noqa: FBT001 - same
-    """The important fields of a record; other items are shown completely."""
+    """The important fields of a task record; all other items are shown completely."""
     if not is_record:
         return _item(item, is_record)
     named = {_NAMES.get(name, name): value for name, value in item.items()}

@@ -41,7 +41,7 @@ _DRAIN = 4 * MINUTE
 _BUSY, _GAP = (30 * SECOND, 2 * MINUTE), (SECOND, MINUTE)
 _CALM = 6 * HOUR
 _LATEST_START = REGION_LIFE + MINUTE
-"""The time in which an invocation in the old Region may still start its batch after the record was received there."""
+"""How long an invocation in the old Region may still start its batch after the takeover's record was received there."""
 
 
 class Situation(StrEnum):
@@ -76,7 +76,7 @@ class RegionalAccount(Account):
     Attributes:
         region: the name of the Region.
         is_gone: whether the Region is lost.
-        knows_at: when the Region's table received the record that another Region is active.
+        knows_at: when the Region's table received the record which says that another Region is active.
     """
 
     def __init__(self, world: TwoRegionSimulation, region: str, **options: Any) -> None:  # noqa: ANN401 - of an account
@@ -112,7 +112,7 @@ class RegionalAccount(Account):
         return invocation
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Execute a phase of a task, as an endpoint."""
+        """Execute a phase of a task as an endpoint would."""
         return self.world.act(phase, context, payload)
 
     def called_back(self, task_id: str, state: str) -> int:
@@ -186,7 +186,7 @@ class TwoRegionSimulation(BusyUsers):
 
     @property
     def first(self) -> RegionalAccount:
-        """The Region that works first."""
+        """The Region that is active at first."""
         return self.regions[FIRST]
 
     @property
@@ -208,7 +208,7 @@ class TwoRegionSimulation(BusyUsers):
         """Let this much time pass."""
         self.time.sleep_until(self.time.now() + milliseconds)
 
-    # The following methods are about users and targets.
+    # The following methods simulate users and targets.
 
     def ask(self, method: str, path: str, body: object = None) -> Answer | None:
         """Send a request to the Region that the client knows, and return `None` if there is no response."""
@@ -251,7 +251,7 @@ class TwoRegionSimulation(BusyUsers):
         return effect
 
     def check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
-        """Accept any response, because the fence decides."""
+        """Accept any response, because the fence decides whether a report takes effect."""
 
     def _check_against(self, effect: RegionalEffect, other: RegionalEffect) -> None:
         if other.region == effect.region:
@@ -266,10 +266,10 @@ class TwoRegionSimulation(BusyUsers):
         if self.situation in {Situation.PLANNED, Situation.LOST} and not outlives:
             self.check(not other.lives, f"{effect.task_id} began while it runs in {other.region}")
 
-    # The following methods are about the operator.
+    # The following methods simulate the operator.
 
     def take_over(self, *, is_forced: bool) -> TakeoverReport:
-        """Make the second Region the active one, as the command does."""
+        """Make the second Region the active Region, as the command does."""
         is_again = self.open_at is not None
         self.takeover_at = self.takeover_at or self.time.now()
         platforms = {name: self._platform(each) for name, each in self.regions.items()}
@@ -311,12 +311,12 @@ class TwoRegionSimulation(BusyUsers):
     # The following methods run a complete simulation.
 
     def simulate(self) -> None:
-        """Let users work, let the second Region take over, and let everything end."""
+        """Let users work, let the second Region take over, and let all work end."""
         draw = Random(f"{self.seed} takeover")  # noqa: S311 - repeatable
         users = [self.time.start_process(self.use) for _ in range(3)]
         pullers = [self.time.start_process(self.pull) for _ in range(2)]
         self.run(draw.randrange(*_BUSY))
-        # The items of these topologies' plans are being replicated when the Region is lost.
+        # When the Region is lost, the items of these topologies' plans are still being replicated.
         late = [self.time.start_process(partial(self._begin_topology, draw.randrange(5 * SECOND))) for _ in range(4)]
         self.run(5 * SECOND)
         lost_at = self._disturb()
@@ -433,7 +433,7 @@ def _done(work: Callable[[], object]) -> None:
 
 
 class _Direct(Clients):
-    """AWS clients of the operator, whose calls do not fail and take no time."""
+    """The operator's AWS clients, whose calls do not fail and take no time."""
 
     def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
         """A DynamoDB client."""

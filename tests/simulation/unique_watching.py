@@ -1,7 +1,7 @@
 """Invariants of unique keys under all faults: one task at a time holds a key, and responses are true.
 
-The holder of a key is determined here from the task records alone, without the items of keys. A task's due time is
-also determined from the records; however often the task is replaced, it must start.
+The holder of a key is determined here from the task records alone, without the keys' items. A task's due time is also
+determined from the records; the task must start however often it is replaced.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class UniqueWatching:
     """Watches which tasks hold unique keys.
 
     Attributes:
-        answered: how often a creation returned an existing task, by the action on the task.
+        answered: how often a creation returned an existing task, by the action that was taken on the task.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._last: dict[str, str] = {}
-        """For each key, the task that took it last, so that no other task can hold it."""
+        """For each key, the task that took the key last, so that no other task can hold the key."""
         self._holding: set[str] = set()
         self._held_again_at: dict[str, Millis] = {}
         self._held_until: dict[str, Millis] = {}
@@ -64,7 +64,8 @@ class UniqueWatching:
         if old is None or task_of(old).is_terminal:
             self._check_taken(key, name)
         elif name not in self._holding and self._last.get(key) == name:
-            # A task that was claimed and put back holds its key again, unless another task took the key meanwhile.
+            # A task that was claimed and put back holds its key again, unless another task took the key in the
+            # meantime.
             self._held_again_at[name] = now
         else:
             return
@@ -72,7 +73,7 @@ class UniqueWatching:
         self._held_until.pop(name, None)
 
     def _watch_start(self, name: str, task: Task, *, is_there: bool) -> None:
-        """Check that a task is claimed if it has been due all the time, without a creation that delays it."""
+        """Check that a task is claimed if it has been due continuously and no creation has delayed it."""
         account, now = self._account, self._account.time.now()
         since = self._due_since.get(name)
         if is_there and task.state is State.SCHEDULED:

@@ -31,14 +31,14 @@ _LATEST = 6
 _SILENT = 0.3
 """The fraction of pull workers that send no heartbeats, and work only as long as their first lease lasts."""
 _HOT = (60, 140, 400)
-"""Times in milliseconds between two creations with one key, shorter and longer than a message's delivery."""
+"""Times in milliseconds between two creations with the same key, both shorter and longer than a message's delivery."""
 _STORM = 18 * SECOND
 _VANISHED = 0.15
-"""While calls may fail, the fraction of lease requests that are abandoned before the response."""
+"""The fraction of lease requests that are abandoned before the response while calls may fail."""
 _ORDERED_BATCHES = 0.5
-"""The fraction of batches with one ordered key."""
+"""The fraction of batches whose tasks share one ordered key."""
 _REUSED = 0.1
-"""The fraction of idempotency keys that are sent again with another body."""
+"""The fraction of idempotency keys that are sent again with a different body."""
 _FAR = range(2, 24)
 """The possible numbers of hours until the due time of tasks that are created before days of silence."""
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
@@ -49,7 +49,7 @@ class Reply:
     """A response of the API.
 
     Attributes:
-        goes_on: whether a bulk operation continues the work after the response.
+        goes_on: whether a bulk operation continues the request's work after the response.
     """
 
     status: int
@@ -99,11 +99,11 @@ class Users:
                 self._create()
             else:
                 accepted = self.simulation.watching.accepted
-                # The latest tasks have not begun yet, or are running.
+                # The most recently created tasks have not begun yet, or are running.
                 self._control(self.random.choice(accepted[-_LATEST:] if self.random.random() < 0.6 else accepted))
 
     def use_hot_keys(self, until: Millis) -> None:
-        """Sometimes create tasks with one key many times a second, without waiting for responses."""
+        """Sometimes create tasks with the same key many times a second, without waiting for responses."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} hot keys")  # noqa: S311 - repeatable
         while True:
             simulation.take(draw.randrange(5, 90) * SECOND)
@@ -152,7 +152,7 @@ class Users:
                 self.ask("PATCH", f"/v1/tasks/{answer.body['id']}", later)
 
     def use_dependencies(self, until: Millis) -> None:
-        """Create tasks that start after some of the latest tasks, and chains of such tasks."""
+        """Create tasks that start after some of the latest tasks, and chains of tasks that wait for each other."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} dependencies")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(1, 15) * SECOND)
@@ -173,7 +173,7 @@ class Users:
                 after = [answer.body["id"]]
 
     def use_ordered_keys(self, until: Millis) -> None:
-        """Create tasks with one key, one by one and in batches, and control one of them."""
+        """Create tasks with the same key, one by one and in batches, and control one of the tasks."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} ordered")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(5, 60) * SECOND)
@@ -283,7 +283,10 @@ class Users:
 
     @property
     def _plain(self) -> str:
-        """A type whose handler has only `run`; in every other simulation, it runs several tasks in one call."""
+        """A type whose handler has only `run`.
+
+        In every second simulation, the handler runs several tasks in one call.
+        """
         return works.BATCHED if self.simulation.uses_batches else works.PLAIN
 
     def _target(self) -> dict[str, Any]:
@@ -366,7 +369,7 @@ class Users:
         self.simulation.watching.check(is_there, f"{task_id} was accepted, and reading it is answered {answer}")
 
     def read_any(self) -> None:
-        """Read some of the accepted tasks, which may be deleted."""
+        """Read some of the accepted tasks, which may have been deleted."""
         for task_id in self.random.sample(
             self.simulation.watching.accepted, min(5, len(self.simulation.watching.accepted))
         ):
@@ -375,7 +378,7 @@ class Users:
         self.ask("GET", "/v1/tasks")
 
     def _notify_again(self, task_id: str) -> None:
-        """Report the end of an earlier attempt, like a very slow target, and check that this has no effect."""
+        """Report the end of an earlier attempt, as a slow target might, and check that the report has no effect."""
         stored = self.simulation.watching.record(task_id)
         if stored is None or stored.fence < 2 or stored.is_terminal:
             return
@@ -388,7 +391,7 @@ class Users:
         )
 
     def cancel(self, task_id: str) -> None:
-        """Cancel a task; a task that is cancelled at once must not begin any more."""
+        """Cancel a task; a task that is cancelled at once must not begin anymore."""
         self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel")
         if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":
@@ -402,7 +405,7 @@ class Users:
             self.simulation.attempts.asked_to_stop(task_id, answer.body["fence"])
 
     def _delete(self, task_id: str) -> None:
-        """Delete a task, and check that it can no longer be read."""
+        """Delete a task, and check that the task can no longer be read."""
         self.simulation.attempts.may_cancel.add(task_id)
         deleted = self.ask("DELETE", f"/v1/tasks/{task_id}")
         if deleted is not None and deleted.status == 204:
@@ -412,7 +415,7 @@ class Users:
 
     def _notify(self, task_id: str) -> None:
         stored = self.simulation.watching.record(task_id)
-        # Only a target that has returned reports an end, and such a target knows that it has returned.
+        # Only a target that has returned reports an end, and this target knows that it has returned.
         if stored is None or not stored.awaiting_notification:
             return
         told = {"outcome": "succeeded", "result": 1}
@@ -427,11 +430,11 @@ class Users:
                 self.simulation.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
         for task in list(self.simulation.watching.tasks()):
-            # This task stops the line of its key until a user retries or deletes it.
+            # This task blocks the line of its key until a user retries or deletes the task.
             if task.state in {"failed", "rolled_back"} and task.order is not None and task.order.on_failure == "stop":
                 self.ask("DELETE", f"/v1/tasks/{task.id}")
 
-    # The following methods are pull workers.
+    # The following methods simulate pull workers.
 
     def pull(self) -> None:
         """Lease tasks, execute them and report their ends, forever."""
@@ -454,7 +457,7 @@ class Users:
             self.simulation.take(MINUTE if self.simulation.is_calm and not leases else 5 * SECOND)
 
     def _vanish(self, leases: list[dict[str, Any]], first: Millis) -> None:
-        """Vanish before the response, so that no worker uses the leases, and check that they are short."""
+        """Disconnect before the response, so that no worker uses the leases, and check that the leases are short."""
         self.simulation.count("puller vanished")
         for task in (lease["task"] for lease in leases):
             stored = self.simulation.watching.record(task["id"])
@@ -466,12 +469,12 @@ class Users:
 
     def _work(self, lease: dict[str, Any], asked_at: Millis, first: Millis) -> None:
         watching, task = self.simulation.watching, lease["task"]
-        # However often a lease is renewed, it lasts no longer than its attempt may.
+        # However often a lease is renewed, it lasts no longer than its attempt is allowed to last.
         overdue_at = asked_at + task["timeout_seconds"] * SECOND
         ends_at = min(asked_at + first, overdue_at)
         stored = watching.record(task["id"])
         if stored is not None and stored.fence == task["fence"] and stored.state == "running":
-            # The claim's clock and the response's delay may take a part of the lease, but less than half.
+            # The claiming machine's clock and the response's delay may use up part of the lease, but less than half.
             left = (stored.lease_expires_at or 0) - self.simulation.time.now()
             watching.check(left >= first // 2 - 3 * SECOND, f"{task['id']} was leased with {left} ms left")
         if self.simulation.time.now() >= ends_at:
@@ -535,7 +538,10 @@ class Users:
 
 
 def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """A creation with limits and keys for some tasks; a task's name decides which, independently of the other draws."""
+    """A creation request to which limits and keys are added for some tasks.
+
+    Only a task's name decides which are added.
+    """
     limit = Random(name).choice([None, None, None, None, 1, 20, 120])  # noqa: S311 - not a secret
     made = {**body, "name": name, **({} if limit is None else {"expires_seconds": limit})}
     pick = Random(f"{name} more").choice  # noqa: S311 - same
@@ -565,7 +571,7 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _several_locks(random: Random) -> list[dict[str, Any]]:
-    """Two or three locks in any order, each exclusive or shared, or for most tasks none."""
+    """Two or three locks in any order, each exclusive or shared; most tasks have no lock."""
     if random.random() < 0.75:
         return []
     keys = random.sample(["a", "b", "c", "d"], random.choice([2, 2, 3]))
@@ -573,7 +579,7 @@ def _several_locks(random: Random) -> list[dict[str, Any]]:
 
 
 def _one_lock(key: str, random: Random) -> dict[str, Any]:
-    """A lock whose exclusive holders all name the same limit for its key."""
+    """A lock whose exclusive holders all name the same limit for the lock's key."""
     mode = random.choice(["exclusive", "shared"])
     lock = {"key": key, "mode": mode, "scope": random.choice(["task", "task", "run"])}
     wait = {"wait_seconds": random.choice([None, None, None, 60])}

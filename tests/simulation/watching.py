@@ -39,31 +39,32 @@ _LEASE = ATTRIBUTES["lease_expires_at"].name
 _NODE_REF = ATTRIBUTES["node_ref"].name
 _BEGINNING = frozenset({"prepare", "run"})
 PROMPT, TENTH = 10 * SECOND, 400
-"""Upper limits, in milliseconds, of the lateness of all starts and of nine in ten starts, without faults."""
+"""The maximum lateness without faults, in milliseconds, of all starts and of nine in ten starts."""
 _AHEAD = 3 * SECOND
 _CLOCKS = 10 * SECOND
 _FEW = 5
-"""The number of starts below which the limit for nine in ten starts is not checked."""
+"""The minimum number of starts for which the limit for nine in ten starts is checked."""
 MENDED = 15 * MINUTE
-"""How late a start may be when no more calls fail. The first scan finds most tasks after 3 minutes.
+"""How late a start may be when no more calls fail.
 
-A message whose visibility timeout was never set is invisible for this long.
+The first scan finds most tasks after 3 minutes, but a message whose visibility timeout was never set is invisible for
+this long.
 """
 FOUND = 6 * MINUTE
 """How long after its lease a lost attempt is taken over when no more calls fail, whichever attempt it is.
 
 A scan finds the task within 3 minutes, and the trigger's first invocation comes within one minute. After days without
-a tick, the minutes that were missed are scanned one after another.
+an invocation of the trigger, the minutes that were missed are scanned one after another.
 """
 
 
 @dataclass
 class Effect:
-    """One call of a target, from its start to its end or to the end of its process.
+    """One call of a target, from its start until the call or its process ends.
 
     Attributes:
         attempt_began: when the first phase of the attempt began, because all phases share the timeout.
-        was_frozen: whether its process was suspended meanwhile, so that its lease may have ended unnoticed.
+        was_frozen: whether its process was suspended during the call, so that its lease may have ended unnoticed.
     """
 
     task_id: str
@@ -99,12 +100,13 @@ class Watching:
         cancelled: tasks whose cancel was acknowledged.
         accepted: tasks whose creation was acknowledged.
         effects: the number of calls of targets.
-        latest: the maximum lateness of a start without a lock, after the task's own time.
+        latest: the maximum lateness of a start without a lock, measured from the task's own time.
         latest_in_calm: the maximum lateness of starts after the last fault, counted from that fault.
-        taken_over: the longest time from the end of a lease, after the last fault, to the next attempt.
-        lateness: the lateness of each such start whose task was created some seconds before its due time.
+        taken_over: the longest time from the end of a lease to the next attempt, after the last fault.
+        lateness: the lateness of each start without a lock whose task was created some seconds before its due time.
         live: the running calls of targets.
-        taken_up: the fence of each attempt that was claimed in time, without a takeover, and has not called its target.
+        taken_up: the fence of each attempt that was claimed in time without a takeover and has not yet called its
+            target.
         accepted_topologies: topologies whose creation was acknowledged.
         claimed_at: when each task was last claimed.
         attempts: when the first phase of each attempt began, by task and fence.
@@ -114,7 +116,7 @@ class Watching:
         callbacks: the states that were posted to the callback URL of each task.
         outcomes: the states in which each task has ended, in order; retries and rollbacks lead to several ends.
         retried: how often each task with a callback URL was retried after its failure.
-        moves: all pairs of a state and the next state.
+        moves: all pairs of a state and its next state that occurred.
         overdue: tasks with a call of a target that did not end in time, so that its process ended.
         lost: attempts, by task and fence, whose lease ended without a report, so that another attempt took over.
         reported: attempts, by task and fence, whose outcome users have reported.
@@ -164,7 +166,7 @@ class Watching:
         account.bulk.written(old, new)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Check that a write makes a legal move, increases versions and fences properly, and removes no record."""
+        """Check that a write changes the state, the version and the fence only as permitted, and removes no record."""
         self._let_others_look(old, new)
         record = new or old
         if record is None or _STATE not in record:
@@ -180,7 +182,7 @@ class Watching:
         self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
         self.moves.add((before, after))
-        # A due approval can be decided before a worker has claimed it. All other tasks that end have begun.
+        # A due approval can be decided before a worker has claimed it. All other tasks must have begun before they end.
         is_decision = before is State.SCHEDULED and after in {State.SUCCEEDED, State.FAILED}
         is_legal = after in MOVES[before].split() and (
             not is_decision or isinstance(task_of(new).target, ApprovalTarget)
@@ -262,7 +264,7 @@ class Watching:
             self.account.occurrences.began(task)
         self.live = [each for each in self.live if each.lives]
         for other in self.live:
-            # A process that was suspended cannot know that its lease has ended; see `check_thawed`.
+            # A process that was suspended cannot know that its lease has ended (see `check_thawed`).
             self.check(other.task_id != task_id or other.was_frozen, f"{what} began while {other} goes on")
         attempt_began = self.attempts.setdefault((task_id, fence), now)
         # A forced release is noticed only by the next heartbeat, so a phase may begin before that.
@@ -293,20 +295,20 @@ class Watching:
                 effect.locks = tuple(lock for lock in effect.locks if lock.key != key)
 
     def freezes(self, process: Strand) -> None:
-        """Record that a process is suspended, so that its work may be taken over unnoticed."""
+        """Record that a process is suspended, so that its work may be taken over without its noticing."""
         for effect in self.live:
             if effect.process is process and effect.lives:
                 effect.was_frozen = True
 
     def check_thawed(self, process: Strand) -> None:
-        """Check that a process which was suspended beyond its leases has noticed this, and has ended its work."""
+        """Check that a process which was suspended beyond its leases has noticed their end, and has ended its work."""
         for effect in self.live:
             if effect.process is process and effect.lives and effect.was_frozen:
                 task = self.record(effect.task_id)
                 self.check(task is None or task.fence == effect.fence, f"{effect} goes on although it lost its lease")
 
     def ending(self, process: Strand) -> None:
-        """Check that without faults, a worker ends its process only for an overdue target, a lost lock, or a report."""
+        """Check that without faults, only an overdue target, a lost lock or a report makes a worker end its process."""
         now = self.account.time.now()
         mine = [each for each in self.live if each.process is process and each.lives]
         overdue = [each for each in mine if now - each.attempt_began >= each.timeout]
@@ -341,7 +343,7 @@ class Watching:
             self.check(after <= MENDED, f"{what} began {after} ms late although nothing failed any more")
 
     def _check_expiry(self, task: Task, now: Millis, what: str) -> None:
-        """Check that no attempt of a handler begins after its task's expiry, by any clock."""
+        """Check that no attempt of a handler begins after the task's expiry, even by a clock that differs."""
         is_first = task.attempt == 1 and task.id.text not in self.begun
         self.begun.add(task.id.text)
         start_by = task.start_by if is_first else task.retry_by
@@ -365,7 +367,7 @@ class Watching:
             self.check(len({*modes.values()}) == 1, f"{what} began under lock {lock.key} beside another mode: {modes}")
 
     def _deferred_under(self, lock: LockSpec, owner: str) -> dict[str, LockMode]:
-        """The tasks that hold an owner's lock because their targets have accepted the work and will notify."""
+        """The tasks that hold an owner's lock because their targets have accepted the work and will report its end."""
         now = self.account.time.now()
         found: dict[str, LockMode] = {}
         for task_id, until in self.account.attempts.deferred.items():
@@ -430,7 +432,7 @@ class Watching:
         self.account.schedules.check_end()
 
     def _check_callbacks(self) -> None:
-        """Check that each outcome with a callback has exactly one callback task."""
+        """Check that each outcome that requires a callback has exactly one callback task."""
         made = Counter(task.name for task in self.tasks() if task.type == CALLBACK_TYPE)
         for name, number in made.items():
             most = len(self.outcomes[name or ""])
@@ -458,7 +460,7 @@ class Watching:
             self._check_requests(task)
 
     def _check_requests(self, task: Task) -> None:
-        """Check that listed statuses count as success, and that no call comes earlier than `Retry-After` requested."""
+        """Check that listed statuses count as success, and that no call is made earlier than `Retry-After` requests."""
         is_custom = isinstance(task.target, HttpTarget) and task.target.request.is_custom
         if not is_custom:
             return
@@ -466,20 +468,20 @@ class Watching:
         failed = [line for line in lines if line.error and line.error.type == f"Http{CONFLICT}"]
         self.check(not failed, f"{task.id} has failed by a status that is success")
         if task.actions.records:
-            return  # a user may have run the task at once
+            return  # A user may have requested to run the task at once.
         for line, later in itertools.pairwise(lines):
             if line.error and line.error.type == "Http503" and line.started_at and later.started_at:
                 waited = later.started_at - line.started_at - line.took
-                # The two times are from the clocks of two processes, which may differ.
+                # The two times come from the clocks of two processes, and these clocks may differ.
                 is_patient = waited >= RETRY_AFTER * SECOND - _CLOCKS
                 self.check(is_patient, f"{task.id} was called again after {waited} ms")
 
 
 def _is_late(task: Task) -> bool:
-    """Whether an ended attempt does not count, because it began too late."""
+    """Whether an ended attempt does not count because the attempt began too late."""
     return task.error is not None and task.error.type in {"RetryDurationExpired", "LockWaitExpired"}
 
 
 def _named(task: Task, key: str) -> LockSpec | None:
-    """A task's lock with this key; `None` if it has no such lock."""
+    """A task's lock with this key; `None` if the task has no lock with the key."""
     return next((lock for lock in task.all_locks if lock.key == key), None)

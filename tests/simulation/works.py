@@ -1,4 +1,7 @@
-"""The handlers of a simulation, registered like users' handlers; the simulated account determines their behavior."""
+"""The handlers in a simulation, registered in the same way as users' handlers.
+
+The account determines their behavior.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ if TYPE_CHECKING:
     from tests.simulation.fault_simulation import FaultSimulation
 
 STAGE: list[FaultSimulation] = []
-"""The simulated accounts; the last account in the list is the current one."""
+"""The simulated accounts; the last account in the list is the current account."""
 LARGE = "".join(f"{number * 2654435761 % 2**32:08x}" for number in range(1_500))
-"""A payload or result that is stored outside its record, even compressed."""
+"""A payload or result that is stored outside its record because it is too large even when it is compressed."""
 PLAIN, UNDONE, PHASED = "simulation-plain", "simulation-undone", "simulation-phased"
 BATCHED = "simulation-batched"
 

@@ -23,13 +23,13 @@ BUCKET = "duetime-contents"
 
 @pytest.fixture
 def clock() -> StandingClock:
-    """A clock that stands still until a test advances it."""
+    """A clock whose time changes only when a test advances it."""
     return StandingClock()
 
 
 @pytest.fixture
 def session(clock: StandingClock) -> FakeSession:
-    """A session of AWS fakes that acts as a separate account for each test."""
+    """A session of AWS fakes; each test has a separate account."""
     made = FakeSession(clock.now)
     made.s3.create_bucket(Bucket=BUCKET)
     return made
@@ -59,7 +59,7 @@ def compose(environ: dict[str, str], clock: StandingClock, session: FakeSession)
         Platform(
             environ=environ,
             clock=clock,
-            clients=Clients(session),  # type: ignore[arg-type]  # it stands in for one
+            clients=Clients(session),  # type: ignore[arg-type]  # a fake session
         )
     )
     composition.use(None)

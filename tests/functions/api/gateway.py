@@ -1,4 +1,4 @@
-"""API Gateway's HTTP API from the api function's view: events in payload format 2.0, and responses."""
+"""API Gateway's HTTP API as the api function sees it, with events in payload format 2.0 and responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Answer:
     """A response of the function, as the gateway would send it.
 
     Attributes:
-        path: path of the request.
+        path: the path of the request.
     """
 
     status: int
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def faults(self) -> dict[str, str]:
-        """The reasons in a problem, by field."""
+        """The reasons that a problem gives, by field."""
         return {error["field"]: error["reason"] for error in self.problem["errors"]}
 
 
@@ -69,7 +69,7 @@ class Gateway:
     """Sends requests to the function.
 
     Attributes:
-        authorizer: what the gateway's authorizer says about the caller.
+        authorizer: the authorizer's statements about the caller, as the gateway passes them on.
         headers: headers sent with every request.
     """
 
@@ -92,7 +92,7 @@ class Gateway:
         given = {"content-type": "application/json", "host": "api.example.org", **self.headers, **(headers or {})}
         event = event_of(method, path, text, given, query, self.authorizer, is_base64=is_base64)
         with grants.acting("api"):
-            response = handler(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
+            response = handler(event, Context())  # type: ignore[arg-type] # a fake of Lambda's context
         return Answer(response["statusCode"], response["headers"], response["body"], response["isBase64Encoded"], path)
 
     def create(self, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -39,12 +39,12 @@ def decided(text: str) -> dict[str, Any]:
     """The authorizer's decision on a request with this `Authorization` header."""
     event: dict[str, Any] = {"version": "2.0", "type": "REQUEST", "headers": {"authorization": text}}
     with grants.acting("authorizer"):
-        return authorize(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
+        return authorize(event, Context())  # type: ignore[arg-type] # a fake of Lambda's context
 
 
 @dataclass(frozen=True)
 class WithKey:
-    """Sends requests with an API key, as a client would do through the gateway."""
+    """Sends requests with an API key, as a client would send them through the gateway."""
 
     key: str
 
@@ -99,7 +99,7 @@ def test_a_key_acts_for_its_owner_with_its_roles(admin: Gateway) -> None:
 def test_a_key_has_only_its_roles_even_if_its_owner_has_more(
     admin: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """A key has only the roles it was given, even if its owner is an operator or administrator."""
+    """A key has only the roles that it was created with, even if the key's owner is an operator or administrator."""
     environ |= {Variable.OPERATORS: "*", Variable.ADMINS: "*"}
     compose()
     refused = WithKey(created(admin, roles=["reader"])["key"]).send("POST", "/key/v1/tasks", {"type": "a"})
@@ -108,7 +108,7 @@ def test_a_key_has_only_its_roles_even_if_its_owner_has_more(
 
 
 def test_a_key_acts_only_for_its_owner_in_the_local_stack(environ: dict[str, str], compose: Callable[[], None]) -> None:
-    """In the local stack, a request without a key may name any owner, but a request with a key may not."""
+    """In the local stack, a request without a key may name any owner, but a request with a key must not do so."""
     environ |= {Variable.ADMINS: "*", Variable.API_KEYS: "on"}
     compose()
     program = WithKey(created(Gateway())["key"])
@@ -121,7 +121,7 @@ def test_a_key_acts_only_for_its_owner_in_the_local_stack(environ: dict[str, str
 
 
 def test_only_a_digest_of_a_key_is_stored(admin: Gateway, session: FakeSession, environ: dict[str, str]) -> None:
-    """A key's secret is neither in the table nor in any response except that of its creation."""
+    """A key's secret is neither in the table nor in any response except the response to the key's creation."""
     key = created(admin)
     prefix, id_, secret = key["key"].split("_")
     assert (prefix, id_, len(secret) * 4) == ("dtk", key["id"], SECRET_BITS)
@@ -199,7 +199,7 @@ def test_the_use_of_a_key_is_recorded_at_most_once_an_hour(admin: Gateway, clock
 def test_the_item_of_a_revoked_or_expired_key_expires_30_days_later(
     admin: Gateway, clock: StandingClock, session: FakeSession, environ: dict[str, str]
 ) -> None:
-    """The item of a revoked or expired key expires 30 days later; the item of a valid key does not expire."""
+    """A revoked or expired key's item expires 30 days later, and the item of a key without expiry does not expire."""
 
     def expiry(key: Mapping[str, Any]) -> int | None:
         item = session.client("dynamodb").get_item(
@@ -234,7 +234,7 @@ def test_keys_are_listed_page_by_page(admin: Gateway, clock: StandingClock) -> N
 
 
 def test_only_administrators_manage_keys(admin: Gateway) -> None:
-    """Only administrators can create, list and revoke keys; a key's default owner is the administrator."""
+    """Only administrators can create, list and revoke keys; by default, a key's owner is the administrator."""
     key = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["worker", "reader", "reader"]}).body
     assert (key["owner"], key["created_by"], key["roles"]) == ("root", "root", ["reader", "worker"])
     other = Gateway({"jwt": {"claims": {"sub": "ann"}}})
@@ -267,7 +267,7 @@ def test_an_error_for_an_invalid_new_key_names_the_field(admin: Gateway, body: d
 
 @pytest.mark.parametrize("id_", ["0" * 20, "x", "a%23b", "0" * 2000])
 def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
-    """Revoking an unknown key returns 404, whatever form its id has."""
+    """Revoking an unknown key returns 404, whatever the form of the key's id is."""
     refused = admin.send("DELETE", f"/v1/keys/{id_}")
     assert (refused.status, refused.problem["code"]) == (404, "api_key_not_found")
 
@@ -275,7 +275,7 @@ def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
 def test_keys_cannot_be_created_if_the_deployment_does_not_accept_them(
     admin: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """If the deployment does not accept API keys, none can be created, and the error names the setting."""
+    """If the deployment does not accept API keys, no key can be created, and the error names the setting."""
     environ[Variable.API_KEYS] = ""
     compose()
     refused = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["reader"]})
@@ -284,7 +284,7 @@ def test_keys_cannot_be_created_if_the_deployment_does_not_accept_them(
 
 
 def test_a_keys_live_connection_ends_after_ten_minutes_or_at_key_expiry(admin: Gateway, clock: StandingClock) -> None:
-    """A key's live connection ends after ten minutes or at the key's expiry, as it does not notice a revocation."""
+    """A key's live connection, which does not notice a revocation, ends after ten minutes or at the key's expiry."""
     for expires, ends in (("", 10 * MINUTE), ("2026-11-21T02:35:00Z", None)):
         key = created(admin, **({"expires_at": expires} if expires else {}))
         context = decided(f"Bearer {key['key']}")["context"]

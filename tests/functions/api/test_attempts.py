@@ -19,7 +19,7 @@ QUICK = {"max_attempts": 20, "initial_seconds": 0}
 
 
 def attempts(api: Gateway, task: dict[str, Any]) -> list[dict[str, Any]]:
-    """The attempts of a task that the API lists."""
+    """A task's attempts, as the API lists them."""
     answer = api.send("GET", f"/v1/tasks/{task['id']}/attempts")
     assert answer.status == 200
     found: list[dict[str, Any]] = answer.body["attempts"]
@@ -66,7 +66,7 @@ def test_a_lost_attempt_is_listed_with_null_for_unknown_fields(api: Gateway, clo
 
 
 def test_attempts_that_do_not_fit_into_the_record_are_listed_once(api: Gateway, clock: StandingClock) -> None:
-    """Each attempt is listed once, oldest first, even if the task's record has no room for it."""
+    """Each attempt is listed once, oldest first, even if the task's record has no room for the attempt."""
     task = api.create({"type": "report", "retry": QUICK})
     for number in range(12):
         ended_by_a_worker(task["id"], clock, failure("Boom", str(number)))
@@ -95,7 +95,7 @@ def test_each_attempt_shows_its_error(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_the_attempts_of_another_owners_task_return_404(api: Gateway) -> None:
-    """The attempts of another owner's task, like those of an unknown task, return 404.
+    """A request for the attempts of another owner's task or of an unknown task returns 404.
 
     An unknown parameter is refused by name.
     """

@@ -30,7 +30,7 @@ def records(stack: Stack) -> list[dict[str, Any]]:
 
 
 def test_a_controlling_call_is_recorded_with_its_reason(api: Gateway, stack: Stack) -> None:
-    """A controlling call is recorded with all its facts, but creating and reading tasks is not recorded."""
+    """A call that controls tasks is recorded with all its facts, but creating and reading tasks is not recorded."""
     ann = replace(api, headers={"X-Duetime-Owner": "ann"})
     task = ann.send("POST", "/v1/tasks", LATER).body["id"]
     ann.send("GET", f"/v1/tasks/{task}")
@@ -67,7 +67,7 @@ def test_a_refused_call_is_recorded_with_its_status_and_error_code(api: Gateway,
 
 
 def test_the_record_of_a_forbidden_owner_names_the_caller_but_no_owner(api: Gateway) -> None:
-    """If a caller may not act for the owner that it names, the record names the caller but no owner."""
+    """If a caller may not act for the owner in its request, the record names the caller but no owner."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt"})
     eve = Gateway(authorizer={"jwt": {"claims": {"sub": "eve"}}})
@@ -78,7 +78,7 @@ def test_the_record_of_a_forbidden_owner_names_the_caller_but_no_owner(api: Gate
 
 
 def test_reading_another_owners_tasks_is_recorded(api: Gateway) -> None:
-    """Reading another owner's tasks is recorded, but reading one's own tasks is not."""
+    """Reading another owner's tasks is recorded, but reading one's own tasks is not recorded."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root"})
     root, ann = (Gateway(authorizer={"jwt": {"claims": {"sub": name}}}) for name in ("root", "ann"))
@@ -97,7 +97,7 @@ def test_a_bulk_operation_is_recorded_with_its_path(api: Gateway, stack: Stack) 
 
 
 def test_all_records_of_a_process_are_in_one_stream(api: Gateway, stack: Stack) -> None:
-    """All records of a process are in one stream, which the first record creates."""
+    """All audit records of a process are in one log stream, which is created for the first record."""
     for _ in range(3):
         api.send("POST", "/v1/purges", {"filter": {"type": "a"}})
     assert [len(lines) for lines in stack.logs.lines.values()] == [3]
@@ -109,7 +109,7 @@ def test_a_request_succeeds_even_if_the_audit_log_fails(
 ) -> None:
     """If the audit log fails, requests are still answered.
 
-    The record goes to the function's log, and a metric counts it.
+    The record is written to the function's log, and a metric counts such records.
     """
     task = api.send("POST", "/v1/tasks", LATER).body["id"]
     stack.logs.error = error
@@ -120,6 +120,6 @@ def test_a_request_succeeds_even_if_the_audit_log_fails(
 
 
 def test_operations_that_are_not_recorded_exist_and_change_something() -> None:
-    """The list of operations that are not recorded has only existing operations that change something."""
+    """The list of unrecorded operations has only operations that exist and change something."""
     changing = {each.id for each in OPERATIONS if not each.is_safe}
     assert changing >= NOT_RECORDED

@@ -18,7 +18,7 @@ REASON = "is not among the resources that the settings let tasks call"
 
 @pytest.fixture
 def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
-    """A gateway to a deployment whose tasks may send to the queues for reports."""
+    """A gateway to a deployment whose tasks may send messages to the queues for reports."""
     environ[Variable.AWS_TARGETS] = (
         "arn:aws:sqs:eu-west-1:123456789012:reports-* arn:aws:lambda:eu-west-1:123456789012:*"
     )
@@ -27,7 +27,7 @@ def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) 
 
 
 def test_a_target_that_the_settings_allow_is_accepted(calling: Gateway) -> None:
-    """A target that the settings allow is accepted, and the response shows it as given."""
+    """A target that the settings allow is accepted, and the response shows the target as given."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED})
     assert (created.status, created.body["target"]) == (201, ALLOWED)
 

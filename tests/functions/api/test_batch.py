@@ -39,7 +39,7 @@ def test_a_full_batch_is_created(api: Gateway) -> None:
 
 
 def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None:
-    """A batch that is empty, too long or not a list is refused as a whole, and the error names `tasks`."""
+    """A batch that is empty, too long or not a list is completely refused, and the error names `tasks`."""
     for tasks in ([], [{"type": "a"}] * (MAX_BATCH + 1), {"type": "a"}, None):
         answer = api.send("POST", PATH, {"tasks": tasks})
         assert (answer.status, list(answer.faults)) == (422, ["tasks"])
@@ -47,7 +47,7 @@ def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None
 
 
 def test_a_batch_payload_may_be_as_deeply_nested_as_a_single_payload(api: Gateway) -> None:
-    """A payload in a batch may be as deeply nested as that of a single task, without counting the batch's list."""
+    """A payload in a batch may be as deeply nested as a single task's payload; the batch's list does not count."""
     payload: list[object] = []
     for _ in range(62):
         payload = [payload]

@@ -1,4 +1,4 @@
-"""Tests of request and response bodies: their types, encodings, and errors for unreadable bodies."""
+"""Tests of the types and encodings of request and response bodies, and of the errors for unreadable bodies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sent(api: Gateway, data: bytes, headers: Mapping[str, str] | None = None) ->
 
 
 def reason(answer: Answer, status: int, code: str, field: str = "body") -> str:
-    """Assert that a request was refused with one fault, and return its reason."""
+    """Assert that a request was refused with one fault, and return the fault's reason."""
     assert (answer.status, answer.problem["code"], list(answer.faults)) == (status, code, [field]), answer.text
     return answer.faults[field]
 
@@ -40,7 +40,7 @@ def unpacked(answer: Answer) -> Any:  # noqa: ANN401 - any JSON
 
 
 def test_a_gzip_body_is_decompressed(api: Gateway) -> None:
-    """A gzip body is decompressed, whichever name and case the encoding has in its header."""
+    """A gzip body is decompressed, whatever the name and case of the encoding in the header."""
     for name in ("gzip", "GZIP", "x-gzip", " gzip "):
         answer = sent(api, gzip.compress(json.dumps(GOOD).encode()), {"Content-Encoding": name})
         assert (answer.status, answer.body["payload"]) == (201, GOOD["payload"])
@@ -72,7 +72,7 @@ def test_an_invalid_or_incomplete_gzip_body_is_rejected(api: Gateway) -> None:
     assert "is not compressed with gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
     for data in (whole[:-5], whole + b"more"):
         assert "one whole gzip stream" in reason(sent(api, data, GZIP), 400, "body_unreadable")
-    # This simulates a gateway that damaged the body by decoding it as text.
+    # This simulates a gateway that damages the body by decoding the body as text.
     spoilt = whole.decode("utf-8", "replace")
     said = reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=GZIP), 400, "body_unreadable")
     assert "without 'Content-Type'" in said
@@ -101,7 +101,7 @@ def test_a_body_in_which_bytes_were_replaced_is_rejected(api: Gateway) -> None:
     spoilt = data.decode("utf-8", "replace")
     length = {"Content-Length": str(len(data))}
     assert "is not UTF-8" in reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=length), 400, "body_unreadable")
-    # A client that really sends the replacement character is not refused.
+    # A client that actually sends the replacement character is not refused.
     meant = {"Content-Length": str(len(spoilt.encode()))}
     assert api.send("POST", "/v1/tasks", raw=spoilt, headers=meant).body["name"] == "caf\ufffd"
 
@@ -176,7 +176,7 @@ def test_a_long_response_is_compressed_if_the_client_accepts_gzip(api: Gateway) 
 
 
 def test_a_short_response_is_not_compressed(api: Gateway) -> None:
-    """A response smaller than 1 KB is not compressed, as compression would cost more than it saves."""
+    """A response smaller than 1 KB is not compressed, because compression would cost more than it saves."""
     answer = api.send("GET", "/v1/health", headers=ACCEPTED)
     assert not answer.is_base64
     assert "Content-Encoding" not in answer.headers
@@ -204,7 +204,7 @@ def test_only_clients_that_accept_gzip_get_compressed_responses(api: Gateway, ac
 
 
 def test_a_compressed_problem_keeps_its_media_type(api: Gateway) -> None:
-    """A long problem response is compressed, and keeps its media type."""
+    """A long problem response is compressed, and its media type does not change."""
     answer = api.send("POST", "/v1/tasks", {f"field_{n}": n for n in range(50)}, ACCEPTED)
     assert (answer.status, answer.headers["Content-Type"]) == (422, "application/problem+json")
     assert len(unpacked(answer)["errors"]) == 20

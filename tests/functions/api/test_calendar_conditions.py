@@ -25,7 +25,7 @@ def test_the_first_put_of_a_calendar_returns_201_and_a_replacement_200(api: Gate
 
 
 def test_a_get_of_a_calendar_with_its_current_etag_returns_304(api: Gateway) -> None:
-    """GET returns 304 if the client has the current ETag, and otherwise the calendar."""
+    """GET returns 304 if the client has the current ETag, and otherwise returns the calendar."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     unchanged = api.send("GET", UK, headers={"if-none-match": tag})
     assert (unchanged.status, unchanged.text, unchanged.headers["ETag"]) == (304, "", tag)
@@ -50,7 +50,7 @@ def test_a_change_with_an_earlier_etag_returns_412(api: Gateway, *, is_file: boo
 
 
 def test_if_none_match_never_replaces_a_calendar(api: Gateway) -> None:
-    """`If-None-Match: *` never replaces a calendar; other values are refused, as they would have no effect."""
+    """`If-None-Match: *` never replaces a calendar, and other values, which would have no effect, are refused."""
     only_new = {"if-none-match": "*"}
     assert api.send("PUT", UK, SUNDAYS, only_new).status == 201
     taken = api.send("PUT", UK, SUNDAYS, only_new)
@@ -80,6 +80,6 @@ def test_a_calendar_can_be_put_in_the_form_that_get_returns(api: Gateway) -> Non
 
 @pytest.mark.parametrize("query", ["mode=includes", "timezone=UTC"])
 def test_parameters_for_calendar_files_are_rejected_with_a_json_body(api: Gateway, query: str) -> None:
-    """Parameters for calendar files are refused with a JSON body, and the error names the right body type."""
+    """Parameters for calendar files are refused if the body is JSON, and the error names the right body type."""
     answer = api.send("PUT", UK, SUNDAYS, query=query)
     assert (answer.status, "in its body" in answer.faults[query.partition("=")[0]]) == (400, True)

@@ -27,7 +27,7 @@ LATER = {"type": "part", "delay_seconds": 600}
 
 @pytest.fixture
 def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
-    """The function's environment, with one type that everyone may pull, and one that only Ann may pull."""
+    """The function's environment, with one type that everyone may pull, and one type that only Ann may pull."""
     sqs = session.client("sqs")
     urls = {name: sqs.create_queue(QueueName=f"{name}-{uuid4().hex[:8]}")["QueueUrl"] for name in (PULLED, "anns")}
     pullers = {PULLED: ["*"], "anns": ["ann"]}
@@ -88,7 +88,7 @@ def test_a_task_shows_its_parent(api: Gateway) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/topologies"])
 def test_a_parent_has_to_be_a_task_of_the_owner(api: Gateway, path: str) -> None:
-    """A parent must be a task of the owner; the error does not reveal whether another owner has such a task."""
+    """A parent must be the owner's task; the error does not reveal whether another owner has a task with this id."""
     body: dict[str, Any] = LATER if path == "/v1/tasks" else {"nodes": {"a": {"type": "part"}}}
     foreign = as_owner("ann").create(LATER)["id"]
     for parent in (foreign, "01KB8Z4QYJ0000GH3V5TZK7M2P"):
@@ -131,7 +131,7 @@ def test_a_repeated_creation_returns_its_task_even_if_the_parent_was_deleted(api
 def test_schedule_templates_and_nodes_cannot_have_a_parent(
     api: Gateway, path: str, body: dict[str, Any], field: str
 ) -> None:
-    """Schedule templates and nodes cannot have a parent, because the request does not create their tasks itself."""
+    """Schedule templates and nodes cannot have a parent, because their tasks are not created by the request itself."""
     parent, place = api.create(LATER)["id"], body
     for part in field.split("."):
         place = place[part]
@@ -142,7 +142,7 @@ def test_schedule_templates_and_nodes_cannot_have_a_parent(
 
 
 def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
-    """A cancellation with children cancels open descendants at any depth, and repeating it changes nothing."""
+    """A cancellation with children cancels open descendants at any depth, and a repeated request changes nothing."""
     parent = api.create(LATER)["id"]
     child = child_of(api, parent)
     ended = child_of(api, parent)
@@ -179,7 +179,7 @@ def test_a_running_parent_and_its_children_are_not_cancelled_without_force(api: 
 
 
 def test_cancelling_many_children_takes_several_requests(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each cancellation request cancels a limited number of children, and says whether more are left."""
+    """Each cancellation request cancels a limited number of children, and says whether more children are left."""
     monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 2)
     monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 3)
     parent = api.create(LATER)["id"]
@@ -189,14 +189,14 @@ def test_cancelling_many_children_takes_several_requests(api: Gateway, monkeypat
 
 
 def leased(api: Gateway, worker: Gateway, task_type: str = PULLED) -> tuple[str, str]:
-    """Create a task and lease it; return the ids of the task and the lease."""
+    """Create a task, lease the task, and return the ids of the task and the lease."""
     task_id = api.create({"type": task_type})["id"]
     (lease,) = worker.send("POST", "/v1/leases", {"types": [task_type]}).body["leases"]
     return task_id, lease["id"]
 
 
 def test_a_worker_creates_tasks_for_the_owner_of_its_lease(api: Gateway) -> None:
-    """What a worker creates with its lease belongs to the leased task's owner, and is a child of that task."""
+    """A task that a worker creates with its lease has the leased task's owner, and is a child of the leased task."""
     worker = as_owner("worker")
     parent, lease = leased(api, worker)
     key = {LEASE: lease, "Idempotency-Key": "step"}
@@ -207,12 +207,15 @@ def test_a_worker_creates_tasks_for_the_owner_of_its_lease(api: Gateway) -> None
     ids.append(worker.send("POST", "/v1/topologies", {"nodes": {"a": {"type": "part"}}}, {LEASE: lease}).body["id"])
     assert sorted(children_of(api, parent)) == sorted(ids)
     assert worker.listed() == []
-    # Idempotency keys of a leased task are separate from those of the owner.
+    # A leased task's idempotency keys are separate from the owner's keys.
     assert api.create(LATER, {"Idempotency-Key": "step"})["id"] not in ids
 
 
 def test_a_worker_with_another_owners_lease_may_only_create_tasks(api: Gateway) -> None:
-    """With a lease on another owner's task, a worker may only create tasks; the owner's own worker keeps all rights."""
+    """With a lease on another owner's task, a worker may only create tasks.
+
+    The owner's own worker keeps all its rights.
+    """
     worker = as_owner("worker")
     parent, lease = leased(api, worker)
     for method, path in (("GET", f"/v1/tasks/{parent}"), ("GET", "/v1/tasks"), ("POST", f"/v1/tasks/{parent}/cancel")):
@@ -222,7 +225,7 @@ def test_a_worker_with_another_owners_lease_may_only_create_tasks(api: Gateway) 
 
 
 def test_an_invalid_lease_or_another_callers_lease_creates_no_tasks(api: Gateway) -> None:
-    """An ended or unknown lease, or a lease that another caller uses, creates no tasks."""
+    """No task can be created with an ended or unknown lease, or by a caller that does not hold the lease."""
     ann = as_owner("ann")
     _, lease = leased(api, ann, "anns")
     refused = as_owner("bob").send("POST", "/v1/tasks", LATER, {LEASE: lease})
@@ -255,6 +258,6 @@ def test_a_handler_acts_for_its_task(
 
 @pytest.mark.parametrize("header", ["duetime", "x-duetime-handler", "authorizer"])
 def test_no_header_makes_a_caller_a_handler(api: Gateway, header: str) -> None:
-    """No header can make a caller a handler, as only the worker's role may invoke the function as a handler."""
+    """No header can make a caller a handler, because only the worker's role may invoke the function as a handler."""
     claim = json.dumps({"owner": "ann", "task_id": "01KB8Z4QYJ0000GH3V5TZK7M2P"})
     assert api.create(LATER, {header: claim})["parent_task_id"] is None

@@ -19,7 +19,7 @@ HOURLY = {"name": "hourly", "cron": "0 * * * *", "task": TASK}
 
 
 def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
-    """The estimate lines that `duetime cost estimate` calculates for these workloads, without unused lines."""
+    """The lines of the estimate that `duetime cost estimate` calculates for these workloads, without unused lines."""
     parts: dict[str, dict[str, Any]] = {}
     for workload in workloads:
         for line in estimate(workload).lines:
@@ -53,7 +53,7 @@ def assert_is(found: dict[str, Any], *workloads: Workload) -> None:
 
 
 def test_a_tasks_estimate_equals_the_clients_estimate(api: Gateway) -> None:
-    """The estimate equals the client's for tasks due now or later, with a key, or with a lock, rate and callback."""
+    """The API's and the client's estimates agree for tasks due now or later, with a key, or with other options."""
     found = estimated(api, "/v1/tasks", TASK)
     assert_is(found, mix(ahead=False))
     assert (found["days"], found["left_out"]) == (None, [])
@@ -91,7 +91,7 @@ def test_a_batch_is_estimated_as_a_whole(api: Gateway) -> None:
 def test_a_schedule_is_estimated_for_a_month(api: Gateway) -> None:
     """A schedule's estimate covers its occurrences in a month, their expansions and the overlap policy.
 
-    A permanent schedule has no estimate, as its number of runs is unknown.
+    A permanent schedule has no estimate, because its number of runs is unknown.
     """
     found = estimated(api, "/v1/schedules", {**HOURLY, "overlap": "allow_all"})
     assert found["days"] == 30
@@ -103,9 +103,9 @@ def test_a_schedule_is_estimated_for_a_month(api: Gateway) -> None:
 
 
 def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
-    """A topology's estimate has its own task, its state transitions, and each node with its expected duration.
+    """A topology's estimate includes its own task, its state transitions, and each node with its expected duration.
 
-    It omits a map's items after the first, and nodes that are not in the request.
+    The estimate omits a map's items after the first item, and nodes that are not in the request.
     """
     nodes = {"a": TASK, "b": {**TASK, "depends_on": ["a"], "expected_seconds": 30}}
     found = estimated(api, "/v1/topologies", {"nodes": nodes})
@@ -122,7 +122,7 @@ def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
 
 
 def test_the_settings_and_the_region_affect_the_estimate(compose: Callable[[], None], environ: dict[str, str]) -> None:
-    """The settings and the region affect the estimate; an unknown region has the default region's prices."""
+    """The settings and the Region affect the estimate; for an unknown Region, the default Region's prices are used."""
     environ |= {
         Variable.REGION: "eu-west-1",
         Variable.PRECISION: "relaxed",

@@ -1,4 +1,4 @@
-"""Tests of an HTTP target's request over REST: valid values, invalid values, and what responses show."""
+"""Tests of an HTTP target's request fields over REST: valid values, invalid values, and the values in responses."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_batch_target_shows_its_defaults(api: Gateway) -> None:
 
 
 def test_tasks_batches_schedules_and_nodes_show_the_target_as_written(api: Gateway) -> None:
-    """Tasks, batches, schedules and nodes show the target as it was written, with the secret's name."""
+    """Tasks, batches, schedules and nodes show the target as it was written, with the name of the secret."""
     task = {"type": "report", "target": FULL}
     one = api.send("POST", "/v1/tasks", {**task, "delay_seconds": 3600})
     assert (one.status, one.body["target"]) == (201, FULL)

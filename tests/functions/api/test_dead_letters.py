@@ -87,7 +87,7 @@ def test_dead_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingCloc
 
 
 def test_all_dead_letters_are_redriven_page_by_page(api: Gateway, clock: StandingClock) -> None:
-    """With `all`, every failed task is retried page by page; a dry run only counts the tasks."""
+    """With `all`, all failed tasks are retried page by page, and a dry run only counts the tasks."""
     ids = [gave_up(api, clock) for _ in range(5)]
     everything = {"filter": {}, "all": True}
     assert api.send("POST", REDRIVE, {**everything, "dry_run": True}).body["matched"] == 5
@@ -100,7 +100,7 @@ def test_all_dead_letters_are_redriven_page_by_page(api: Gateway, clock: Standin
 
 
 def test_a_redrive_does_not_exceed_its_rate(api: Gateway, clock: StandingClock) -> None:
-    """With `per_second` 2, retrying three tasks takes 1.5 s, which continues after the response."""
+    """With `per_second` 2, retrying three tasks takes 1.5 s and continues after the response."""
     for _ in range(3):
         gave_up(api, clock)
     began = clock.at
@@ -112,7 +112,7 @@ def test_a_redrive_does_not_exceed_its_rate(api: Gateway, clock: StandingClock) 
 
 
 def test_a_failed_task_with_unfinished_follow_up_is_counted_as_refused(api: Gateway, clock: StandingClock) -> None:
-    """A failed task whose follow-up is not done is counted as refused."""
+    """A failed task whose follow-up steps are not done yet is counted as refused."""
     task = api.create({"type": "report", "retry": {"max_attempts": 1}, "callback_url": "https://example.org/x"})["id"]
     ended = ended_by_a_worker(task, clock, Failed(TaskError("Boom", "")))
     assert ended.finished_at is None
@@ -145,7 +145,7 @@ def test_an_error_for_an_invalid_redrive_names_each_faulty_field(
 
 
 def test_ended_tasks_are_deleted_by_a_filter(api: Gateway, clock: StandingClock) -> None:
-    """A deletion by filter deletes only failed tasks with the filter's error."""
+    """A deletion by filter for an error deletes only failed tasks with this error."""
     boom, other = [gave_up(api, clock) for _ in range(3)], gave_up(api, clock, "Other")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
     wanted = {"filter": {"state": "failed", "error_type": "Boom"}}

@@ -23,7 +23,7 @@ GAVE_UP = Failed(TaskError("Secret", "secret message"))
 
 
 def test_a_running_task_is_not_deleted(api: Gateway, clock: StandingClock) -> None:
-    """A running task is not deleted, and the error says to cancel it first."""
+    """A running task is not deleted, and the error says that the task must be cancelled first."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     refused = api.send("DELETE", f"/v1/tasks/{task_id}")
@@ -42,7 +42,7 @@ def test_an_ended_task_is_not_deleted_before_its_callback_is_created(api: Gatewa
 
 
 def test_a_deletion_returns_no_body_and_later_requests_return_404(api: Gateway) -> None:
-    """A deletion returns no body, later requests for the task return 404, and other owners cannot delete it."""
+    """A deletion returns no body, later requests for the task return 404, and other owners cannot delete the task."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("DELETE", path, headers={"X-Duetime-Owner": "you"}).status == 404
     assert api.send("DELETE", path, headers={"If-Match": '"9"'}).status == 412
@@ -61,7 +61,7 @@ def test_a_deletion_returns_no_body_and_later_requests_return_404(api: Gateway) 
 
 
 def test_a_late_outcome_does_not_restore_a_deleted_task(api: Gateway, clock: StandingClock) -> None:
-    """The late outcome of an attempt does not restore a deleted task, nor list it as failed."""
+    """An attempt's late outcome neither restores a deleted task nor adds the task to the list of failed tasks."""
     task_id = api.create({"type": "report", "retry": {"max_attempts": 1}})["id"]
     zombie = claimed_by_a_worker(task_id, clock)
     clock.at += 60_000

@@ -42,7 +42,7 @@ def test_the_settings_show_a_callers_own_rights() -> None:
 
 
 def test_operators_see_the_secrets_of_all_owners() -> None:
-    """Operators see the secrets of all owners, and other callers see only those they may use.
+    """Operators see the secrets of all owners, and other callers see only the secrets that they may use.
 
     The owners of secrets are not shown.
     """
@@ -53,7 +53,7 @@ def test_operators_see_the_secrets_of_all_owners() -> None:
 
 
 def test_the_settings_list_the_owners_for_which_a_caller_may_act() -> None:
-    """The settings list the owners for which a caller may act: itself and its teams in the settings and the token."""
+    """The settings list the owners for which a caller may act: the caller and its teams in settings and token."""
     with Scenario() as account:
         account.environ |= {Variable.TEAMS: '{"b": ["ann"], "c": ["bob"]}'}
         found = account.ask("GET", "/v1/settings", headers={"X-Duetime-Owner": "ann"}).body
@@ -105,7 +105,7 @@ def test_the_settings_are_read_over_rest() -> None:
 
 
 def test_a_type_can_be_pulled_by_the_callers_that_the_settings_name() -> None:
-    """A type can be pulled by the callers that the settings name, or by every caller if they name `*`."""
+    """A type can be pulled by the callers that the settings name, or by every caller if the settings name `*`."""
     pullers = Pullers({"mail": OwnerPatterns(("*",)), "render": OwnerPatterns(("ada",))})
     assert pullers.allow("grace", "mail")
     assert not pullers.allow("grace", "render")

@@ -19,7 +19,7 @@ ENDS = {"Deprecation": "@1803859200", "Sunset": "Wed, 01 Mar 2028 00:00:00 GMT"}
 
 @pytest.fixture
 def going() -> Iterator[None]:
-    """Mark the operation that reads a task as deprecated."""
+    """Marks the operation that reads a task as deprecated."""
     days = {"deprecated": date(2027, 3, 1), "sunset": date(2028, 3, 1)}
     for name, day in days.items():
         object.__setattr__(operations.READ, name, day)

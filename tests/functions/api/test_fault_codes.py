@@ -64,7 +64,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], dict[str, str]]] = [
 def test_each_fault_of_a_refused_request_has_a_code(
     api: Gateway, method: str, path: str, body: dict[str, Any], codes: dict[str, str]
 ) -> None:
-    """Each fault of a refused request has a code, so that programs need not parse the reason."""
+    """Each fault in a refused request has a code, so that programs need not parse the reason."""
     api.send("POST", "/v1/tasks", {"type": "report", "delay_seconds": 60})
     if "backfills" in path:
         assert api.send("POST", "/v1/schedules", SCHEDULE).status == 201

@@ -21,7 +21,7 @@ RETRY = "/v1/tasks/retry"
 REPORTS = {"filter": {"type": "report"}}
 RENAME = {**REPORTS, "update": {"name": "new"}}
 ENDED = {"next_token": None, "confirmation_token": None}
-"""The end of a response to an action that was not a dry run and has no more pages."""
+"""The last fields of a response to an action that was not a dry run and has no more pages."""
 
 
 def fill(api: Gateway, count: int = 3, **fields: Any) -> list[str]:  # noqa: ANN401 - fields of a task
@@ -36,7 +36,7 @@ def state_of(api: Gateway, task_id: str) -> str:
 
 
 def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
-    """A cancellation by filter cancels only tasks that match the type, tags and due time."""
+    """A cancellation by filter cancels only tasks that match the filter's type, tags and due time."""
     wanted = fill(api, 2, tags={"team": "dba", "x": "y"})
     spared = [*fill(api, 1), *fill(api, 1, type="mail", tags={"team": "dba"})]
     late = fill(api, 1, tags={"team": "dba"}, delay_seconds=9_000)
@@ -82,7 +82,7 @@ def test_a_request_by_filter_continues_by_its_token(api: Gateway) -> None:
 
 
 def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock) -> None:
-    """A running task is counted as refused, unless `force` asks it to stop."""
+    """A running task is counted as refused, unless `force` is set, which asks the task to stop."""
     running = api.create()["id"]
     claimed_by_a_worker(running, clock)
     fill(api, 1)
@@ -112,7 +112,7 @@ def test_an_empty_filter_requires_all(api: Gateway) -> None:
 
 @pytest.mark.parametrize(("path", "more"), [(CANCEL, {}), (CHANGE, {"update": {"name": "new"}}), (RETRY, {})])
 def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more: dict[str, Any]) -> None:
-    """An action by filter requires a condition, and neither nulls nor other parameters count as conditions."""
+    """An action by filter requires a condition, for which neither nulls nor other parameters are sufficient."""
     for filter_, code in (
         ({}, "required"),
         ({"type": None, "name": None}, "required"),
@@ -142,7 +142,7 @@ def test_an_action_by_filter_ignores_other_owners_tasks(api: Gateway) -> None:
 
 
 def test_an_error_for_a_change_that_no_task_allows_names_the_field(api: Gateway) -> None:
-    """If no task allows a change, the error names the field, even for errors that depend on the current time."""
+    """If no task allows a change, the error names the field, even if the error depends on the current time."""
     fill(api, 2)
     refused = api.send("POST", CHANGE, {**REPORTS, "update": {"due_at": "2037-01-01T00:00:00Z"}})
     assert (refused.status, list(refused.faults)) == (422, ["update.due_at"])
@@ -212,7 +212,7 @@ def test_an_error_for_an_invalid_request_by_filter_names_each_faulty_field(
 
 
 def test_a_payload_in_an_update_by_filter_may_have_the_usual_depth(api: Gateway) -> None:
-    """A payload in an update by filter may have the usual depth, and a deeper payload is refused."""
+    """A payload in an update by filter may be nested as deeply as usual, and a deeper payload is refused."""
     fill(api, 1)
     for levels, status in ((62, 200), (80, 422)):
         payload: Any = 1

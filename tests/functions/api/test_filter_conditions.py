@@ -1,4 +1,4 @@
-"""Tests that actions by filter have the same conditions as the task list."""
+"""Tests that actions by filter support the same conditions as the task list."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:
 
 
 def test_actions_by_filter_have_the_conditions_of_the_task_list() -> None:
-    """An action by filter has all conditions of the task list, except those that the action itself determines."""
+    """An action by filter supports all conditions of the task list, except conditions that the action determines."""
     listed = set(TaskListQuery.model_fields) - PAGES - ALONE - {"tag"} | {"tags"}
     finished = {"finished_after", "finished_before"}
     assert set(OpenTaskFilter.model_fields) == listed - finished
@@ -39,7 +39,7 @@ def test_actions_by_filter_have_the_conditions_of_the_task_list() -> None:
 
 @pytest.mark.parametrize("path", ["/v1/tasks/cancel", "/v1/tasks/update"])
 def test_open_tasks_are_filtered_by_state_schedule_and_creation(api: Gateway, path: str) -> None:
-    """Each condition narrows the filter, and several states are alternatives."""
+    """Each condition narrows the filter, and a list of several states matches tasks in any of these states."""
     paused, held = (api.create({"type": kind, "delay_seconds": 600})["id"] for kind in ("a", "b"))
     api.send("POST", f"/v1/tasks/{paused}/pause")
     assert held != paused

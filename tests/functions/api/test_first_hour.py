@@ -1,4 +1,4 @@
-"""Tests of requests that integrators make in their first hour; each response should help them to continue."""
+"""Tests of requests that integrators send in their first hour; each response should help them to continue."""
 
 from __future__ import annotations
 
@@ -38,32 +38,32 @@ class Tried:
 
 
 def of(body: object, says: str, status: int = 422) -> Tried:
-    """The creation of a task with this body."""
+    """A request to create a task with this body."""
     return Tried("POST", TASKS, status, says, body)
 
 
 def typed(media_type: str, status: int, says: str = "") -> Tried:
-    """The creation of a task with this media type."""
+    """A request to create a task with this media type."""
     return Tried("POST", TASKS, status, says, GOOD, headers={"Content-Type": media_type})
 
 
 def listing(query: str, says: str, status: int = 400) -> Tried:
-    """A list of tasks with this query."""
+    """A request to list tasks with this query."""
     return Tried("GET", TASKS, status, says, query=query)
 
 
 def scheduled(fields: Mapping[str, object], says: str, status: int = 422) -> Tried:
-    """The creation of a schedule with these fields."""
+    """A request to create a schedule with these fields."""
     return Tried("POST", "/v1/schedules", status, says, {"name": "nightly", "task": {"type": "a"}, **fields})
 
 
 def graph(nodes: Mapping[str, object], says: str) -> Tried:
-    """The creation of an invalid topology with these nodes."""
+    """A request to create an invalid topology with these nodes."""
     return Tried("POST", "/v1/topologies", 422, says, {"nodes": nodes})
 
 
 def raw(text: str, says: str, status: int = 400) -> Tried:
-    """The creation of a task with this text as its body."""
+    """A request to create a task with this text as its body."""
     return Tried("POST", TASKS, status, says, raw=text)
 
 
@@ -252,17 +252,17 @@ REVIEWED: Mapping[int, Sequence[str]] = {
     57: ("test_a_repeated_run_request_returns_the_same_task",),
     58: ("two megabytes",),
 }
-"""The requests of an integrator's first hour, by their number in a review: names of cases above or of other tests.
+"""For each request in a review of an integrator's first hour, by number, the cases above or the tests that cover it.
 
-Of the review's 58 requests, the gateway handles 12 (bodies in chunks). Request 21 (a verb after a colon) is refused
-without naming the right path.
+The review has 58 requests. Request 12 (bodies in chunks) is handled by the gateway, and request 21 (a verb after a
+colon) is refused without naming the right path.
 """
 AUTHORS_WORDS = ("valid string", "after validation", "utf-8-sig", "Input", "valid integer", "Extra inputs")
 
 
 @pytest.mark.parametrize("name", FIRST_HOUR)
 def test_requests_of_the_first_hour_get_helpful_responses(api: Gateway, name: str) -> None:
-    """The response has the right status, and says what to do without internal jargon."""
+    """Each response in the first hour has the right status and says, without internal jargon, what to do."""
     tried = FIRST_HOUR[name]
     id_ = api.create(GOOD)["id"]
     path = tried.path.replace(ID, id_.lower() if "lower case" in name else id_)

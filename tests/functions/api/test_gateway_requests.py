@@ -80,7 +80,7 @@ def test_the_json_media_type_is_accepted_in_any_case_and_with_charset(api: Gatew
 
 
 def test_a_base64_body_is_decoded(api: Gateway) -> None:
-    """A Base64 body is decoded if the gateway marks it so, and a body that is wrongly marked returns 400."""
+    """A body that the gateway marks as Base64 is decoded, and a request whose body is wrongly marked returns 400."""
     encoded = base64.b64encode(json.dumps({**GOOD, "name": "Zürich"}, ensure_ascii=False).encode()).decode()
     assert api.send("POST", "/v1/tasks", raw=encoded, is_base64=True).body["name"] == "Zürich"
     for raw in ("{}", "%%%", encoded[:-3] + "ä", base64.b64encode(b'{"type": "\xff"}').decode()):
@@ -160,7 +160,7 @@ def test_an_error_for_an_invalid_body_names_the_field_and_changes_nothing(
 def test_an_invalid_query_parameter_or_header_is_named_in_the_error(
     api: Gateway, method: str, query: str, headers: dict[str, str], named: str
 ) -> None:
-    """An invalid query parameter or header returns a 400 error that names it."""
+    """An invalid query parameter or header returns a 400 error that names the parameter or header."""
     answer = api.send(method, "/v1/tasks", GOOD if method == "POST" else None, headers, query=query)
     assert (answer.status, list(answer.faults)) == (400, [named])
     assert api.listed() == []
@@ -168,7 +168,7 @@ def test_an_invalid_query_parameter_or_header_is_named_in_the_error(
 
 @pytest.mark.parametrize(("method", "header"), [("GET", "If-None-Match"), ("PATCH", "If-Match")])
 def test_an_unreadable_precondition_returns_400(api: Gateway, method: str, header: str) -> None:
-    """An unreadable precondition returns 400 instead of being treated as met."""
+    """A request with an unreadable precondition returns 400, and the precondition is not treated as met."""
     task = api.create(GOOD)
     for value in ("1", '"1', "\x00", '"1" or "2"', '"' + "1" * 5_000 + '"'):
         body = {"name": "x"} if method == "PATCH" else None
@@ -186,7 +186,7 @@ def test_the_health_check_needs_no_store(api: Gateway, environ: dict[str, str]) 
 
 
 def test_the_document_is_served(api: Gateway) -> None:
-    """The OpenAPI document is returned as JSON and describes its own path."""
+    """The OpenAPI document is returned as JSON and describes the document's own path."""
     answer = api.send("GET", "/v1/openapi.json")
     assert (answer.status, answer.body["openapi"]) == (200, "3.1.0")
     assert "/v1/openapi.json" in answer.body["paths"]
@@ -195,7 +195,7 @@ def test_the_document_is_served(api: Gateway) -> None:
 def test_an_unforeseen_error_returns_a_500_problem_without_details(
     api: Gateway, environ: dict[str, str], session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An unforeseen error returns a 500 problem without details, and only the log has the reason."""
+    """An unforeseen error returns a problem with status 500 and without details, and only the log has the reason."""
     session.client("dynamodb").delete_table(TableName=environ[Variable.TABLE])
     answer = api.send("POST", "/v1/tasks", GOOD)
     assert (answer.status, answer.problem["code"], answer.faults) == (500, "internal", {})
@@ -207,7 +207,7 @@ def test_an_unforeseen_error_returns_a_500_problem_without_details(
 def test_an_unreachable_store_returns_a_503_problem_with_retry_after(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the store cannot be reached, the response is a 503 problem with `Retry-After`."""
+    """If the store cannot be reached, the response is a problem with status 503 and the header `Retry-After`."""
     unreachable = "http://127.0.0.1:1"
     monkeypatch.setenv("AWS_ENDPOINT_URL", unreachable)
     session = boto3.Session("testing", "testing", region_name="us-east-1")
@@ -231,5 +231,8 @@ def test_the_document_is_not_built_when_the_function_starts() -> None:
 
 @pytest.mark.usefixtures("api")
 def test_the_start_event_of_the_local_stack_returns_204() -> None:
-    """The local stack's start event returns 204. Otherwise, `duetime doctor` would report an error."""
+    """The event that the local stack sends at startup returns 204.
+
+    Otherwise, `duetime doctor` would report an error.
+    """
     assert handler(json.loads(NOTHING), Context())["statusCode"] == 204  # type: ignore[arg-type] # as in `Gateway`

@@ -1,4 +1,4 @@
-"""Tests of groups over REST: who may join, what responses show, and which field an error names."""
+"""Tests of groups over REST: which tasks may join, what responses show, and which field an error names."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_two_owners_can_use_the_same_group_id(api: Gateway) -> None:
 
 
 def test_a_closed_group_rejects_new_members(api: Gateway) -> None:
-    """A closed group refuses new members, alone or in a batch, but repeating an earlier creation returns its task."""
+    """A closed group refuses new members, alone or in a batch, but a repeated creation returns the existing task."""
     first = api.create(MEMBER, {"Idempotency-Key": "one"})
     assert api.send("PUT", PATH, CLOSING).status == 200
     assert api.create(MEMBER, {"Idempotency-Key": "one"})["id"] == first["id"]
@@ -83,7 +83,7 @@ def test_a_closed_group_rejects_new_members(api: Gateway) -> None:
 
 
 def test_closing_again_changes_nothing(api: Gateway) -> None:
-    """Closing a group again with the same request returns the same task, and another request is a conflict."""
+    """Closing a group again with the same request returns the same task, and a different request is a conflict."""
     api.create(MEMBER)
     first = api.send("PUT", PATH, CLOSING).body
     assert first["state"] == "closed"
@@ -95,7 +95,7 @@ def test_closing_again_changes_nothing(api: Gateway) -> None:
 
 
 def test_an_empty_group_is_complete_when_it_is_closed(api: Gateway) -> None:
-    """A group without members is complete as soon as it is closed."""
+    """A group without members is complete as soon as the group is closed."""
     shown = api.send("PUT", "/v1/groups/empty", {}).body
     assert (shown["state"], shown["total"], shown["progress"]) == ("completed", 0, 0)
 
@@ -145,14 +145,14 @@ def test_invalid_group_ids_are_rejected(api: Gateway) -> None:
     ],
 )
 def test_only_tasks_that_are_created_join_a_group(api: Gateway, path: str, body: dict[str, Any], field: str) -> None:
-    """Schedule templates and nodes cannot join a group, but a topology as a whole can."""
+    """Schedule templates and nodes cannot join a group, but a topology can."""
     assert api.send("POST", path, body).faults == {field: "is allowed only where a task is created"}
     topology = api.send("POST", "/v1/topologies", {"nodes": {"a": {"type": "a"}}, "group": {"id": "import-17"}}).body
     assert api.listed("group=import-17") == [topology["id"]]
 
 
 def test_each_task_that_joins_a_group_renews_its_expiry(api: Gateway, clock: StandingClock) -> None:
-    """Each task that joins renews the group's expiry. After the expiry, the same id is a new group."""
+    """Each task that joins renews the group's expiry. After the expiry, the same id denotes a new group."""
     api.create(MEMBER)
     created = api.send("GET", PATH).body["created_at"]
     clock.at += GROUP_LIFE - DAY
@@ -179,7 +179,7 @@ def test_a_page_of_groups_is_full_although_some_have_expired(api: Gateway, clock
 
 
 def test_many_open_members_are_counted_without_their_states(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The open members of a large group are counted without reading each of them."""
+    """The open members of a large group are counted without reading each member."""
     monkeypatch.setattr("duetime.services.group_admin.MAX_COUNTED_OPEN", 2)
     tasks = [api.create({**MEMBER, "delay_seconds": 600 + number})["id"] for number in range(4)]
     assert api.send("GET", PATH).body["counts"] == {"open": 4}

@@ -40,7 +40,7 @@ VALUES = {
 
 
 def changing(header: str) -> list[Operation]:
-    """The operations that change something and do not accept this header."""
+    """The operations that change something and do not support this header."""
     return [
         one
         for one in OPERATIONS
@@ -74,21 +74,21 @@ def test_an_error_for_an_unsupported_method_lists_the_supported_methods(api: Gat
 
 
 def test_options_lists_the_methods_of_a_path(api: Gateway) -> None:
-    """OPTIONS lists a path's methods without credentials and a body, because browsers send it first."""
+    """OPTIONS needs no credentials, because browsers send it first, and lists a path's methods without a body."""
     answer = api.send("OPTIONS", "/v1/tasks")
     assert (answer.status, answer.text, answer.headers["Allow"]) == (204, "", "GET, HEAD, POST, OPTIONS")
     assert api.send("OPTIONS", "/v1/nothing").status == 404
 
 
 def test_ratelimit_policy_shows_the_gateways_rate(api: Gateway, environ: dict[str, str]) -> None:
-    """If the gateway's rate is known, `RateLimit-Policy` shows the requests per second in the IETF draft's form."""
+    """If the gateway's rate is known, `RateLimit-Policy` shows the requests per second as in the IETF draft."""
     assert "RateLimit-Policy" not in api.send("GET", "/v1/tasks").headers
     environ[Variable.REQUESTS_PER_SECOND] = "500"
     assert api.send("GET", "/v1/tasks").headers["RateLimit-Policy"] == '"stage";q=500;w=1'
 
 
 def test_a_path_may_end_with_one_slash(api: Gateway) -> None:
-    """A path may end with one slash, but not with two."""
+    """A path may end with one slash, but not with two slashes."""
     created = api.send("POST", "/v1/tasks/", GOOD)
     assert created.status == 201
     assert api.send("GET", f"/v1/tasks/{created.body['id']}/").body == created.body
@@ -120,7 +120,7 @@ def test_task_ids_in_paths_are_case_insensitive(api: Gateway) -> None:
 
 @pytest.mark.parametrize("name", ["If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key"])
 def test_a_precondition_that_an_operation_does_not_support_is_rejected(api: Gateway, name: str) -> None:
-    """Changing operations refuse preconditions and idempotency keys that they do not support, by name."""
+    """Operations that change something refuse, by name, preconditions and idempotency keys that they do not support."""
     for operation in changing(name):
         path = operation.path.format(**VALUES)
         answer = api.send(operation.method, path, {}, {name: '"7"'})
@@ -139,13 +139,13 @@ def test_reads_accept_preconditions_that_have_no_effect(api: Gateway) -> None:
 
 
 def test_each_header_is_supported_by_at_least_one_operation() -> None:
-    """At least one operation supports each of these headers, so that the tests for supported headers test something."""
+    """At least one operation supports each of these headers, so that the tests for supported headers have cases."""
     assert any(IF_MATCH in one.headers for one in OPERATIONS)
     assert any(KEY in one.headers for one in OPERATIONS)
 
 
 def test_a_repeated_creation_has_the_header_idempotent_replayed(api: Gateway) -> None:
-    """The response to a repeated creation, and no other, has the header `Idempotent-Replayed`."""
+    """Only the response to a repeated creation has the header `Idempotent-Replayed`."""
     key = {"Idempotency-Key": "order-4711"}
     first, again = api.send("POST", "/v1/tasks", GOOD, key), api.send("POST", "/v1/tasks", GOOD, key)
     assert "Idempotent-Replayed" not in first.headers
@@ -200,7 +200,7 @@ def test_every_operation_with_an_idempotency_key_marks_replayed_responses(api: G
 
 
 def test_every_response_has_a_request_id(api: Gateway) -> None:
-    """Every response has a `Request-Id`, and a problem's `instance` ends with it."""
+    """Every response has a `Request-Id`, and a problem's `instance` ends with this id."""
     good, bad = api.send("GET", "/v1/health"), api.send("GET", "/v1/nothing")
     assert good.headers["Request-Id"].startswith("request-")
     assert bad.problem["instance"] == f"urn:duetime:request:{bad.headers['Request-Id']}"
@@ -208,21 +208,21 @@ def test_every_response_has_a_request_id(api: Gateway) -> None:
 
 
 def test_a_valid_traceparent_is_returned_in_the_response(api: Gateway) -> None:
-    """A valid `traceparent` is returned in the response, and an invalid one is omitted."""
+    """A valid `traceparent` is returned in the response, and an invalid `traceparent` is omitted."""
     assert api.send("GET", "/v1/health", headers={"traceparent": TRACE}).headers["traceparent"] == TRACE
     for value in ("", "00-abc", TRACE + "\r\nSet-Cookie: a=b", TRACE.upper()):
         assert "traceparent" not in api.send("GET", "/v1/health", headers={"traceparent": value}).headers
 
 
 def test_a_202_response_has_retry_after(api: Gateway) -> None:
-    """A 202 response has `Retry-After`."""
+    """A response with status 202 has the header `Retry-After`."""
     answer = api.send("POST", "/v1/tasks", GOOD, query="wait_seconds=1")
     assert (answer.status, answer.headers["Retry-After"]) == (202, "2")
     assert "Retry-After" not in api.send("POST", "/v1/tasks", GOOD).headers
 
 
 def test_a_read_of_an_open_task_has_retry_after(api: Gateway, clock: StandingClock) -> None:
-    """A read of an open task has `Retry-After`, even in a 304.
+    """The response to a read of an open task has `Retry-After`, even with status 304.
 
     For several tasks, the header has the earliest time; for ended tasks, the header is omitted.
     """
@@ -265,7 +265,7 @@ def test_a_get_of_the_document_with_its_current_etag_returns_304(api: Gateway) -
 
 
 def test_each_fault_of_a_problem_has_a_field_reason_and_code(api: Gateway) -> None:
-    """Each fault of a problem has a field, a reason and a code."""
+    """Each fault in a problem has a field, a reason and a code."""
     answer = api.send("POST", "/v1/tasks", {"delay_seconds": "5", "color": 1})
     assert json.loads(answer.text)["errors"] == [
         {"field": "delay_seconds", "reason": "should be a number, not text", "code": "wrong_type"},

@@ -15,7 +15,7 @@ KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
 
 
 def test_a_repeated_request_returns_the_same_task(api: Gateway, clock: StandingClock) -> None:
-    """Repeating a request with the same key and body returns the same task with its first due time."""
+    """Repeating a request with the same key and body returns the same task with its original due time."""
     first = api.send("POST", "/v1/tasks", BODY, KEY)
     clock.at += MINUTE
     again = api.send("POST", "/v1/tasks", BODY, KEY)
@@ -28,7 +28,7 @@ def test_a_repeated_request_returns_the_same_task(api: Gateway, clock: StandingC
 
 
 def test_bodies_that_differ_only_in_field_order_and_spaces_are_the_same(api: Gateway) -> None:
-    """Two bodies are the same if they differ only in field order, spaces and escapes."""
+    """Two bodies count as the same if they differ only in field order, spaces and escapes."""
     first = api.create(BODY, KEY)
     raw = '{"delay_seconds":300 , "payload": {"b":[2],"\\u0061":1},\n"type": "report"}'
     assert api.send("POST", "/v1/tasks", raw=raw, headers=KEY).body == first
@@ -51,7 +51,7 @@ def test_a_key_belongs_to_its_owner(api: Gateway) -> None:
 
 
 def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> None:
-    """A key is forgotten after a day, and can then be used for another request."""
+    """A key expires after a day, and can then be used for another request."""
     first = api.create(BODY, KEY)
     clock.at += DAY + MINUTE
     assert api.create(BODY, KEY)["id"] != first["id"]
@@ -80,7 +80,7 @@ def test_a_key_lifetime_beyond_the_retention_is_rejected(api: Gateway, seconds: 
 
 
 def test_a_key_lifetime_without_a_key_is_rejected(api: Gateway) -> None:
-    """`Idempotency-Key-Seconds` is refused without a key, and by operations that would ignore it."""
+    """`Idempotency-Key-Seconds` is refused without a key, and by operations that would ignore the header."""
     alone = {"Idempotency-Key-Seconds": "600"}
     assert api.send("POST", "/v1/tasks", BODY, alone).status == 400
     schedule = {"name": "n", "cron": "0 1 * * *", "task": {"type": "report"}}
@@ -111,7 +111,7 @@ def test_an_error_for_an_invalid_idempotency_key_names_the_header(api: Gateway, 
 
 
 def test_a_repeated_batch_creates_only_the_missing_tasks(api: Gateway) -> None:
-    """A key applies to each task of a batch, so that a repeat keeps accepted tasks and can correct refused ones."""
+    """A key applies to each task in a batch, so that a repeat keeps accepted tasks and can correct refused tasks."""
     first = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, {"type": 5}]}, KEY).body["results"]
     again = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, BODY]}, KEY).body["results"]
     assert [result["status"] for result in (*first, *again)] == [201, 422, 201, 201]

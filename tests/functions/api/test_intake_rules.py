@@ -1,4 +1,4 @@
-"""Tests of intake rules over REST: who may set them, and which rules are refused."""
+"""Tests of intake rules over REST: who may set rules, and which rules are refused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
 
 
 def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
-    """A rule can be set, read, replaced and deleted, and shows its tasks' owner and who set it."""
+    """A rule can be set, read, replaced and deleted, and shows its tasks' owner and the caller that set it."""
     put = ops.send("PUT", ORDERS, CREATE)
     shown = {
         "name": "order-placed",

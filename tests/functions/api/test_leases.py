@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 TYPE = "pulled"
 LEASES = "/v1/leases"
 BACK_AFTER = 6_000
-"""The time after which the message of a worker that sends no heartbeat is visible again, in ms after its lease."""
+"""How long after the lease, in ms, the message is visible again if the worker sends no heartbeat."""
 
 
 @pytest.fixture
 def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
-    """The function's environment, with one type that everyone may pull, and one that only Ann may pull."""
+    """The function's environment, with one type that everyone may pull, and one type that only Ann may pull."""
     sqs = session.client("sqs")
     urls = {name: sqs.create_queue(QueueName=f"{name}-{uuid4().hex[:8]}")["QueueUrl"] for name in (TYPE, "anns")}
     pullers = {TYPE: ["*"], "anns": ["ann"]}
@@ -52,13 +52,13 @@ def tell(api: Gateway, lease: dict[str, Any] | str, what: str, body: object = No
 
 
 def task_of(api: Gateway, task_id: str) -> dict[str, Any]:
-    """A task, as the API shows it to its owner."""
+    """A task as the API shows it to the task's owner."""
     answer: dict[str, Any] = api.send("GET", f"/v1/tasks/{task_id}").body
     return answer
 
 
 def one_lease(api: Gateway, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - any field of a task
-    """Create a pulled task, and lease it."""
+    """Create a pulled task, and lease the task."""
     api.create({"type": TYPE, **fields})
     (lease,) = leased(api)
     return lease
@@ -81,7 +81,7 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
     assert done["finished_at"] is not None
     (attempt,) = api.send("GET", f"/v1/tasks/{task['id']}/attempts").body["attempts"]
     assert (attempt["worker"], attempt["duration_ms"], attempt["outcome"]) == ("w1", 7, "succeeded")
-    # Two writes, and no run time of a worker function.
+    # The cost includes two writes, but no run time of a worker function.
     assert attempt["cost_dollars"] == pytest.approx(0.00000125)
     clock.at += 20_000 + BACK_AFTER
     assert leased(api) == []
@@ -89,7 +89,7 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
 
 @pytest.fixture
 def child(api: Gateway, clock: StandingClock) -> str:
-    """Create a pulled node with an input from its parent, which has just ended; return the node's task id."""
+    """Create a pulled node with an input from a parent that has just ended, and return the node's task id."""
     nodes = {"top": {"type": "report"}, "pulled": {"type": TYPE, "depends_on": ["top"], "inputs": ["top"]}}
     topology = api.send("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
     path = f"/v1/topologies/{topology}"
@@ -104,7 +104,7 @@ def child(api: Gateway, clock: StandingClock) -> str:
 
 
 def test_the_lease_of_a_pulled_node_has_the_inputs_by_parent(api: Gateway, child: str) -> None:
-    """A pulled node's lease has the inputs by parent, and the leases of other tasks have null."""
+    """A pulled node's lease has the inputs by parent, and the leases of other tasks have null instead."""
     (lease,) = leased(api)
     assert (lease["task"]["id"], lease["inputs"]) == (child, {"top": {"rows": [3]}})
     assert one_lease(api)["inputs"] is None
@@ -113,7 +113,7 @@ def test_the_lease_of_a_pulled_node_has_the_inputs_by_parent(api: Gateway, child
 def test_a_pulled_node_whose_inputs_are_too_large_fails(
     api: Gateway, child: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pulled node with too large inputs fails with the reason and is not leased, as a retry would not help."""
+    """A pulled node whose inputs are too large fails with the reason and is not leased, as a retry would not help."""
     monkeypatch.setattr(inputs, "MAX_INPUTS_BYTES", 10)
     assert leased(api) == []
     failed = task_of(api, child)
@@ -127,7 +127,7 @@ def test_a_leased_task_is_not_given_to_another_worker(api: Gateway) -> None:
 
 
 def test_a_worker_leases_no_more_tasks_than_it_asked_for(api: Gateway) -> None:
-    """Of five tasks, a worker leases the three that it asked for, and then the other two."""
+    """A worker leases three of five tasks, as requested, and then the other two tasks."""
     made = {api.create({"type": TYPE})["id"] for _ in range(5)}
     first, second = leased(api, max_tasks=3), leased(api, max_tasks=10)
     assert (len(first), len(second)) == (3, 2)
@@ -143,7 +143,7 @@ def test_a_worker_leases_tasks_of_several_types_at_once(api: Gateway) -> None:
 
 
 def test_a_task_of_a_pulled_type_may_have_another_target(api: Gateway) -> None:
-    """A task of a pulled type with another target is not leased, but its target can be changed to `pull`."""
+    """A task of a pulled type with a different target is not leased, but its target can be changed to `pull`."""
     task = api.create({"type": TYPE, "target": {"kind": "handler"}})
     assert leased(api) == []
     changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"target": {"kind": "pull"}})
@@ -174,7 +174,7 @@ def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
 
 
 def test_a_heartbeat_renews_the_lease_and_returns_the_requested_action(api: Gateway, clock: StandingClock) -> None:
-    """A heartbeat renews the lease and stores progress, and its response has the action that a user requested."""
+    """A heartbeat renews the lease and stores progress, and the response has the action that a user requested."""
     lease = one_lease(api)
     clock.at += 20_000
     answer = tell(api, lease, "heartbeat", {"percent": 40, "message": "half way"})
@@ -228,7 +228,7 @@ def test_a_failure_that_is_not_retriable_ends_the_task(api: Gateway) -> None:
 
 
 def test_retry_in_seconds_replaces_the_wait_of_the_retry_policy(api: Gateway, clock: StandingClock) -> None:
-    """`retry_in_seconds` replaces the wait of the retry policy, and the attempt counts."""
+    """`retry_in_seconds` replaces the retry policy's wait, and the attempt counts as one of the task's attempts."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
     failure = {"error": {"type": "RetryIn", "message": "the bank is closed"}, "retry_in_seconds": 60.5}
     assert tell(api, lease, "fail", failure).body["state"] == "waiting"
@@ -260,7 +260,7 @@ def test_an_error_for_an_invalid_retry_in_seconds_names_the_field(
 
 
 def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gateway) -> None:
-    """A released task can be leased again at once, and the release costs no attempt."""
+    """A released task can be leased again at once, and the release uses no attempt."""
     lease = one_lease(api)
     assert tell(api, lease, "release").body["state"] == "waiting"
     assert tell(api, lease, "release").body["state"] == "waiting"
@@ -271,7 +271,10 @@ def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gatew
 
 
 def test_the_checkpoint_of_a_paused_attempt_is_given_to_the_next_attempt(api: Gateway) -> None:
-    """A worker can pause a task with a checkpoint only if a user requested it; the next attempt gets the checkpoint."""
+    """A worker can pause a task with a checkpoint only if a user requested a pause.
+
+    The next attempt gets the checkpoint.
+    """
     lease = one_lease(api)
     task_id = lease["task"]["id"]
     refused = tell(api, lease, "pause", {"checkpoint": {"row": 7}})
@@ -285,7 +288,7 @@ def test_the_checkpoint_of_a_paused_attempt_is_given_to_the_next_attempt(api: Ga
 
 
 def test_a_checkpoint_in_a_heartbeat_is_given_to_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
-    """The next attempt gets a heartbeat's checkpoint, which a later heartbeat without a checkpoint does not remove."""
+    """The next attempt gets the checkpoint of a heartbeat, even if a later heartbeat had no checkpoint."""
     lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
     assert tell(api, lease, "heartbeat", {"checkpoint": {"row": 7}}).status == 200
     assert tell(api, lease, "heartbeat", {"percent": 5}).status == 200
@@ -302,10 +305,7 @@ def test_a_checkpoint_in_a_heartbeat_is_given_to_the_next_attempt(api: Gateway, 
 
 
 def test_the_first_stored_result_of_a_step_is_kept(api: Gateway, clock: StandingClock) -> None:
-    """The first stored result of a step is kept.
-
-    An attempt that lost its lease can still store its current step's result.
-    """
+    """A step's first stored result is kept. An attempt that lost its lease can still store the result of its step."""
     lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
     first = _put_step(api, lease, "charge", {"result": {"id": 7}, "duration_ms": 250})
     assert (first.status, first.body) == (200, {"name": "charge", "result": {"id": 7}})
@@ -334,7 +334,7 @@ def test_the_first_stored_result_of_a_step_is_kept(api: Gateway, clock: Standing
     ],
 )
 def test_a_step_that_cannot_be_stored_is_refused(api: Gateway, name: str, body: object, status: int) -> None:
-    """A step with a too large result, an unknown field or an invalid name is refused."""
+    """A step whose result is too large, or that has an unknown field or an invalid name, is refused."""
     assert _put_step(api, one_lease(api), name, body).status == status
 
 
@@ -344,13 +344,13 @@ def _put_step(api: Gateway, lease: dict[str, Any], name: str, body: object = Non
 
 
 def test_a_worker_cannot_cancel_a_task_unless_a_user_requested_it(api: Gateway) -> None:
-    """A worker can end a task as cancelled only after a user has requested it."""
+    """A worker can end a task as cancelled only after a user has requested the cancellation."""
     answer = tell(api, one_lease(api), "cancel")
     assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
 
 def test_a_repeated_completion_returns_the_same_response(api: Gateway) -> None:
-    """A repeated completion with the same result returns the same response; another outcome is refused."""
+    """A repeated completion with the same result returns the same response, and a different outcome is refused."""
     lease = one_lease(api)
     for _ in range(2):
         assert tell(api, lease, "complete", {"result": 1}).body["state"] == "succeeded"
@@ -362,14 +362,14 @@ def test_a_repeated_completion_returns_the_same_response(api: Gateway) -> None:
 
 
 def test_a_late_result_counts_unless_another_attempt_has_begun(api: Gateway, clock: StandingClock) -> None:
-    """A result that is reported after the lease has ended counts, unless another attempt has begun."""
+    """A result that is reported after the lease has ended is accepted unless another attempt has begun."""
     late = one_lease(api)
     clock.at += 60_000
     assert tell(api, late, "complete", {"result": 1}).body["state"] == "succeeded"
 
 
 def test_reports_of_a_worker_that_lost_its_task_are_rejected(api: Gateway, clock: StandingClock) -> None:
-    """Once another worker has the task, all reports of the first worker are refused."""
+    """Once another worker has the task, all reports from the first worker are refused."""
     first = one_lease(api)
     assert tell(api, first, "heartbeat", {}).status == 200
     clock.at += 30_000 + BACK_AFTER
@@ -391,7 +391,7 @@ def _token(*fields: object) -> str:
 
 
 def test_a_task_is_not_leased_before_its_due_time(api: Gateway, clock: StandingClock) -> None:
-    """A message that arrives slightly early is held until the task's due time, and only then leased."""
+    """If a message arrives slightly early, the request waits until the task's due time before it leases the task."""
     due_at = clock.at + 1_050
     api.create({"type": TYPE, "delay_seconds": 1.05})
     (lease,) = leased(api, wait_seconds=3)
@@ -465,7 +465,7 @@ def test_a_forged_lease_id_cannot_end_a_task_of_another_type(api: Gateway) -> No
 
 
 def test_a_wrong_fence_is_refused(api: Gateway) -> None:
-    """A lease id with another fence is refused, and ends no attempt."""
+    """A lease id with a different fence is refused, and does not end an attempt."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence + 1, nonce, pull_queue, seconds, receipt)
@@ -489,7 +489,10 @@ def test_a_guessed_lease_without_the_nonce_is_not_found(api: Gateway, what: str,
 
 
 def test_the_fence_decides_the_outcome_if_a_leases_receipt_was_altered(api: Gateway) -> None:
-    """If a lease's receipt was altered, the fence decides the outcome. The message is deleted on its next delivery."""
+    """If a lease's receipt was altered, the fence decides whether a report is accepted.
+
+    The message is deleted on its next delivery.
+    """
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, _receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, nonce, pull_queue, seconds, "x" * 300)

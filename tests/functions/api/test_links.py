@@ -1,4 +1,4 @@
-"""Tests of links, with which someone without credentials can decide, report on or watch a single task."""
+"""Tests of links, with which someone without credentials can decide on, report on, or watch a single task."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_opening_a_link_changes_nothing() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_shows_nothing_but_its_task_and_message() -> None:
-    """Neither a link's response nor its page shows the owner, the payload or the id of its task."""
+    """Neither a link's response nor its page shows the task's owner, payload or id."""
     task_id = approval(payload={"secret": "swordfish"}, tags={"team": "hidden-team"})
     link = created(task_id, ["approve"], message="Pay Ann?")
     for headers in ({}, BROWSER):
@@ -128,7 +128,7 @@ def test_a_link_shows_nothing_but_its_task_and_message() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_changed_or_invalid_token_is_not_found() -> None:
-    """A changed or invalid token, or a token with another task's parts, is not found and decides nothing."""
+    """A link with a changed or invalid token, or with parts of another link's token, is not found and has no effect."""
     first, second = approval(), approval()
     one, other = (path_of(created(each, ["approve"])).rpartition("/")[2] for each in (first, second))
     prefix, task, id_, secret = one.split("_")
@@ -177,7 +177,7 @@ def test_the_token_of_a_link_gives_access_to_no_other_path() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_expires(clock: StandingClock) -> None:
-    """An expired link is refused, but still listed for a few days."""
+    """An expired link is refused, but is still listed for a few days."""
     task_id = approval()
     link = created(task_id, ["approve"], expires_seconds=600)
     clock.at += 600 * SECOND - 1
@@ -204,7 +204,7 @@ def test_the_item_of_a_link_expires_after_the_link(
 
 @pytest.mark.usefixtures("owner")
 def test_only_a_digest_of_a_token_is_stored(session: FakeSession, environ: dict[str, str]) -> None:
-    """The table has only a digest of a link's token, so that reading the table does not help to use the link."""
+    """The table has only a digest of a link's token, so someone who can read the table still cannot use the link."""
     token = path_of(created(approval(), ["approve"])).rpartition("/")[2]
     assert token.rpartition("_")[2] not in json.dumps(stored_in(session, environ[Variable.TABLE]))
 
@@ -225,7 +225,7 @@ def test_a_deleted_link_is_refused() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_only_the_owner_of_a_task_can_create_its_links() -> None:
-    """Other owners can neither create nor list links, and readers can list but not create them."""
+    """Other owners can neither create nor list a task's links, and readers can list but not create links."""
     task_id = approval()
     created(task_id, ["approve"])
     path = f"/v1/tasks/{task_id}/links"
@@ -268,7 +268,7 @@ def test_an_error_for_a_new_link_names_unknown_and_contradictory_fields(body: di
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_can_be_created_only_for_a_task_allowing_its_action() -> None:
-    """Links to approve need an open approval, and links to complete need an open task that waits for a notification."""
+    """Approval links need an open approval, and completion links need an open task that waits for a notification."""
     plain, waiting = ANN.send("POST", "/v1/tasks", {"type": "echo"}).body["id"], approval()
     for task_id, action in ((plain, "approve"), (plain, "complete"), (waiting, "complete"), (waiting, "fail")):
         answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", {"actions": [action]})
@@ -281,7 +281,7 @@ def test_a_link_can_be_created_only_for_a_task_allowing_its_action() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_payload_that_a_link_does_not_allow_is_rejected() -> None:
-    """A payload that a link does not allow, or that is too large, is refused by name, and the link stays valid."""
+    """A payload that a link does not allow or that is too large is refused by field name, and the link stays valid."""
     task_id = approval()
     link, takes = created(task_id, ["approve"]), created(task_id, ["approve", "reject"], takes_payload=True)
     assert used(link, payload=1).body["errors"][0]["field"] == "payload"
@@ -304,7 +304,7 @@ def test_a_link_that_is_used_before_the_due_time_stays_valid(clock: StandingCloc
 
 @pytest.mark.usefixtures("owner")
 def test_the_first_of_two_links_decides() -> None:
-    """After a task was approved by a link, the use of another link to reject the task is a conflict."""
+    """After a task has been approved with a link, rejecting the task with another link is a conflict."""
     task_id = approval()
     yes, no = created(task_id, ["approve"]), created(task_id, ["reject"])
     assert used(yes).status == 200
@@ -314,7 +314,7 @@ def test_the_first_of_two_links_decides() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_task_has_a_limited_number_of_links() -> None:
-    """If a task has the maximum number of links, a link must be deleted before another can be created."""
+    """If a task has the maximum number of links, a link must be deleted before another link can be created."""
     task_id = approval()
     for _ in range(MAX_LINKS):
         last = created(task_id, ["watch"])
@@ -406,7 +406,7 @@ def test_the_audit_log_names_the_link_but_not_the_token(
 def test_a_link_is_limited_by_the_quota_of_its_owner(
     owner: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """Opening a link uses the owner's read quota, and is refused when the quota is exceeded."""
+    """Opening a link uses the owner's read quota, and is refused if the quota is exceeded."""
     environ |= {Variable.QUOTAS: json.dumps({"reads_per_second": 2}), Variable.SUMMARY_SPREAD: "1"}
     compose()
     task_id = approval()

@@ -26,7 +26,7 @@ LATER: dict[str, Any] = {"type": "report", "delay_seconds": 3600}
 
 
 def test_a_list_shows_its_filters_order_and_page_size(api: Gateway) -> None:
-    """A list response shows its filters, its order, its page size and the number of tasks read."""
+    """A list response shows the filters, the order, the page size and the number of tasks that were read."""
     for _ in range(3):
         api.create(LATER)
     api.create({**LATER, "type": "mail"})
@@ -76,7 +76,7 @@ def test_a_full_page_is_read_once_and_shows_whether_more_tasks_exist(api: Gatewa
 
 
 def test_a_list_by_ids_shows_the_requested_ids(api: Gateway) -> None:
-    """A list by ids shows the requested ids, whether they exist or not."""
+    """A list by ids shows the requested ids, whether their tasks exist or not."""
     task = api.create(LATER)
     answer = api.send("GET", "/v1/tasks", query=f"ids={task['id']}")
     assert answer.body["applied"]["filters"] == {"ids": [task["id"]]}
@@ -95,7 +95,7 @@ def test_a_list_by_ids_shows_the_requested_ids(api: Gateway) -> None:
 def test_a_list_with_expand_shows_contents_like_a_single_task(
     api: Gateway, clock: StandingClock, expand: str, shown: set[str]
 ) -> None:
-    """With `expand`, a list shows contents in the same way as a single task, even if stored outside the record."""
+    """With `expand`, a list shows contents in the same way as a single task, even contents outside the record."""
     large = "".join(f"{number:x}" for number in range(9000))
     task = api.create({"type": "report", "payload": {"large": large}})
     ended_by_a_worker(task["id"], clock, Succeeded(b'{"rows":17}'))
@@ -140,7 +140,7 @@ def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
 def test_a_search_for_part_of_a_name_shows_the_examined_task_count(
     api: Gateway, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search for a part of a name shows how many tasks it examined and where it ended.
+    """A search for part of a name shows how many tasks were examined and where the search ended.
 
     The next page continues there.
     """

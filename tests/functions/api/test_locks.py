@@ -1,4 +1,4 @@
-"""Tests of locks over REST: tasks name locks, and owners see holders and waiting tasks, and can force a release."""
+"""Tests of locks over REST: how tasks name locks, and how owners see holders and waiting tasks and force a release."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_tasks_response_shows_its_lock_with_all_defaults(api: Gateway) -> None
 
 
 def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
-    """A task's locks are shown in the order in which they are taken, by key.
+    """A task's locks are shown by key, which is the order in which they are taken.
 
     A list with one lock is shown as `lock`.
     """
@@ -65,7 +65,7 @@ def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
 
 
 def test_giving_both_lock_and_locks_is_rejected(api: Gateway) -> None:
-    """Giving both `lock` and `locks` is refused in creations, updates and type defaults, and the error has `locks`."""
+    """Giving both `lock` and `locks` is refused in creations, updates and type defaults. The error names `locks`."""
     both = {"lock": {"key": "a"}, "locks": [{"key": "b"}, {"key": "c"}]}
     refused = api.send("POST", "/v1/tasks", {"type": "report", **both})
     assert (refused.status, list(refused.faults)) == (422, ["locks"])
@@ -102,7 +102,7 @@ def test_the_mode_of_a_lock_sets_its_default_number_of_holders(api: Gateway) -> 
 
 
 def test_the_locks_of_a_type_apply_to_its_tasks(api: Gateway) -> None:
-    """A type's locks apply to its tasks, unless a creation gives other locks in either form, or none."""
+    """A type's locks apply to its tasks, unless a creation gives other locks in either form, or gives no locks."""
     assert api.send("PUT", "/v1/types/report", {"locks": [{"key": "b"}, {"key": "a", "mode": "shared"}]}).status == 200
     task = api.create({"type": "report"})
     assert [(lock["key"], lock["mode"]) for lock in task["locks"]] == [("a", "shared"), ("b", "exclusive")]
@@ -115,7 +115,7 @@ def test_the_locks_of_a_type_apply_to_its_tasks(api: Gateway) -> None:
 
 
 def test_an_update_of_a_schedule_replaces_either_form_of_its_locks(api: Gateway) -> None:
-    """In an update of a schedule, one form of its task's locks also replaces the other."""
+    """In an update of a schedule, one form of the task's locks also replaces the other form."""
     timing = {"name": "nightly", "rate": "1 hour", "task": LOCKED}
     assert api.send("POST", "/v1/schedules", timing).status == 201
     locks = [{"key": "a"}, {"key": "b", "mode": "shared"}]
@@ -150,7 +150,7 @@ def test_a_tasks_lock_can_be_changed_and_removed_before_its_start(api: Gateway) 
 
 
 def test_a_lock_shows_its_holder_and_its_waiting_tasks(api: Gateway, clock: StandingClock) -> None:
-    """A lock shows its holder with fence and end, and its waiting tasks, which name the lock in turn."""
+    """A lock shows its holder with fence and end, and its waiting tasks; each waiting task names the lock in turn."""
     holder, waiter = taken(api, clock), waiting(api, clock)
     lock = api.send("GET", "/v1/locks/db-17")
     assert lock.status == 200
@@ -188,7 +188,7 @@ def test_an_unknown_lock_is_not_found(api: Gateway, key: str) -> None:
     """Reading or releasing an unknown or invalid lock key returns 404."""
     for method in ("GET", "DELETE"):
         answer = api.send(method, f"/v1/locks/{key}")
-        # Some letters in the path match no route.
+        # Paths with some of these letters match no route.
         assert (answer.status, answer.body["code"] in {"lock_not_found", "path_not_found"}) == (404, True)
 
 

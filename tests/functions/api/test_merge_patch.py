@@ -92,7 +92,7 @@ def test_an_update_merges_objects_and_replaces_other_values(
     ],
 )
 def test_a_merged_object_is_validated_like_a_new_object(api: Gateway, patch: dict[str, Any], field: str) -> None:
-    """A merged object is validated like a new one; an error names the field, and the task does not change."""
+    """A merged object is validated like a new object. An error names the field, and the task does not change."""
     task = api.create(BEFORE)
     path = f"/v1/tasks/{task['id']}"
     refused = api.send("PATCH", path, patch)
@@ -101,7 +101,7 @@ def test_a_merged_object_is_validated_like_a_new_object(api: Gateway, patch: dic
 
 
 def test_a_lock_that_an_update_adds_must_have_a_key(api: Gateway) -> None:
-    """A lock that an update adds must have a key, and has defaults for its other fields."""
+    """A lock that an update adds must have a key, and its other fields have default values."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, {"lock": {"max_holders": 2}}).faults == {"lock.key": "is required"}
     made = api.send("PATCH", path, {"lock": {"key": "db"}}).body["lock"]
@@ -109,7 +109,7 @@ def test_a_lock_that_an_update_adds_must_have_a_key(api: Gateway) -> None:
 
 
 def test_an_update_by_filter_is_merged_into_each_task_separately(api: Gateway) -> None:
-    """An update by filter is merged into each task separately."""
+    """An update by filter is merged separately into each task."""
     first, second = (api.create({**BEFORE, "tags": {"team": "dba", "n": n}}) for n in ("1", "2"))
     body = {"filter": {"tags": {"team": "dba"}}, "update": {"tags": {"team": None}, "retry": {"max_attempts": 2}}}
     done = api.send("POST", "/v1/tasks/update", body)
@@ -133,7 +133,7 @@ def test_null_in_a_creation_means_the_default_or_no_value(api: Gateway) -> None:
 
 
 def test_an_update_with_a_complete_task_is_rejected_only_for_fixed_fields(api: Gateway) -> None:
-    """If an update sends a complete task back, only its read-only fields and those fixed at creation are refused."""
+    """If an update sends a complete task back, only read-only fields and fields fixed at creation are refused."""
     task = api.create(BEFORE)
     reasons: dict[str, str] = {}
     # A response names at most twenty faults.

@@ -1,4 +1,4 @@
-"""Tests of topologies that contain topologies, over REST: valid graphs, and errors by field name."""
+"""Tests over REST of topologies that contain topologies: valid graphs, and errors that name the field."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def test_an_error_for_an_invalid_nested_topology_names_the_field(api: Gateway, b
 
 
 def test_a_node_can_run_a_definition_with_parameters_of_the_outer_definition(api: Gateway) -> None:
-    """A node can run a definition with parameters of the outer definition.
+    """A node can run a definition with the outer definition's parameters.
 
-    It uses the latest version at the run's creation.
+    The node uses the definition's latest version at the run's creation.
     """
     region = {"region": {"type": "string"}}
     payload = {"to": "<duetime.parameters.region>"}
@@ -110,7 +110,7 @@ MAPPED: dict[str, Any] = {
 
 
 def each(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The graph with a map, in which these fields of the map's node are replaced."""
+    """A graph with a map, in which these fields of the map's node are replaced."""
     return {"nodes": {**MAPPED, "each": {**MAPPED["each"], **fields}}}
 
 
@@ -154,7 +154,7 @@ def test_an_error_for_an_invalid_map_names_the_field(api: Gateway, body: Any, fi
 def test_running_a_definition_that_contains_itself_is_rejected(api: Gateway) -> None:
     """Running a definition that contains itself is refused.
 
-    The error has the path to the first level that is too deep.
+    The error gives the path to the first level that is too deep.
     """
     assert api.send("PUT", f"{DEFINITIONS}/loop", running("loop")).status == 201
     refused = api.send("POST", "/v1/tasks", {"type": "t", "target": {"kind": "topology"}, "payload": running("loop")})
@@ -165,7 +165,7 @@ def test_running_a_definition_that_contains_itself_is_rejected(api: Gateway) -> 
 
 
 def test_the_graph_of_an_updated_task_may_refer_to_definitions(api: Gateway) -> None:
-    """The graph of an updated task may refer to definitions, like that of a new task."""
+    """The graph of an updated task may refer to definitions, as a new task's graph may."""
     api.send("PUT", f"{DEFINITIONS}/leaf", LEAF)
     task = api.create({"type": "t", "target": {"kind": "topology"}, "payload": LEAF, "delay_seconds": 60})
     changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"payload": running("leaf")})

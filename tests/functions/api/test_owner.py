@@ -25,7 +25,7 @@ def secured(environ: dict[str, str], compose: Callable[[], None], request: pytes
 
 
 def iam(arn: str | None) -> Gateway:
-    """A caller that the gateway identifies by this ARN."""
+    """A caller whom the gateway identifies by this ARN."""
     return Gateway({"iam": {"userArn": arn, "accountId": "123456789012"}})
 
 
@@ -37,7 +37,7 @@ def jwt(**claims: Any) -> Gateway:  # noqa: ANN401 - any claim
 @pytest.mark.parametrize("secured", ["iam"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_all_sessions_of_a_role_are_one_owner() -> None:
-    """All sessions of a role are one owner, while other roles, users and accounts are other owners."""
+    """All sessions of a role are the same owner, while other roles, users and accounts are different owners."""
     task = iam(f"{ROLE}/one").create()
     assert iam(f"{ROLE}/two").listed() == [task["id"]]
     for other in (
@@ -76,7 +76,7 @@ def test_a_live_connection_ends_with_the_token(expires: str | None, ends: int | 
 @pytest.mark.parametrize("secured", ["iam"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_the_history_names_the_session_of_the_role_that_acted() -> None:
-    """A role owns its tasks, and the history names the role's session that acted. Users have no sessions."""
+    """A role owns its tasks, and the history names the session of the role that acted. Users have no sessions."""
     for arn in (f"{ROLE}/anna", "arn:aws:iam::123456789012:user/Reports"):
         caller = iam(arn)
         task = caller.create({"type": "report", "delay_seconds": 60})
@@ -93,7 +93,7 @@ def test_the_history_names_the_session_of_the_role_that_acted() -> None:
     "caller", [Gateway(), Gateway({}), Gateway({"lambda": {}}), iam(None), iam(""), jwt(), jwt(sub=""), iam("nobody")]
 )
 def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
-    """A request without an identity returns 401, even if the gateway lets it through."""
+    """A request without an identity returns 401, even if the gateway lets the request through."""
     answer = caller.send("GET", "/v1/tasks")
     assert (answer.status, answer.problem["code"]) == (401, "unauthenticated")
 
@@ -116,7 +116,7 @@ def test_the_owner_header_may_name_only_the_caller() -> None:
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_members_of_a_team_share_its_tasks(environ: dict[str, str], compose: Callable[[], None]) -> None:
-    """Members of a team share its tasks, and histories name who acted. Other callers are refused."""
+    """Members of a team share the team's tasks, and histories name who acted. Other callers are refused."""
     environ[Variable.TEAMS] = '{"billing": ["123456789012:role/Reports", "ann"], "shipping": ["bob"]}'
     compose()
     headers = {"X-Duetime-Owner": "billing"}
@@ -150,7 +150,7 @@ def test_members_of_a_team_share_its_tasks(environ: dict[str, str], compose: Cal
 def test_a_claim_lists_the_teams_of_a_caller(
     environ: dict[str, str], compose: Callable[[], None], teams: object, allowed: object
 ) -> None:
-    """The claim with a caller's teams is read in each form that the gateway can pass on, if the settings name it."""
+    """If the settings name a claim for a caller's teams, the claim is read in each form that the gateway passes on."""
     caller = Gateway({"jwt": {"claims": {"sub": "ann", "cognito:groups": teams}}}, {"X-Duetime-Owner": "billing"})
     assert caller.send("GET", "/v1/tasks").status == 403
     environ[Variable.TEAMS_CLAIM] = "cognito:groups"

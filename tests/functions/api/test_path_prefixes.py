@@ -1,4 +1,4 @@
-"""Tests of the API at the root of a host, and behind a path prefix that the API does not know."""
+"""Tests of the API at the root of a host, and behind a path prefix that is unknown to the API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CREATIONS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("PUT", "/v1/calendars/uk:bank", {"dates": ["2026-12-25"]}),
     ("POST", "/v1/tasks/cancel", {"filter": {"type": "report", "state": "scheduled"}, "per_second": 1}),
 )
-"""All requests whose response has a `Location`, in an order in which each request finds the resources it needs."""
+"""All requests whose response has a `Location`, ordered so that each request finds the resources that it needs."""
 # The function sees the prefix of a stage or of a custom domain's mapping in the path. It does not see a prefix that a
 # proxy or the local stack removes.
 SEEN = ("", "/prod", "/duetime", "/v1", "/teams/data/duetime")
@@ -102,12 +102,12 @@ def test_the_server_in_the_document_is_the_base_of_all_its_paths(api: Gateway, p
     ],
 )
 def test_a_reference_is_relative_to_the_request(path: str, request_path: str, reference: str) -> None:
-    """A relative reference leads from one path to another; a colon in its first segment is not taken for a scheme."""
+    """A relative reference leads from one path to another path, even if its first segment has a colon like a scheme."""
     assert reference_to(path, request_path) == reference
     assert urljoin(f"{HOST}/p{request_path.removeprefix('/prod')}", reference) == f"{HOST}/p{path}"
 
 
 def test_a_path_with_an_unknown_or_missing_version_returns_404(api: Gateway) -> None:
-    """A path with an unknown version, or without one, returns 404."""
+    """A path with an unknown version, or without a version, returns 404."""
     for path in ("/prod/v1x/tasks", "/prod/v2/tasks", "/v1/v2/tasks", "/prod/tasks"):
         assert api.send("GET", path).problem["code"] == "path_not_found"

@@ -1,4 +1,4 @@
-"""Tests of quotas over REST: who can see and set them, and how requests that exceed them are answered."""
+"""Tests of quotas over REST: who can see and set quotas, and how requests that exceed a quota are answered."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_quotas_are_replaced_as_a_whole(ops: Gateway) -> None:
 
 
 def test_an_owner_can_read_but_not_set_its_quotas(ops: Gateway, ann: Gateway) -> None:
-    """An owner sees its own quotas but not those of other owners, and only operators can set quotas."""
+    """An owner sees its own quotas but not other owners' quotas, and only operators can set quotas."""
     ops.send("PUT", ANN, {"creates_per_second": 20})
     ops.send("PUT", f"{PATH}/bob", {"creates_per_second": 20})
     assert [each["owner"] for each in ann.send("GET", PATH).body["owners"]] == ["ann"]
@@ -143,7 +143,7 @@ def test_quotas_can_be_neither_read_nor_set_without_the_setting(
 
 
 def test_a_schedule_beyond_the_quota_is_rejected_until_another_is_deleted(ann: Gateway) -> None:
-    """A schedule beyond the quota is refused with the quota's name, and can be created after another is deleted."""
+    """A schedule beyond the quota is refused with the quota's name, but is accepted after a schedule is deleted."""
     made = [ann.send("POST", "/v1/schedules", {"name": name, **SCHEDULE}) for name in ("a", "b", "c")]
     assert [each.status for each in made] == [201, 201, 429]
     assert (made[2].problem["code"], made[2].problem["quota"]) == ("quota_exceeded", "schedules")

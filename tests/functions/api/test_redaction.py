@@ -53,7 +53,7 @@ def test_a_reader_gets_markers_in_place_of_redacted_values(writer: Gateway) -> N
 
 
 def test_an_administrator_gets_redacted_values_of_other_owners(writer: Gateway) -> None:
-    """An administrator who reads another owner's tasks gets redacted values, like a reader."""
+    """An administrator who reads another owner's tasks gets redacted values, as a reader does."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     shown = scoped(None, "root").send("GET", path, headers={"X-Duetime-Owner": CALLER})
     assert shown.body["payload"] == SHOWN
@@ -88,7 +88,7 @@ def test_schedules_graphs_and_their_histories_are_redacted(writer: Gateway) -> N
 
 
 def test_the_redacted_response_of_a_reader_has_another_etag(writer: Gateway) -> None:
-    """A reader's redacted response has another ETag than a writer's response."""
+    """A reader's redacted response has a different ETag than a writer's response."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     whole, part = (caller.send("GET", path).headers["ETag"] for caller in (writer, READER))
     assert whole != part
@@ -109,7 +109,7 @@ def test_the_redacted_response_of_a_reader_has_another_etag(writer: Gateway) -> 
 def test_writing_back_a_redacted_payload_is_rejected(
     writer: Gateway, method: str, path: str, body: Mapping[str, Any], field: str
 ) -> None:
-    """Writing back a redacted payload is refused with the field's name, and the stored payload stays unchanged."""
+    """Writing back a redacted payload is refused with the field's name, and the stored payload does not change."""
     made = writer.send("POST", "/v1/tasks", body_of(delay_seconds=600)).body["id"]
     refused = writer.send(method, path.replace("{id}", made), body)
     assert refused.status in {400, 422}, refused.body
@@ -137,7 +137,7 @@ def test_a_type_shows_what_is_redacted(writer: Gateway) -> None:
 
 
 def free_values(schema: Any, document: Mapping[str, Any], seen: set[str]) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    """The names of all fields in a schema, and in schemas to which it refers, that can have any JSON."""
+    """The names of all fields that can have any JSON, in a schema and in the schemas to which it refers."""
     if isinstance(schema, list):
         for each in schema:
             yield from free_values(each, document, seen)
@@ -156,14 +156,14 @@ def free_values(schema: Any, document: Mapping[str, Any], seen: set[str]) -> Ite
 
 
 def test_every_field_that_readers_get_with_any_json_is_redacted() -> None:
-    """Each response field that can have any JSON is redacted for readers, or listed here as having no task contents."""
+    """Each response field that can have any JSON is redacted for readers, or is listed here as free of contents."""
     document = json.loads(json.dumps(openapi_document()))
     found: set[str] = set()
     for operation in OPERATIONS:
         if operation.needs is Role.READER and not operation.is_public:
             responses = document["paths"][operation.path][operation.method.lower()]["responses"]
             found |= {*free_values(responses["200"], document, set())} if "200" in responses else set()
-    # The nodes of a topology are objects that have payloads of their own.
+    # The nodes of a topology are objects, each with a payload of its own.
     harmless = {"defaults", "nodes"}
     policy = Redaction({"*": ["*"]})
     for name in found - harmless:

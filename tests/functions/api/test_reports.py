@@ -37,7 +37,7 @@ def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
 
 
 def read(api: Gateway, task: dict[str, Any]) -> dict[str, Any]:
-    """The task as the API shows it now."""
+    """The task as the API currently shows it."""
     found: dict[str, Any] = api.send("GET", f"/v1/tasks/{task['id']}").body
     return found
 
@@ -118,7 +118,7 @@ def test_a_different_notification_is_a_conflict(api: Gateway, task: dict[str, An
 def test_a_report_with_another_fence_is_a_conflict(
     api: Gateway, task: dict[str, Any], what: str, body: dict[str, Any]
 ) -> None:
-    """A report with another fence returns 409, and the task does not change."""
+    """A report with a different fence returns 409, and the task does not change."""
     for fence in (2, 10**37):
         answer = tell(api, task, what, {**body, "fence": fence})
         assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
@@ -142,7 +142,7 @@ def test_a_report_after_the_deadline_is_rejected(
 
 
 def test_a_report_on_a_task_that_has_not_started_is_rejected(api: Gateway) -> None:
-    """A report on a task that has not started returns 409 with the task's state."""
+    """A report on a task that has not started is refused with status 409 and the task's state."""
     waiting = api.create({"type": "report", "delay_seconds": 60})
     for what, body in (("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})):
         answer = tell(api, waiting, what, body)
@@ -153,7 +153,7 @@ def test_a_report_on_a_task_that_has_not_started_is_rejected(api: Gateway) -> No
 def test_a_heartbeat_restarts_the_deadline_and_returns_the_requested_action(
     api: Gateway, clock: StandingClock, task: dict[str, Any]
 ) -> None:
-    """A heartbeat restarts the deadline, and its response has the action that a user requested."""
+    """A heartbeat restarts the deadline, and the response has the action that a user requested."""
     clock.at += 40_000
     assert api.send("POST", f"/v1/tasks/{task['id']}/pause").status == 202
     answer = tell(api, task, "heartbeat", {"fence": 1})
@@ -162,7 +162,7 @@ def test_a_heartbeat_restarts_the_deadline_and_returns_the_requested_action(
 
 
 def test_reported_progress_is_kept_until_the_next_report(api: Gateway, task: dict[str, Any]) -> None:
-    """Reported progress is kept until the next report of progress, and heartbeats do not remove it."""
+    """Reported progress is kept until the next report of progress, and is not removed by heartbeats."""
     answer = tell(api, task, "progress", {"fence": 1, "percent": 40, "message": "half way"})
     assert (answer.status, answer.body["progress"]) == (200, {"percent": 40, "message": "half way"})
     assert tell(api, task, "heartbeat", {"fence": 1}).body["progress"] == {"percent": 40, "message": "half way"}

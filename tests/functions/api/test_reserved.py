@@ -93,9 +93,9 @@ WAYS: dict[str, tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]
 def test_a_reserved_type_or_target_is_rejected_for_other_owners(
     ann: Gateway, bill: Gateway, way: str, task: dict[str, Any], field: str
 ) -> None:
-    """A reserved type or target is refused by field name, however a task is created.
+    """However a task is created, a reserved type or target is refused by field name.
 
-    The owner with the reservation can use it.
+    The owner with the reservation can use the type or target.
     """
     method, path, body, place = WAYS[way]
     refused = ann.send(method, path, body(task))
@@ -114,7 +114,7 @@ def test_only_the_task_of_a_reserved_type_is_rejected_in_a_batch(ann: Gateway) -
 
 @pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
 def test_a_change_to_a_reserved_target_is_rejected(ann: Gateway, change: dict[str, Any], field: str) -> None:
-    """Changes of tasks and schedules to a reserved target are refused, like creations."""
+    """Changes of tasks and schedules to a reserved target are refused, as creations with this target are."""
     change = {name: value for name, value in change.items() if name != "type"}
     task_id = ann.create({"type": "any", **LATER})["id"]
     assert ann.send("POST", "/v1/schedules", {"name": "n", **NIGHTLY, "task": {"type": "any"}}).status == 201
@@ -136,7 +136,7 @@ def test_a_change_of_a_graph_to_a_reserved_type_is_rejected(ann: Gateway) -> Non
 def test_a_task_whose_type_became_reserved_can_still_be_rescheduled(
     ann: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """If a task's type becomes reserved, its owner can still reschedule the task, but cannot create another."""
+    """If a task's type becomes reserved, its owner can still reschedule the task, but cannot create another task."""
     task_id = ann.create({"type": "old", **LATER})["id"]
     environ[Variable.TYPE_OWNERS] = json.dumps({"old": ["bill"]})
     compose()

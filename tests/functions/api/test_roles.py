@@ -1,4 +1,4 @@
-"""Tests of roles: each operation declares a role, and callers without it are refused before data is read."""
+"""Tests of roles: each operation declares a role, and callers without that role are refused before data is read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def path_of(operation: Operation[Any]) -> str:
 
 
 def codes_of(caller: Gateway) -> dict[str, str]:
-    """For each operation, the error code if the caller lacks the role, or an empty text."""
+    """For each operation, the error code if the caller lacks the role, or otherwise an empty text."""
     found = {}
     for operation in OPERATIONS:
         answer = caller.send(operation.method, path_of(operation))
@@ -65,7 +65,7 @@ def test_an_operation_is_refused_unless_the_role_includes_the_declared_role(role
 def test_a_token_without_duetime_scopes_is_not_limited() -> None:
     """A token without duetime scopes permits everything except operations on all owners.
 
-    The settings can permit those, too.
+    The settings can permit these operations, too.
     """
     plain = codes_of(scoped("openid profile"))
     assert {plain[one.id] for one in OPERATIONS if one.needs not in {Role.OPERATOR, Role.ADMIN}} == {""}
@@ -76,7 +76,10 @@ def test_a_token_without_duetime_scopes_is_not_limited() -> None:
 
 @pytest.mark.usefixtures("secured")
 def test_an_administrator_can_read_but_not_change_every_owners_resources() -> None:
-    """An administrator can read every owner's resources but not change them. An operator can do neither."""
+    """An administrator can read but not change every owner's resources.
+
+    An operator can neither read nor change them.
+    """
     owner = {"X-Duetime-Owner": "ann"}
     task = scoped(None).send("POST", "/v1/tasks", {"type": "a", "allow_unknown_type": True}).body["id"]
     root = scoped(None, "root")

@@ -27,14 +27,14 @@ def test_every_operation_of_the_contract_has_its_handler() -> None:
 
 
 def test_a_handler_is_found_from_the_path_of_its_operation() -> None:
-    """The path of each operation leads to the module of its handler."""
+    """The path of each operation leads to the module with the operation's handler."""
     for operation in OPERATIONS:
         modules = {f"functions.api.{name}" for name in routing._HANDLED_IN[subject_of(operation.path)]}
         assert routing.bound()[operation].__module__ in modules
 
 
 def test_the_start_does_not_import_modules_that_tasks_do_not_need() -> None:
-    """At its start, the function does not import modules that only schedules, topologies or bulk operations need."""
+    """At startup, the function does not import modules that only schedules, topologies or bulk operations need."""
     script = """
 import sys
 import functions.api.handler

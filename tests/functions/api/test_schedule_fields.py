@@ -40,20 +40,20 @@ SAID = {name: value for name, value in FULL.items() if name != "task"}
 
 
 def test_the_example_has_every_field_of_a_creation() -> None:
-    """The example has every field of a creation with one kind of timing, and no default values."""
+    """The example has every field of a creation request with one kind of timing, and no default values."""
     assert set(FULL) | set(TIMINGS) == set(ScheduleCreate.model_fields)
     defaults = ScheduleCreate.model_validate({"task": FULL["task"]}).model_dump(mode="json")
     assert [name for name, value in SAID.items() if value == defaults[name]] == []
 
 
 def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
-    """All fields of a creation are also in responses and, except for the name, in updates."""
+    """All fields of a creation request are also in responses and, except for the name, in updates."""
     assert set(ScheduleCreate.model_fields) <= set(ScheduleSummary.__annotations__)
     assert set(ScheduleCreate.model_fields) - {"name"} == set(SchedulePatch.model_fields)
 
 
 def test_a_schedule_is_shown_and_listed_as_it_was_created(api: Gateway) -> None:
-    """A schedule is shown and listed with every field as it was created."""
+    """A schedule is shown and listed with the values of all fields as they were at its creation."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     assert api.send("POST", "/v1/schedules", FULL).status == 201
     told = api.send("GET", PATH).body

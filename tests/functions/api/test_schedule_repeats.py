@@ -1,4 +1,4 @@
-"""Tests of repeated schedule requests, with an idempotency key or with the version that was read."""
+"""Tests of schedule requests that are repeated with an idempotency key or with the version that was read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def names(api: Gateway) -> list[str]:
 
 
 def is_replay(answer: Answer) -> bool:
-    """Whether a response says that it is a replay."""
+    """Whether a response has the header of a replay."""
     return bool(answer.headers.get(REPLAYED) == "true")
 
 
@@ -48,7 +48,10 @@ def test_a_repeated_creation_returns_the_schedules_current_state(
 
 
 def test_a_name_conflict_does_not_use_up_the_key(api: Gateway) -> None:
-    """If a schedule's name is taken, the conflict does not use up the key, which can be used when the name is free."""
+    """If a schedule's name is taken, the conflict does not use up the key.
+
+    The key can be used when the name is free.
+    """
     created(api, cron="0 5 * * *")
     for _ in range(2):
         taken = api.send("POST", "/v1/schedules", NIGHTLY, KEY)
@@ -64,7 +67,7 @@ def test_a_refused_creation_does_not_use_up_its_key(api: Gateway) -> None:
 
 
 def test_a_repeated_creation_of_a_deleted_schedule_returns_404(api: Gateway) -> None:
-    """Repeating the creation of a schedule that has been deleted returns 404, even if the name was reused meanwhile."""
+    """Repeating the creation of a schedule that has been deleted returns 404, even if the name has been reused."""
     api.send("POST", "/v1/schedules", NIGHTLY, KEY)
     api.send("DELETE", PATH)
     assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 404
@@ -77,7 +80,7 @@ def test_a_repeated_creation_of_a_deleted_schedule_returns_404(api: Gateway) -> 
 
 
 def test_a_repeated_run_request_returns_the_same_task(api: Gateway, clock: StandingClock) -> None:
-    """Repeating a run request returns the same task, which counts once, and another key runs another task."""
+    """Repeating a run request returns the same task, which counts as one run, and another key runs another task."""
     created(api)
     first = api.send("POST", f"{PATH}/run", None, KEY)
     clock.at += HOUR
@@ -93,7 +96,7 @@ def test_a_repeated_run_request_returns_the_same_task(api: Gateway, clock: Stand
 
 
 def test_a_repeated_backfill_request_returns_the_same_backfill(api: Gateway, clock: StandingClock) -> None:
-    """Repeating a backfill request returns the same backfill, and a different body is refused."""
+    """Repeating a backfill request returns the same backfill, and a repeat with a different body is refused."""
     created(api)
     first = api.send("POST", f"{PATH}/backfills", PERIOD, KEY)
     clock.at += HOUR
@@ -107,9 +110,9 @@ def test_a_repeated_backfill_request_returns_the_same_backfill(api: Gateway, clo
 
 @pytest.mark.parametrize(("action", "body"), ACTIONS, ids=["run", "backfill"])
 def test_a_run_with_an_earlier_version_returns_412(api: Gateway, action: str, body: dict[str, Any] | None) -> None:
-    """A run with an earlier version in `If-Match` returns 412.
+    """A run request with an earlier version in `If-Match` returns 412.
 
-    A repeat with its key returns its task, whatever the version.
+    A repeat with the same key returns the first request's task, whatever the version.
     """
     tag = api.send("POST", "/v1/schedules", NIGHTLY).headers["ETag"]
     done = api.send("POST", f"{PATH}/{action}", body, {**KEY, "if-match": tag})

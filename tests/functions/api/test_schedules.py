@@ -50,7 +50,7 @@ def controlled(api: Gateway, action: str, body: object = None) -> Answer:
 
 
 def test_a_schedule_is_created_with_defaults_for_omitted_fields(api: Gateway) -> None:
-    """A creation returns 201 with path, ETag and next times, and has defaults for omitted fields."""
+    """A creation returns 201 with path, ETag and next times, and omitted fields have default values."""
     answer = api.send("POST", "/v1/schedules", NIGHTLY)
     assert (answer.status, answer.location, answer.headers["ETag"][:3]) == (201, PATH, '"1-')
     body = answer.body
@@ -84,7 +84,7 @@ def test_a_schedule_is_created_with_defaults_for_omitted_fields(api: Gateway) ->
 
 
 def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
-    """A schedule that is created without a name gets one, by which it can be read."""
+    """A schedule that is created without a name gets a name, with which the schedule can be read."""
     body = {name: value for name, value in NIGHTLY.items() if name != "name"}
     made = api.send("POST", "/v1/schedules", body)
     assert made.status == 201
@@ -102,7 +102,7 @@ def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
     ],
 )
 def test_every_kind_of_timing_is_shown_as_it_was_written(api: Gateway, timing: dict[str, Any]) -> None:
-    """Every kind of timing is shown as the client wrote it."""
+    """Every kind of timing is shown in the form in which the client wrote it."""
     body = {"name": "x", "task": {"type": "report"}, **timing}
     assert api.send("POST", "/v1/schedules", body).status == 201
     read = api.send("GET", "/v1/schedules/x").body
@@ -164,7 +164,7 @@ def test_an_unknown_schedule_is_not_found(api: Gateway, name: str) -> None:
         api.send("GET", f"/v1/schedules/{name}/occurrences"),
         *(api.send("POST", f"/v1/schedules/{name}/{action}") for action in ("pause", "resume", "run")),
     ]
-    # Some letters in the path match no route.
+    # Paths with some of these letters match no route.
     assert {(answer.status, answer.problem["code"] in {"schedule_not_found", "path_not_found"}) for answer in sent} == {
         (404, True)
     }
@@ -217,7 +217,7 @@ def test_an_update_changes_the_given_fields_and_increases_the_revision(api: Gate
 
 
 def test_a_timing_of_another_kind_replaces_the_previous_timing(api: Gateway) -> None:
-    """A timing of another kind replaces the previous timing, and the time zone stays."""
+    """A timing of a different kind replaces the previous timing, and the time zone does not change."""
     created(api)
     after = api.send("PATCH", PATH, {"rate": "2 hours"}).body
     assert (after["cron"], after["rate"], after["timezone"]) == (None, "2 hours", "Europe/London")
@@ -301,7 +301,7 @@ def test_a_change_of_a_schedule_with_an_earlier_etag_returns_412(api: Gateway, m
 
 
 def test_a_deletion_returns_the_schedule_as_it_was(api: Gateway) -> None:
-    """A deletion returns the schedule as it was, and its name can then be used again."""
+    """A deletion returns the deleted schedule, whose name can then be used again."""
     before = created(api)
     assert api.send("DELETE", PATH).body == before
     assert api.send("GET", PATH).status == 404
@@ -326,7 +326,7 @@ def test_a_paused_schedule_shows_its_reason_and_no_next_times(api: Gateway) -> N
 
 
 def test_a_manual_run_creates_a_task_and_does_not_change_the_timing(api: Gateway) -> None:
-    """A manual run returns 201 with its task, and the schedule's timing does not change."""
+    """A manual run returns 201 with the run's task, and the schedule's timing does not change."""
     before = created(api)
     answer = controlled(api, "run")
     assert (answer.status, answer.location) == (201, f"/v1/tasks/{answer.body['id']}")
@@ -369,7 +369,7 @@ def test_a_backfill_is_created_read_listed_and_cancelled(api: Gateway) -> None:
 
 
 def test_a_period_includes_its_start_but_not_its_end(api: Gateway) -> None:
-    """Periods of backfills and lists include an occurrence at `scheduled_after`, but none at `scheduled_before`."""
+    """Periods of backfills and lists include an occurrence at `scheduled_after`, but not at `scheduled_before`."""
     created(api, cron="0 * * * *", timezone="UTC")
     hour = NOW // HOUR * HOUR
     period = {"scheduled_after": to_iso(hour - 3 * HOUR), "scheduled_before": to_iso(hour - HOUR)}
@@ -389,7 +389,7 @@ def test_a_backfill_of_an_invalid_period_is_rejected(api: Gateway, period: tuple
 
 
 def test_placed_occurrences_show_their_task_and_skipped_ones_a_reason(api: Gateway, clock: StandingClock) -> None:
-    """Placed occurrences have a task id and a state, future ones have neither, and skipped ones have a reason."""
+    """Placed occurrences have a task id and a state, future occurrences lack both, and skipped ones have a reason."""
     api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
     created(api, cron="0 * * * *", timezone="UTC", calendars=["uk"])
     query = f"scheduled_after={to_iso(NOW)}&scheduled_before={to_iso(NOW + 23 * HOUR)}&limit=100"
@@ -412,7 +412,10 @@ def test_placed_occurrences_show_their_task_and_skipped_ones_a_reason(api: Gatew
 
 
 def test_a_preview_creates_nothing_and_reads_calendars(api: Gateway) -> None:
-    """A preview creates no schedule, explains what calendars decide, and names an unknown calendar in its error."""
+    """A preview creates no schedule, and explains the effects of calendars.
+
+    The error for an unknown calendar names the calendar.
+    """
     api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
     body = {"cron": "30 1 * * *", "count": 2, "calendars": ["uk"]}
     answer = api.send("POST", "/v1/schedules/preview", body)
@@ -440,7 +443,7 @@ def test_a_preview_creates_nothing_and_reads_calendars(api: Gateway) -> None:
 
 
 def test_a_preview_shows_the_same_times_as_the_schedule(api: Gateway) -> None:
-    """A preview and the schedule itself show the same times, even when London's clocks go forward."""
+    """A preview and the schedule itself show the same times, even on the day when London's clocks go forward."""
     timing = {"cron": "30 1 * * *", "timezone": "Europe/London", "start_at": "2027-03-27T00:00:00Z"}
     previewed = api.send("POST", "/v1/schedules/preview", {**timing, "count": 5}).body["occurrences"]
     assert created(api, **timing)["upcoming"] == previewed
@@ -448,7 +451,7 @@ def test_a_preview_shows_the_same_times_as_the_schedule(api: Gateway) -> None:
 
 
 def test_a_calendar_is_set_read_listed_and_deleted(api: Gateway) -> None:
-    """A calendar can be set, read, listed and deleted, and a second PUT replaces it completely."""
+    """A calendar can be set, read, listed and deleted, and a second PUT replaces the calendar completely."""
     body = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
     put = api.send("PUT", "/v1/calendars/uk", body)
     assert put.status == 201, put.text
@@ -523,7 +526,7 @@ def test_an_error_for_an_invalid_query_parameter_names_the_parameter(api: Gatewa
 
 
 def test_occurrences_of_a_schedule_every_second_are_placed_at_its_creation(api: Gateway) -> None:
-    """The first occurrences of a schedule with one per second are placed at its creation, before the next tick."""
+    """The first occurrences of a schedule that runs every second are placed at its creation, before the next tick."""
     created(api, cron="* * * * * *", task={"type": "report", "tags": {"x": "y"}})
     placed = api.send("GET", "/v1/tasks", query="tag=x:y&order=asc&limit=5").body["tasks"]
     assert [task["due_at"] for task in placed[:2]] == ["2026-11-21T02:33:08.000Z", "2026-11-21T02:33:09.000Z"]
@@ -580,7 +583,7 @@ def test_a_filter_finds_every_schedule_once(api: Gateway, query: str, wanted: Ca
 
 
 def test_a_page_of_schedules_reads_a_limited_number(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page reads a limited number of schedules, so if few of them match, the page is short and has a token."""
+    """A page reads a limited number of schedules, so if few of these match, the page is short and has a token."""
     monkeypatch.setattr("duetime.services.schedules.manage.MAX_EXAMINED", 4)
     monkeypatch.setattr("duetime.services.schedules.manage.MAX_PAGE", 2)
     some_schedules(api)
@@ -615,10 +618,7 @@ def test_a_page_token_is_rejected_with_another_filter(api: Gateway) -> None:
 
 
 def test_a_manual_run_can_have_its_own_payload_and_due_time(api: Gateway) -> None:
-    """A manual run can have its own payload, even null, and its own due time.
-
-    The schedule's payload does not change.
-    """
+    """A manual run can have its own payload (even null) and due time. The schedule's payload does not change."""
     before = created(api)
     run = api.send("POST", f"{PATH}/run", {"payload": {"rows": [1]}, "due_at": "2026-12-01T09:00:00Z"})
     assert (run.status, run.body["payload"], run.body["due_at"]) == (201, {"rows": [1]}, "2026-12-01T09:00:00.000Z")
@@ -661,7 +661,7 @@ def test_a_manual_run_of_a_topology_cannot_have_its_own_payload(api: Gateway) ->
 
 
 def test_a_repeated_run_with_a_payload_is_the_same_run(api: Gateway) -> None:
-    """Repeating a manual run with the same key returns the same run, and another payload or time is refused."""
+    """Repeating a manual run with the same key returns the same run, and a different payload or time is refused."""
     created(api)
     body = {"payload": {"rows": 1}, "delay_seconds": 60}
     first, again = (api.send("POST", f"{PATH}/run", body, {"Idempotency-Key": "one"}) for _ in range(2))

@@ -41,7 +41,7 @@ def test_an_owner_reads_its_own_secret(api: Gateway) -> None:
 
 
 def test_anyone_reads_the_public_keys_of_an_owner(api: Gateway) -> None:
-    """Anyone can read both public keys of an owner and the time of the next rotation, but no secret."""
+    """Anyone can read an owner's two public keys and the time of the next rotation, but no secret."""
     now = Stack.faked().clock.now()
     keys = SigningKeys.parse(SECRET).rotated(OTHER, now, days=30)
     Stack.faked({Variable.SIGNING_SECRET: "signing", Variable.AUTHENTICATION: "iam"}, {"signing": keys.text})
@@ -74,6 +74,6 @@ def test_secrets_and_public_keys_are_empty_without_a_signing_secret(api: Gateway
 
 
 def test_an_unreadable_signing_secret_returns_503(api: Gateway) -> None:
-    """If the signing secret cannot be read, the response is 503, as for every temporary AWS error."""
+    """If the signing secret cannot be read, the response has status 503, as for every temporary AWS error."""
     Stack.faked({Variable.SIGNING_SECRET: "gone"}, {"signing": SECRET})
     assert api.send("GET", PATH).status == 503

@@ -36,7 +36,7 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
 
 
 def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
-    """A switch can be set, read, listed and deleted, and shows who set it and when."""
+    """A switch can be set, read, listed and deleted, and shows when and by whom it was set."""
     put = ops.send("PUT", REPORTS, STOP)
     key = {"scope": "type", "name": "report"}
     by = {"updated_at": "2026-11-21T02:33:07.250Z", "updated_by": "123:role/ops"}
@@ -69,7 +69,7 @@ def test_the_switch_for_all_tasks_is_called_all(ops: Gateway) -> None:
 
 @pytest.mark.parametrize("name", ["1:role/a/b", "a%b", "a%2Fb", "%25"])
 def test_a_name_may_have_slashes_and_percent_signs(ops: Gateway, name: str) -> None:
-    """A switch's name may have slashes and percent signs, of which the gateway leaves only `%25` encoded."""
+    """A switch's name may have slashes and percent signs; the gateway decodes everything in the path except `%25`."""
     path = f"{PATH}/owner/{name.replace('%', '%25')}"
     assert ops.send("PUT", path, STOP).body["name"] == name
     assert ops.send("GET", path).body["name"] == name
@@ -85,7 +85,10 @@ def test_a_switch_can_be_sent_back_with_its_scope_and_name(ops: Gateway) -> None
 
 
 def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
-    """Operators see open circuits and when their hosts are called again. Other callers see no hosts."""
+    """Operators see open circuits and the times when the circuits' hosts are called again.
+
+    Other callers see no hosts.
+    """
     circuits = composed(CoreServices).stores.circuit_breakers
     circuits.save(Circuit("an#n", "b.example.org").opened("Http503", NOW), "b", NOW + DAY)
     circuits.save(Circuit("bob", "a.example.org").opened("HostUnknown", NOW - DAY), "a", NOW + DAY)
@@ -144,14 +147,14 @@ def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> N
 
 
 def test_an_operator_can_delete_an_owners_switch(ops: Gateway) -> None:
-    """An operator can delete an owner's switch, and the response shows it."""
+    """An operator can delete an owner's switch, and the response shows the deleted switch."""
     assert replace(ops, headers={"X-Duetime-Owner": "ann"}).send("PUT", ANN, STOP).status == 200
     assert ops.send("DELETE", ANN).body["updated_by"] == "ann"
     assert ops.send("GET", ANN).status == 404
 
 
 def test_nobody_is_an_operator_by_default(api: Gateway) -> None:
-    """By default, there are no operators, and `*` in the setting makes every caller an operator."""
+    """By default, no caller is an operator, and `*` in the setting makes every caller an operator."""
     assert api.send("PUT", REPORTS, STOP).status == 403
     platform = composed().platform
     composition.use(replace(platform, environ={**platform.environ, Variable.OPERATORS: "*"}))
@@ -190,7 +193,7 @@ def test_an_error_for_an_invalid_switch_names_the_field(ops: Gateway, body: dict
 
 
 def test_the_switch_for_all_tasks_cannot_limit_their_number(ops: Gateway) -> None:
-    """The switch for all tasks cannot limit their number, because every task would have to write one item."""
+    """The switch for all tasks cannot limit how many tasks run, because each task would have to write the same item."""
     refused = ops.send("PUT", ALL, CAP)
     assert (refused.status, list(refused.faults)) == (422, ["max_concurrent"])
 

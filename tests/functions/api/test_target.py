@@ -70,7 +70,7 @@ def test_errors_redirects_and_other_responses_are_passed_on(
 
 
 def test_two_queries_have_different_ids(api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two queries have different ids, because a receiver that deduplicates by id would not answer the second one."""
+    """Two queries have different ids, because a receiver that deduplicates by id would not answer the second query."""
     ids: list[str] = []
 
     def kept(**fields: Any) -> Call:  # noqa: ANN401 - fields of Call
@@ -88,7 +88,7 @@ def test_two_queries_have_different_ids(api: Gateway, receiver: Receiver, monkey
     "target", [{"kind": "handler"}, {"kind": "http", "url": "https://example.org/", "queries": ["progress"]}]
 )
 def test_a_query_that_the_target_does_not_list_is_a_conflict(api: Gateway, target: dict[str, object]) -> None:
-    """A query that a target does not list is a conflict that names the query; handlers have no queries."""
+    """A query that the target does not list is a conflict that names the query. Handlers have no queries."""
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     answer = api.send("POST", f"/v1/tasks/{task['id']}/query", {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (409, "query_not_offered")
@@ -117,7 +117,7 @@ def test_a_query_for_another_owners_task_returns_404(api: Gateway, receiver: Rec
 
 
 def test_a_query_returns_502_if_nothing_listens_at_the_endpoint(api: Gateway) -> None:
-    """If nothing listens at the endpoint, a query returns 502 with an error code."""
+    """If no server listens at the endpoint's address, a query returns 502 with an error code."""
     answer = api.send("POST", asked_of(api, "http://127.0.0.1:1/", ["status"]), {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
 

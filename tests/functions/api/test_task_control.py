@@ -38,7 +38,7 @@ def test_a_task_that_has_not_started_is_paused(api: Gateway) -> None:
 
 
 def test_a_running_task_is_asked_to_pause(api: Gateway, clock: StandingClock) -> None:
-    """A running task that is paused returns 202, keeps running and shows the request, which a resume withdraws."""
+    """Pausing a running task returns 202; the task keeps running and shows the request, which a resume withdraws."""
     task = api.create()
     claimed_by_a_worker(task["id"], clock)
     asked = act(api, task, "pause")
@@ -72,7 +72,7 @@ def test_a_task_is_run_now(api: Gateway) -> None:
 
 
 def test_a_retried_task_has_all_its_attempts_again(api: Gateway, clock: StandingClock) -> None:
-    """A failed task that is retried has all its attempts again and no error, and its fence numbers continue."""
+    """A retried task gets its full number of attempts back, its error is cleared, and its fence numbers continue."""
     task = api.create()
     failed = ended_by_a_worker(task["id"], clock, BOOM)
     too_early = act(api, task, "retry")
@@ -116,7 +116,7 @@ def test_a_repeated_pause_or_cancel_with_the_same_version_succeeds(api: Gateway,
 
 
 def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> None:
-    """A successful task that supports rollback is rolled back with a 202, and a second request is a conflict."""
+    """Rolling back a successful task that supports rollback returns 202, and a second request is a conflict."""
     task = api.create({"type": "report", "target": UNDOABLE})
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
     undone = act(api, task, "rollback")
@@ -182,7 +182,7 @@ def test_an_action_accepts_only_a_reason_in_its_body(api: Gateway, action: str) 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_for_another_version_returns_412(api: Gateway, clock: StandingClock, action: str) -> None:
-    """An action for another version returns 412 and changes nothing, and an invalid `If-Match` returns 400."""
+    """An action for a different version returns 412 and changes nothing, and an invalid `If-Match` returns 400."""
     task = api.create({**LATER, "target": UNDOABLE})
     if action == "resume":
         act(api, task, "pause")
@@ -215,6 +215,6 @@ def test_another_owners_task_cannot_be_controlled(api: Gateway, action: str) -> 
 
 @pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
 def test_an_action_accepts_only_post(api: Gateway, action: str) -> None:
-    """An action's path returns 405 for all methods except POST."""
+    """The path of an action returns 405 for all methods except POST."""
     answer = api.send("GET", f"/v1/tasks/{api.create(LATER)['id']}/{action}")
     assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")

@@ -1,4 +1,4 @@
-"""Tests that each field that clients set is in all forms of a task, so that none is dropped silently."""
+"""Tests that each field that clients set is in all forms of a task, so that no field is dropped silently."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOCKS = {
 OF_ANOTHER = {"parent_task_id", "group", "after", "trigger_rule"}
 """Fields that refer to other tasks or a group; see `test_child_tasks`, `test_groups` and `test_dependencies`."""
 OTHER_FORMS = {*WHEN, "payload", "target"}
-"""Fields that the record and the responses have under another name, or in another form."""
+"""Fields that have a different name or a different form in the record and in responses."""
 FULL: dict[str, Any] = {
     "type": "report",
     "payload": {"month": 11},
@@ -78,26 +78,26 @@ LABELS = {name: FULL[name] for name in TaskLabels.model_fields if name in FULL}
 
 
 def _among(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The wanted fields from a response."""
+    """The fields of a response that are named in `wanted`."""
     return {name: told.get(name) for name in wanted}
 
 
 def test_the_example_has_every_field_of_a_creation() -> None:
-    """The example has every field of a creation except its time, and no default values."""
+    """The example has every field of a creation request except the due time, and no default values."""
     assert set(FULL) == set(TaskCreate.model_fields) - WHEN - set(DEBOUNCE) - set(LOCKS) - OF_ANOTHER
     defaults = TaskCreate(type="other").model_dump(mode="json")
     assert [name for name, value in FULL.items() if value == defaults[name]] == []
 
 
 def test_the_forms_of_a_task_have_the_same_options() -> None:
-    """Requests, responses, and the domain's tasks and changes have the same options."""
+    """Requests, responses, and the domain's tasks and task changes have the same options."""
     assert set(TASK_OPTIONS) == set(TaskFields.model_fields) - OTHER_FORMS
     assert set(TASK_OPTIONS) == set(TaskOptionsResponse.__annotations__)
     assert set(TASK_OPTIONS) <= set(TaskChanges.__annotations__)
 
 
 def test_a_task_is_shown_and_listed_as_it_was_created(api: Gateway) -> None:
-    """A task is shown and listed with every field as it was created."""
+    """A task is shown and listed with the values of all fields as they were at its creation."""
     created = api.create(FULL)
     assert _among(created, KEPT) == KEPT
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, KEPT) == KEPT
@@ -144,7 +144,7 @@ def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> N
 
 
 def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -> None:
-    """A topology's task has the labels of the request, and each node has the fields of its request."""
+    """A topology's task has the labels in the request, and each node has the fields that the request gives it."""
     created = api.send("POST", "/v1/topologies", {**LABELS, "nodes": {"a": PART}})
     assert _among(created.body, LABELS) == LABELS
     (node,) = read_graph(json.dumps(created.body["payload"]).encode()).nodes
@@ -152,7 +152,7 @@ def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -
 
 
 def test_a_null_name_is_accepted_in_creations_and_updates(api: Gateway) -> None:
-    """A name that is null is accepted in creations, and removes the name in updates."""
+    """A null name is accepted in creations, and removes the name in updates."""
     task = api.create({"type": "report", "name": None, "lock": None, "callback_url": None, "delay_seconds": 60})
     assert (task["name"], task["lock"], task["callback_url"]) == (None, None, None)
     path = f"/v1/tasks/{task['id']}"

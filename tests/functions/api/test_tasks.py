@@ -22,7 +22,7 @@ DUE = "2026-11-21T11:33:07.250+09:00"
 
 
 def test_a_created_task_is_returned_and_can_be_read(api: Gateway) -> None:
-    """A creation returns 201 with id, location and version, and the same task can be read at the location."""
+    """A creation returns 201 with id, location and version, and the created task can be read at the location."""
     answer = api.send(
         "POST", "/v1/tasks", {"type": "report", "payload": {"month": "2026-11"}, "due_at": DUE, "name": "Nov"}
     )
@@ -38,8 +38,8 @@ def test_a_created_task_is_returned_and_can_be_read(api: Gateway) -> None:
 
 @pytest.mark.parametrize("size", [10, 3_000, 500_000, 1_048_574])
 def test_a_payload_of_any_size_is_returned_unchanged(api: Gateway, size: int) -> None:
-    """A payload of any size is returned unchanged, wherever it is stored."""
-    # The text cannot be compressed, so that it is stored outside the record.
+    """A payload of any size is returned unchanged, no matter where the payload is stored."""
+    # The text cannot be compressed, so the payload is stored outside the record.
     payload = "".join(chr(33 + (index * index // 7) % 900) for index in range(size // 2))
     payload = payload.encode()[: size - 2].decode(errors="ignore").replace('"', "q").replace("\\", "b")
     task = api.create({"type": "report", "payload": payload, "delay_seconds": 60})
@@ -50,7 +50,7 @@ def test_a_payload_of_any_size_is_returned_unchanged(api: Gateway, size: int) ->
 
 
 def test_a_small_payload_creates_no_s3_client(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The S3 client, which takes an eighth of the start time, is created only for payloads in the bucket."""
+    """The S3 client, which takes an eighth of the startup time, is created only for payloads in the bucket."""
     made: list[object] = []
     make = Clients.s3
 
@@ -86,7 +86,7 @@ def test_a_due_time_more_than_ten_years_ahead_is_rejected(api: Gateway, due: dic
 
 
 def test_another_owners_task_is_not_listed_and_returns_404(api: Gateway) -> None:
-    """Another owner's task is not listed, and reading, changing or cancelling it returns 404."""
+    """Another owner's task is not listed, and reading, changing or cancelling the task returns 404."""
     task = api.create({"type": "report", "delay_seconds": 60}, {"X-Duetime-Owner": "mine"})
     path = f"/v1/tasks/{task['id']}"
     for answer in (api.send("GET", path), api.send("PATCH", path, {"name": "x"}), api.send("POST", f"{path}/cancel")):
@@ -98,7 +98,7 @@ def test_another_owners_task_is_not_listed_and_returns_404(api: Gateway) -> None
 
 @pytest.mark.parametrize("text", [str(UNKNOWN), "1", str(UNKNOWN).lower(), "%00", "..", "a" * 5_000, "ä", "8" * 26])
 def test_unknown_and_invalid_task_ids_return_404(api: Gateway, text: str) -> None:
-    """An unknown id and an invalid id both return 404."""
+    """A request with an unknown or an invalid id returns 404."""
     for answer in (api.send("GET", f"/v1/tasks/{text}"), api.send("POST", f"/v1/tasks/{text}/cancel")):
         assert (answer.status, answer.problem["status"]) == (404, 404)
 
@@ -147,7 +147,7 @@ def test_an_update_can_change_every_field_and_increases_the_version(api: Gateway
 
 
 def test_a_change_for_another_version_is_refused(api: Gateway) -> None:
-    """A change or cancel with another version in `If-Match` returns 412, and the task does not change."""
+    """A change or cancel with a different version in `If-Match` returns 412, and the task does not change."""
     task = api.create({"type": "report", "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     for tag in ('"2"', 'W/"1"', '"other"'):
@@ -165,7 +165,7 @@ def test_a_change_for_another_version_is_refused(api: Gateway) -> None:
 
 
 def test_an_update_to_a_due_time_beyond_ten_years_is_rejected(api: Gateway) -> None:
-    """An update has the same limit of ten years for the due time as a creation."""
+    """The limit of ten years for the due time is the same in updates as in creations."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     answer = api.send("PATCH", path, {"due_at": "2037-01-01T00:00:00Z"})
     assert (answer.status, list(answer.faults)) == (422, ["due_at"])
@@ -197,7 +197,7 @@ def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, cloc
 
 
 def test_a_running_task_is_asked_to_stop_with_force(api: Gateway, clock: StandingClock) -> None:
-    """With `force`, cancelling a running task returns 202 each time, and cancelling an unstarted task returns 200."""
+    """With `force`, cancelling a running task always returns 202, and cancelling an unstarted task returns 200."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     for _ in range(2):
@@ -209,7 +209,7 @@ def test_a_running_task_is_asked_to_stop_with_force(api: Gateway, clock: Standin
 
 
 def test_a_cancel_with_force_requires_the_owner_and_the_version(api: Gateway, clock: StandingClock) -> None:
-    """A cancel with `force` changes nothing for another owner, for another version, or if `force` is invalid."""
+    """A cancel with `force` changes nothing for another owner, for a different version, or if `force` is invalid."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     path = f"/v1/tasks/{task_id}"
@@ -294,7 +294,7 @@ def test_a_token_of_another_owner_or_list_is_refused(api: Gateway) -> None:
 
 
 def test_a_task_due_in_years_can_be_read_long_after_its_creation(api: Gateway, clock: StandingClock) -> None:
-    """A task that is due in years can be read and listed long after it was created."""
+    """A task that is due in some years can be read and listed long after its creation."""
     task = api.create({"type": "report", "delay_seconds": 9 * 365 * 86_400})
     clock.at += 365 * DAY
     assert api.send("GET", f"/v1/tasks/{task['id']}").body == task

@@ -31,13 +31,13 @@ PATH = "/v1/topologies"
 
 
 def state(name: str, task_id: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """Execute a state for the first attempt's run, and return the function's response."""
+    """Execute a state of the state machine for the first attempt's run, and return the function's response."""
     context: Any = SimpleNamespace()
     return handler({"state": name, "task_id": task_id, "fence": 1, "looks": 0, **more}, context)
 
 
 def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
-    """A topology is a task whose payload is the graph, and all its nodes are blocked before it begins."""
+    """A topology is a task whose payload is the graph, and all its nodes are blocked before the topology begins."""
     made = api.send("POST", PATH, {"name": "nightly", "nodes": NODES, "on_failure": "rollback", "tags": {"a": "b"}})
     assert made.status == 201
     assert made.location == f"{PATH}/{made.body['id']}"
@@ -103,7 +103,7 @@ def test_each_nodes_end_releases_the_next_nodes_until_the_topology_ends(api: Gat
 
 
 def test_the_nodes_of_a_topology_are_listed_by_their_parent(api: Gateway, clock: StandingClock) -> None:
-    """The filter `parent` lists only a topology's own nodes, of which there are none before it begins."""
+    """The filter `parent` lists only a topology's own nodes; the list is empty before the topology begins."""
     one, two = (api.send("POST", PATH, {"nodes": NODES}).body["id"] for _ in range(2))
     assert api.listed(f"parent={one}") == []
     for topology in (one, two):
@@ -118,7 +118,7 @@ def test_the_nodes_of_a_topology_are_listed_by_their_parent(api: Gateway, clock:
 
 
 def test_a_task_with_a_topology_target_has_the_graph_as_payload(api: Gateway) -> None:
-    """A task with a topology target has the graph as its payload, which is validated as a graph."""
+    """A task with a topology target has the graph as its payload, and this payload is validated as a graph."""
     target = {"kind": "topology"}
     made = api.create({"type": "nightly", "target": target, "payload": {"nodes": NODES}})
     assert api.send("GET", f"{PATH}/{made['id']}").body["counts"] == {"blocked": 3}
@@ -131,7 +131,7 @@ def test_a_task_with_a_topology_target_has_the_graph_as_payload(api: Gateway) ->
 
 
 def test_an_attempt_at_a_topology_lasts_as_long_as_its_graph(api: Gateway) -> None:
-    """An attempt at a topology lasts as long as its graph may take, because a shorter attempt would be retried."""
+    """An attempt of a topology may last as long as the graph may take, because a shorter attempt would be retried."""
     target, bounded = {"kind": "topology"}, {"nodes": NODES, "timeout_seconds": 60}
     free = {"type": "nightly", "target": target, "payload": {"nodes": NODES}}
     assert api.create(free)["notify_within_seconds"] == MAX_DEADLINE_SECONDS
@@ -199,7 +199,7 @@ def test_an_action_on_a_topology_affects_its_nodes_at_once(api: Gateway, clock: 
 
 
 def test_an_action_on_another_version_of_a_topology_has_no_effect(api: Gateway, clock: StandingClock) -> None:
-    """If `If-Match` names another version, an action on a topology has no effect."""
+    """If `If-Match` names a different version, an action on a topology has no effect."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
@@ -213,7 +213,7 @@ def test_an_action_on_another_version_of_a_topology_has_no_effect(api: Gateway, 
 
 
 def test_topologies_are_listed_apart_from_other_tasks(api: Gateway) -> None:
-    """The list of topologies includes those that were created as tasks, and has the task list's filters and pages."""
+    """The list of topologies includes topologies created as tasks, and has the filters and pages of the task list."""
     graph = {"nodes": NODES}
     plain = api.send("POST", PATH, {"name": "a", "tags": {"team": "dba"}, "delay_seconds": 60, **graph}).body["id"]
     as_task = {"type": "nightly", "name": "b", "target": {"kind": "topology"}, "payload": graph, "delay_seconds": 120}
@@ -243,7 +243,7 @@ def test_topologies_are_listed_apart_from_other_tasks(api: Gateway) -> None:
 
 
 def test_the_etag_of_a_topology_changes_when_a_node_changes(api: Gateway, clock: StandingClock) -> None:
-    """A topology's ETag changes when a node changes, even if the topology's version does not."""
+    """A topology's ETag changes when a node changes, even if the topology's version does not change."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
@@ -295,7 +295,7 @@ def test_a_repeated_action_on_a_topology_returns_the_same_status(api: Gateway, c
 
 
 def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a node
-    """This many nodes in levels of fifty, where each node below the first level has two parents."""
+    """A graph with this many nodes in levels of fifty, where each node below the first level has two parents."""
     return {
         f"n{i}": {
             "type": "x",
@@ -359,7 +359,7 @@ def test_a_graph_above_a_limit_is_rejected_with_the_field(
 
 
 def test_nodes_are_listed_in_pages_in_the_order_of_the_graph(api: Gateway, clock: StandingClock) -> None:
-    """Pages of nodes show the same nodes as the topology, before it begins and afterwards."""
+    """Pages of nodes show the same nodes as the topology, both before and after the topology begins."""
     nodes = {f"n{number}": {"type": "report", **({"depends_on": ["n0"]} if number else {})} for number in range(5)}
     topology = api.send("POST", PATH, {"nodes": nodes}).body["id"]
     for begun in (False, True):

@@ -40,12 +40,12 @@ BODY: dict[str, Any] = {
 
 
 def put(api: Gateway, **changes: Any) -> Any:  # noqa: ANN401 - a reply
-    """Put the definition, with some of its fields replaced."""
+    """Put a definition with some fields replaced."""
     return api.send("PUT", NIGHTLY, {**BODY, **changes})
 
 
 def conditional(when: str) -> dict[str, Any]:
-    """The definition's nodes, with a condition at the second node."""
+    """The definition's nodes, with a condition on the second node."""
     return {**NODES, "report": {**NODES["report"], "when": when}}
 
 
@@ -76,7 +76,7 @@ def test_a_condition_with_an_unknown_parameter_is_rejected(api: Gateway) -> None
 
 
 def test_each_change_of_a_definition_adds_a_version(api: Gateway) -> None:
-    """Each change of a definition adds a version that stays readable, and equal content adds no version."""
+    """Each change to a definition adds a version that can be read permanently, and equal content adds no version."""
     first = put(api)
     assert (first.status, first.location, first.headers["ETag"]) == (201, NIGHTLY, '"1"')
     again = put(api, nodes=dict(reversed(NODES.items())))
@@ -107,7 +107,7 @@ def test_a_change_with_an_earlier_etag_returns_412(api: Gateway) -> None:
 def test_a_deletion_removes_all_versions_of_a_definition(api: Gateway) -> None:
     """A deletion removes all versions.
 
-    A new definition continues the version numbers, and earlier ETags do not match it.
+    A new definition continues the version numbers, and does not match earlier ETags.
     """
     tag = put(api).headers["ETag"]
     put(api, description="Other")
@@ -122,7 +122,7 @@ def test_a_deletion_removes_all_versions_of_a_definition(api: Gateway) -> None:
 
 
 def test_two_versions_are_compared_field_by_field(api: Gateway) -> None:
-    """The differences of two versions have each changed field with both values."""
+    """The differences between two versions list each changed field with both values."""
     put(api)
     put(api, nodes={**NODES, "report": {"type": "report", "depends_on": ["fetch"], "delay_seconds": 5}}, description="")
     assert api.send("GET", f"{NIGHTLY}/diff", query="from=1&to=2").body == {
@@ -158,7 +158,7 @@ def test_a_run_shows_the_definitions_version_and_parameters(api: Gateway) -> Non
 
 
 def test_a_task_with_a_definition_target_is_a_run_of_the_definition(api: Gateway) -> None:
-    """A task with a definition as its target is the same as a run of the definition."""
+    """Creating a task whose target is a definition is the same as running the definition."""
     put(api)
     target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"rows": 3, "region": "us"}}}
     made = api.send("POST", "/v1/tasks", {"type": "topology", "target": target})
@@ -175,7 +175,7 @@ def test_a_task_with_a_definition_target_is_a_run_of_the_definition(api: Gateway
 
 
 def test_a_repeated_run_returns_the_first_run_even_if_the_definition_changed(api: Gateway) -> None:
-    """Repeating a run with its key returns the first run, even if the definition was changed or deleted."""
+    """Repeating a run with the same key returns the first run, even if the definition was changed or deleted."""
     put(api)
     key = {"idempotency-key": "k"}
     made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 7}}, key)
@@ -227,7 +227,7 @@ def test_an_invalid_definition_run_is_rejected_with_the_field(api: Gateway, body
     ],
 )
 def test_a_definition_that_no_run_could_use_is_rejected(api: Gateway, changes: dict[str, Any], field: str) -> None:
-    """A definition that no run could use is refused by field name, and no version is created."""
+    """A definition that could never be run is refused by field name, and no version is created."""
     refused = put(api, **changes)
     assert refused.status == 422
     assert any(each.startswith(field) for each in refused.faults), refused.faults
@@ -269,7 +269,7 @@ def test_a_definition_that_a_schedule_runs_is_not_deleted(api: Gateway) -> None:
 
 
 def test_an_occurrence_placed_twice_has_the_graph_of_the_recorded_version(api: Gateway) -> None:
-    """If two processes place the same occurrence with different versions, its graph has the version in its record."""
+    """If two processes place an occurrence with different versions, its graph is from the version in its record."""
     large = [sha256(bytes([number])).hexdigest() for number in range(40)]
     put(api, parameters={}, nodes={"old": {"type": "report", "payload": large}})
     target = {"kind": "topology", "definition": {"name": "nightly"}}
@@ -291,7 +291,7 @@ def test_an_occurrence_placed_twice_has_the_graph_of_the_recorded_version(api: G
 
 
 def test_a_version_that_is_written_after_a_deletion_is_not_shown(api: Gateway) -> None:
-    """A version that is written late, after a deletion, is not shown, and the next deletion removes it."""
+    """A version that is written late, after a deletion, is not shown, and is removed by the next deletion."""
     first = put(api).body["version"]
     definitions = composed(CoreServices).stores.definitions
     copied, _ = definitions.read("local", "nightly")
@@ -306,7 +306,7 @@ def test_a_version_that_is_written_after_a_deletion_is_not_shown(api: Gateway) -
 
 
 def test_a_run_that_replaces_another_by_unique_key_keeps_its_id(api: Gateway) -> None:
-    """A run that replaces another run with the same unique key keeps its id, and has the new parameters and graph."""
+    """A run that replaces a run with the same unique key keeps the earlier id, and has the new parameters and graph."""
     put(api)
     unique = {"unique": {"key": "import", "on_conflict": "replace"}, "delay_seconds": 600}
     made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 1}, **unique}).body

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def working(api: Gateway, clock: StandingClock, ending: Ending, looks: int) -> None:
-    """Let a worker end the only task after this many sleeps."""
+    """Let a worker end the only task after this many waits between reads."""
 
     def work() -> None:
         if len(clock.slept) == looks:
@@ -46,7 +46,7 @@ def test_a_creation_returns_202_if_its_task_does_not_end_in_time(api: Gateway, c
 
 
 def test_a_waiting_creation_reads_the_record_at_doubling_intervals(api: Gateway, clock: StandingClock) -> None:
-    """While a creation waits, it reads the record at intervals of 100 ms that double up to a second."""
+    """While a creation waits, the record is read at intervals that start at 100 ms and double up to a second."""
     api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=5")
     pauses = [later - earlier for earlier, later in pairwise([NOW, *clock.slept])]
     assert pauses == [100, 200, 400, 800, 1_000, 1_000, 1_000, 500]

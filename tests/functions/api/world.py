@@ -1,4 +1,4 @@
-"""Functions that write to a task what a worker would write."""
+"""Functions that change a task in the way in which a worker would change it."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def ended_by_a_worker(task_id: str, clock: StandingClock, ending: Ending, took: 
 
 
 def closed_by_a_worker(task: Task, clock: StandingClock) -> None:
-    """Let a worker complete the follow-up of an outcome."""
+    """Let a worker complete the steps that follow an outcome."""
     close = Write(task.id, Move.CLOSE, "close", Guard(fence=task.fence), {"finished_at": clock.at})
     assert isinstance(composed(CoreServices).stores.tasks.apply(close), Applied)

@@ -6,21 +6,21 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "an approval that is retried has no time of its own",
+        "a retried approval does not get its own time for a decision",
         "domain/tasks/approvals.py",
         "since = max(task.due_at, task.created_at, task.reopened_at or 0)",
         "since = max(task.due_at, task.created_at)",
         pairs="^approval-failed (retry worker|worker retry)$",
     ),
     Mutant(
-        "a decision with another payload is taken for the same one",
+        "a decision with a different payload is treated as the same decision",
         "services/tasks/approvals.py",
         "return _canonical(stored) == _canonical(decision.payload)",
         "return bool(stored or decision.payload)",
         pairs="^approval approve approve-otherwise$",
     ),
     Mutant(
-        "a rejection for another reason is taken for the same one",
+        "a rejection with a different reason is treated as the same rejection",
         "services/tasks/approvals.py",
         "return task.error == rejection(by.reason)",
         "return task.error is not None or rejection(by.reason) is None",
@@ -41,7 +41,7 @@ MUTANTS = (
         pairs="^approval-early approve get$",
     ),
     Mutant(
-        "an approval that was moved to a later time is decided before it",
+        "an approval that was moved to a later time is decided before that time",
         "domain/tasks/approvals.py",
         "is_waiting = was_asked and task.is_postponed",
         "is_waiting = was_asked",

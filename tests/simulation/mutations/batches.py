@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "a batch inserts a record whose minute was read without a timer",
+        "a batch inserts a record without a timer although its minute was already read",
         "services/enqueue.py",
         "if not (plan.timer or task.order is not None",
         "if not (task.order is not None",
@@ -19,7 +19,7 @@ MUTANTS = (
         "if not (plan.timer or self._is_watched(task))",
     ),
     Mutant(
-        "a batch inserts tasks whose lateness is to be checked without a timer for that",
+        "a batch inserts tasks whose lateness must be checked without a timer for this check",
         "services/enqueue.py",
         "if not (plan.timer or task.order is not None or self._is_watched(task))",
         "if not (plan.timer or task.order is not None)",
@@ -44,7 +44,7 @@ MUTANTS = (
         "following[order.spec.order.key] = number",
     ),
     Mutant(
-        "of a batch without a response every record is taken to be written",
+        "all records of a batch without a response are assumed to be written",
         "adapters/dynamodb/batches.py",
         "        except Unavailable:\n            return\n        for place",
         "        except Unavailable:\n            written.extend(range(first, first + len(batch)))\n"

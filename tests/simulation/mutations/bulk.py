@@ -6,13 +6,13 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "a holder goes on with a bulk operation that another one has taken",
+        "a holder continues a bulk operation that another holder has taken over",
         "services/bulk/executor.py",
         "not stored.is_running or stored.epoch != operation.epoch",
         "not stored.is_running",
     ),
     Mutant(
-        "a bulk operation is taken while its holder's lease lasts",
+        "a bulk operation is taken over while its holder's lease lasts",
         "domain/bulk.py",
         "return self.is_running and self.leased_until + MAX_CLOCK_DIFFERENCE <= now",
         "return self.is_running and now > 0",
@@ -24,7 +24,7 @@ MUTANTS = (
         "epoch=self.epoch, leased_until=now + BULK_LEASE",
     ),
     Mutant(
-        "a bulk operation that its user has stopped goes on",
+        "a bulk operation continues after its user has stopped it",
         "services/bulk/executor.py",
         "not stored.is_running or stored.epoch != operation.epoch",
         "stored.epoch != operation.epoch",
@@ -37,7 +37,7 @@ MUTANTS = (
         pairs="^bulk-cancelling bulk stop-bulk$",
     ),
     Mutant(
-        "a bulk operation begins anew with each holder",
+        "a bulk operation starts over with each holder",
         "domain/bulk.py",
         "return replace(self, holder=holder, epoch",
         "return replace(self, progress=BulkProgress(), holder=holder, epoch",
@@ -50,14 +50,14 @@ MUTANTS = (
         pairs="^bulk-cancelling get-bulk trigger$",
     ),
     Mutant(
-        "an operation ends before the one that it replaces",
+        "an operation ends before the operation that it replaces",
         "services/bulk/executor.py",
         "if progress.is_complete and now >= operation.not_complete_before:",
         "if progress.is_complete:",
         test="tests/scenarios/test_bulk_operations.py",
     ),
     Mutant(
-        "a step of a bulk operation is written whatever its version",
+        "a step of a bulk operation is written without checking the operation's version",
         "adapters/dynamodb/bulk.py",
         "return save_next(self._client, self._table, _item_of(operation), operation.version, nonce)",
         "stored = self.read(operation.id)\n"

@@ -21,7 +21,7 @@ MUTANTS = (
         test="tests/scenarios/test_archive.py -k test_a_batch_is_delivered_again_while_the_bucket_fails",
     ),
     Mutant(
-        "each batch of a day replaces the one before it in the archive",
+        "each batch of a day replaces the previous batch in the archive",
         "domain/archive_objects.py",
         'return f"{TASKS_PREFIX}day={self.day}/{self.tasks[0].id}-{digest}{kept}.jsonl.gz"',
         'return f"{TASKS_PREFIX}day={self.day}/{digest[:0]}{kept}.jsonl.gz"',
@@ -59,7 +59,7 @@ MUTANTS = (
         also=(("            else:\n                return\n", "                return\n"),),
     ),
     Mutant(
-        "an event of an end has a wrong state",
+        "an event about the end of a task has a wrong state",
         "domain/change_events.py",
         "state=task.state.value,",
         'state="failed",',

@@ -6,13 +6,13 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "the trigger moves on although messages were refused",
+        "the trigger advances although messages were refused",
         "services/trigger/dispatcher.py",
         "return Served(sent, frozenset(queue_of(each.message) for each in unsent))",
         "return Served(sent, frozenset())",
     ),
     Mutant(
-        "nothing is scanned",
+        "no recovery scan takes place",
         "domain/dispatch/enqueue_plan.py",
         "    if entry.state in STARTABLE or entry.waits_for_tasks:\n        return entry.next_at <= now\n",
         "    if entry.state in STARTABLE or entry.waits_for_tasks:\n        return False\n",
@@ -30,7 +30,7 @@ MUTANTS = (
         "return minute_of(at) <= minute_of(now)",
     ),
     Mutant(
-        "a task that is placed again in a minute that was read gets no message",
+        "a task that is moved to a minute that was already read gets no message",
         "services/enqueue.py",
         "        if isinstance(result, Applied) and _needs_message(task, result.task, move):\n"
         "            self.send_due([result.task])\n",
@@ -43,13 +43,13 @@ MUTANTS = (
         "look_ahead=0,\n            due_messages",
     ),
     Mutant(
-        "a recovery scan moves on although SQS refused its messages",
+        "a recovery scan advances although SQS refused its messages",
         "services/trigger/dispatcher.py",
         "for each in left])\n        return Served(sent.sent, sent.refused | refused)",
         "for each in left])\n        return Served(sent.sent, frozenset(refused))",
     ),
     Mutant(
-        "a creation that comes after its home minute gets no timer",
+        "a task that is created after its home minute gets no timer",
         "services/enqueue.py",
         "        if plan.timer:\n"
         "            self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))\n"
@@ -57,19 +57,19 @@ MUTANTS = (
         "        self._watch_lateness",
     ),
     Mutant(
-        "the trigger passes over timers",
+        "the trigger skips timers",
         "domain/dispatch/enqueue_plan.py",
         "if isinstance(item, Timer):\n        place =",
         "if isinstance(item, Timer):\n        return None\n        place =",
     ),
     Mutant(
-        "messages are delayed to after their due time",
+        "messages are delayed until after their task's due time",
         "domain/dispatch/enqueue_plan.py",
         "Precision.NORMAL: 60,",
         "Precision.NORMAL: -999,",
     ),
     Mutant(
-        "a shard that could not be read counts as read",
+        "a shard that could not be read is treated as read",
         "services/trigger/shard_group_reader.py",
         "                shard.failed = True\n",
         "                shard.more = False\n",
@@ -120,7 +120,7 @@ MUTANTS = (
         "TIMER_LIFE = 3 * DAY",
     ),
     Mutant(
-        "expired leases are not searched for",
+        "the trigger does not look for expired leases",
         "domain/dispatch/enqueue_plan.py",
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",

@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "the end of an earlier attempt lets a unique key expire that its task has taken again",
+        "the end of an earlier attempt lets a unique key expire although its task has taken the key again",
         "adapters/dynamodb/keys.py",
         'ConditionExpression="#i = :i AND #k <= :k"',
         'ConditionExpression="#i = :i AND (#k <= :k OR #k > :k)"',
@@ -20,7 +20,7 @@ MUTANTS = (
         pairs="^unique-ending (retry worker-failing|worker-failing retry)$",
     ),
     Mutant(
-        "the end of a task lets the unique key of another one expire",
+        "the end of a task lets another task's unique key expire",
         "adapters/dynamodb/keys.py",
         'ConditionExpression="#i = :i AND #k <= :k"',
         'ConditionExpression="(#i = :i OR #i <> :i) AND #k <= :k"',
@@ -54,7 +54,7 @@ MUTANTS = (
         test="tests/adapters/test_key_store.py::test_an_expired_key_can_be_used_again",
     ),
     Mutant(
-        "a key with another body returns the task of the first body",
+        "an idempotency key with a different body returns the task of the first body",
         "services/tasks/create.py",
         "        if known.body_hash != key.body_hash:\n            raise KeyReused\n        return known",
         "        return known",

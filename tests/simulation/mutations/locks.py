@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "a lock has one holder more than its limit",
+        "a lock has one more holder than its limit allows",
         "domain/locks.py",
         "return claim.limit - len(self.holders)",
         "return claim.limit + 1 - len(self.holders)",
@@ -30,13 +30,13 @@ MUTANTS = (
         "has_locks = True",
     ),
     Mutant(
-        "a task that its target has accepted keeps its lock no longer than a lease",
+        "a task whose target has accepted the work keeps its lock no longer than a lease",
         "services/worker/attempt.py",
         "if self.locks.renew(delivery_state, task, until) or is_job(task.target):\n            return deferred",
         "if True:\n            return deferred",
     ),
     Mutant(
-        "an older attempt takes a lock's hold from a newer one",
+        "an older attempt takes a lock's hold from a newer attempt",
         "domain/locks.py",
         "        if self.is_held_by_later(holder):\n"
         "            return self\n"
@@ -44,19 +44,19 @@ MUTANTS = (
         "        return replace(self, holders=(*self.without(holder.task_id, holder.fence + 9).holders, holder))",
     ),
     Mutant(
-        "an older attempt gives back the hold of a newer one",
+        "an older attempt releases the hold of a newer attempt",
         "domain/locks.py",
         "if h.task_id != task_id or h.fence > fence)",
         "if h.task_id != task_id)",
     ),
     Mutant(
-        "a lock is handed to nobody when it is given back",
+        "a released lock is not passed to a waiting task",
         "services/locking.py",
         "for waiter in line:",
         "for waiter in line[:0]:",
     ),
     Mutant(
-        "a holder whose attempt still runs is treated as gone",
+        "a holder whose attempt is still running is treated as gone",
         "domain/locks.py",
         "is_over = task.state in STARTABLE",
         "is_over = True or task.state in STARTABLE",
@@ -74,13 +74,13 @@ MUTANTS = (
         "return others.room(claim) <= (0 if is_mixed else len(ahead))",
     ),
     Mutant(
-        "a task gives back only the first of its locks",
+        "a task releases only the first of its locks",
         "services/worker/attempt_lease.py",
         "for claim in sorted(claims - kept, key=lambda claim: claim.name):",
         "for claim in sorted(claims - kept, key=lambda claim: claim.name)[:1]:",
     ),
     Mutant(
-        "tasks take their locks in different orders, and keep the locks they have",
+        "tasks take their locks in different orders and keep the locks that they already hold",
         "services/locking.py",
         "if claim.scope in scopes), key=lambda claim: claim.name))",
         "if claim.scope in scopes), key=lambda claim: claim.name, reverse=task.id.text[-1] < 'G'))",

@@ -18,7 +18,7 @@ class Mutant:
         in_two_regions: whether the simulations have a second Region that takes over.
         subject: the subject of the defect, which is the name of its module.
         pairs: the pairs of operations that find the defect, in the form of `make pairs ONLY=`; otherwise, the
-            simulation searches for it.
+            simulation searches for the defect.
         test: the test that finds the defect, in pytest's form, if neither simulation nor pairs do.
         also: other changes in the same file, if the defect needs several changes.
     """
@@ -35,7 +35,7 @@ class Mutant:
     test: str = ""
 
     def applied(self, text: str) -> str:
-        """The text of a file with the defect."""
+        """Insert the defect into a file's text, and return the changed text."""
         for old, new in ((self.old, self.new), *self.also):
             if old not in text:
                 raise LookupError(f"mutant {self.name!r}: {self.file} has changed, and so must the mutant")

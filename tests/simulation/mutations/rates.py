@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "a task that comes too late for its turn keeps its place forever",
+        "a task that is too late for its turn keeps its place in the line forever",
         "domain/rates.py",
         "is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * interval",
         "is_late = False",
@@ -27,7 +27,7 @@ MUTANTS = (
         test="tests/domain/test_rates.py",
     ),
     Mutant(
-        "a start is given back although others have followed it",
+        "a start is returned to its rate although other starts have followed",
         "domain/rates.py",
         "return RateUpdate({}, {STARTS: -interval, **adds}, {STARTS: counted}, {STARTS: counted}, needed)",
         "return RateUpdate({}, {STARTS: -interval, **adds}, {}, {}, needed)",
@@ -48,7 +48,7 @@ MUTANTS = (
         pairs="^rate-queued (pause-rate worker|worker pause-rate)$",
     ),
     Mutant(
-        "a start of a task with a place moves the lines below once more",
+        "the start of a task that has a place moves the lines of lower priorities a second time",
         "domain/rates.py",
         "        if self.place is not None:\n            return {}\n        below",
         "        below",

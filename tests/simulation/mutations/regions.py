@@ -16,25 +16,25 @@ MUTANTS = (
         also=(("free = freed(task, region.epoch, now)", "free = freed(task, 0, now)"),),
     ),
     Mutant(
-        "new tasks of the second Region begin in the epoch of the first",
+        "new tasks in the second Region begin in the epoch of the first Region",
         "services/regions.py",
         "return max(self.least_epoch, self._epoch)",
         "return self.least_epoch",
     ),
     Mutant(
-        "a standby works",
+        "a standby Region processes tasks",
         "services/regions.py",
         "is_active = self.own == self.first if found is None else found.is_open and found.name == self.own",
         "is_active = found is None or (found.is_open and found.name == self.own)",
     ),
     Mutant(
-        "the Region works before it has taken over the records",
+        "the second Region works before it has taken over the records",
         "services/regions.py",
         "found.is_open and found.name == self.own",
         "found.name == self.own",
     ),
     Mutant(
-        "the old Region continues",
+        "the old Region continues to work after the takeover",
         "services/regions.py",
         "if self._is_known(now, REGION_LIFE):",
         "if self._is_known(now, 10**12):",
@@ -46,7 +46,7 @@ MUTANTS = (
         "if done.timer is not None and done.was_cut_off:",
     ),
     Mutant(
-        "the follow-up of an end is not repeated",
+        "the steps that follow the end of a task are not repeated",
         "domain/regions.py",
         "if task.finished_at is not None:\n",
         "if task.finished_at is not None:\n        return None\n    if False:\n",
@@ -64,7 +64,7 @@ MUTANTS = (
         "minute_of(now + REGION_OVERLAP)",
     ),
     Mutant(
-        "a second takeover cuts off the attempts of the Region that works",
+        "a second takeover ends the attempts of the Region that is active",
         "domain/regions.py",
         "if is_taken_over(task, region) or (keeps_leases and runs):",
         "if is_taken_over(task, region):",
@@ -76,7 +76,7 @@ MUTANTS = (
         "lag",
     ),
     Mutant(
-        "attempts of the old Region cannot report their end during a switch-over",
+        "attempts in the old Region cannot report their end during a switch-over",
         "services/regions.py",
         "if is_report and active is not None",
         "if False and is_report and active is not None",
@@ -117,14 +117,14 @@ MUTANTS = (
         test=_OF_BACKUP,
     ),
     Mutant(
-        "a restore writes no timer of a task that the backup may lack",
+        "a restore does not write a task's timer, although the backup may lack the timer",
         "domain/restore.py",
         "return None if is_at_home else",
         "return None if True else",
         test=_OF_BACKUP,
     ),
     Mutant(
-        "a restore writes no timers of schedules",
+        "a restore does not write the timers of schedules",
         "services/restore.py",
         "if stored.is_expandable:",
         "if False:",

@@ -7,13 +7,13 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "each use of an idempotency key creates another task",
+        "each request with an idempotency key creates another task",
         "adapters/dynamodb/keys.py",
         "return _remembered(kept) if kept else wanted",
         "return wanted",
     ),
     Mutant(
-        "an event that is delivered again becomes another task",
+        "an event that is delivered again creates another task",
         "services/tasks/create.py",
         "        if order.origin is None:\n            due = due_of(order.spec, now)",
         "        if True:\n            due = due_of(order.spec, now)",
@@ -26,13 +26,13 @@ MUTANTS = (
         "        return ends",
     ),
     Mutant(
-        "every record of a batch counts as written",
+        "every record of a batch is treated as written",
         "adapters/dynamodb/batches.py",
         'if "Error" not in response:',
         "if True:",
     ),
     Mutant(
-        "records that a batch did not write count as existing",
+        "records that a batch did not write are treated as existing",
         "services/tasks/create.py",
         "made.task.nonce in written or creator.enqueuer.create(made.task)",
         "made.task.nonce in written",
@@ -62,7 +62,7 @@ MUTANTS = (
         "return self._moved(task, Move.RESUME, request)",
     ),
     Mutant(
-        "a retried task keeps the attempts that were spent",
+        "a retried task does not get its used attempts back",
         "services/tasks/control.py",
         'opened: TaskChanges = {\n            "attempt": 0,\n',
         "opened: TaskChanges = {\n",
@@ -80,20 +80,20 @@ MUTANTS = (
         "if task is not None and task.attempt and holds_key(task) else None",
     ),
     Mutant(
-        "a task that is retried takes its unique key from another one",
+        "a task that is retried takes its unique key from another task",
         "services/unique_keys.py",
         "if status.holder is not None and status.holder.id != task.id:",
         "if status.holder is not None and not status.holder:",
     ),
     Mutant(
-        "each replacement of a task makes the messages before it void",
+        "each replacement of a task invalidates all earlier messages",
         "domain/dispatch/enqueue_plan.py",
         "return (task.next_at <= now and at <= now) or (task.next_at == at and is_same_queue)",
         "return False",
         theme=Theme.TASKS,
     ),
     Mutant(
-        "a task that is replaced by one that is due now is checked at its old time",
+        "a task that is replaced by a task that is due now is checked at the old due time",
         "domain/dispatch/enqueue_plan.py",
         "return (task.next_at <= now and at <= now)",
         "return at <= now",
@@ -106,7 +106,7 @@ MUTANTS = (
         "if task.state is not State.RUNNING:",
     ),
     Mutant(
-        "the end of a lease is accepted with any fence",
+        "the report that ends a lease is accepted with any fence",
         "services/pull/report.py",
         "if task.fence != key.fence or task.state is not State.RUNNING:\n            return self._repeated",
         "if task.state is not State.RUNNING:\n            return self._repeated",
@@ -120,7 +120,7 @@ MUTANTS = (
         "        until = now + key.length",
     ),
     Mutant(
-        "a lease is handed out however little of it is left",
+        "a lease is handed out however little of its time is left",
         "services/pull/lease.py",
         "useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= length]",
         "useful = list(leases)",
@@ -144,7 +144,7 @@ MUTANTS = (
         "return ()",
     ),
     Mutant(
-        "the circuit of a host is never tried again",
+        "no call ever tests whether a host with an open circuit has recovered",
         "services/worker/target_caller.py",
         "return self._save(circuit.probed(until)) or self._held(circuit, now)",
         "return self._held(circuit, now)",
@@ -181,7 +181,7 @@ MUTANTS = (
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",
     ),
     Mutant(
-        "an idempotency key is forgotten within the hour",
+        "an idempotency key expires within an hour",
         "domain/limits.py",
         "IDEMPOTENCY_KEY_LIFE = DAY",
         "IDEMPOTENCY_KEY_LIFE = HOUR",
@@ -205,14 +205,14 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "an ordered task that has the turn holds the line for a first place only",
+        "a task of an ordered key blocks the line only while it has a lease",
         "domain/order_lines.py",
         "    if not task.is_terminal or stops_line(task):\n        return True",
         "    if stops_line(task):\n        return True\n    if not task.is_terminal:\n"
         "        return task.lease_expires_at is not None",
     ),
     Mutant(
-        "a task receives a signal from any time",
+        "a task receives a signal no matter when the signal was sent",
         "domain/tasks/event_waits.py",
         "TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)",
         "TaskId.of(max(0, before - before), 0, 0)",

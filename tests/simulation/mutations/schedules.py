@@ -13,13 +13,13 @@ MUTANTS = (
         "        if True:\n",
     ),
     Mutant(
-        "an occurrence does not look at the revision of its schedule",
+        "an occurrence does not check the revision of its schedule",
         "domain/schedules/overlap.py",
         "    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
         "    return None\n    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
     ),
     Mutant(
-        "the ids of occurrences depend on how often their schedule was expanded",
+        "the ids of occurrences depend on how often the schedule was expanded",
         "domain/schedules/schedule_record.py",
         "return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key)",
         "return derived(self.uid.text, self.generation, occurrence.key)",
@@ -31,7 +31,7 @@ MUTANTS = (
         "if at is not None and self.runtime.random_source.below(4):\n            at = max(unread",
     ),
     Mutant(
-        "a schedule moves on although its occurrences were not all placed",
+        "a schedule advances although not all of its occurrences were placed",
         "services/schedules/expander.py",
         "        current.failed = True\n        return None\n",
         "        return None\n",
@@ -43,19 +43,19 @@ MUTANTS = (
         "runs_skipped=stored.runs_skipped",
     ),
     Mutant(
-        "occurrences overlap that must not",
+        "occurrences overlap although their policy forbids this",
         "domain/schedules/overlap.py",
         "return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)",
         "return StartDecision(None, activity)",
     ),
     Mutant(
-        "an occurrence that must wait begins beside the running one",
+        "an occurrence that must wait begins while another occurrence is running",
         "domain/schedules/overlap.py",
         "    if ahead is None:\n",
         "    if ahead is None or waiting_limit(stored):\n",
     ),
     Mutant(
-        "the end of a permanent schedule's run begins no other",
+        "the end of a permanent schedule's run does not begin another run",
         "services/schedules/overlap.py",
         "        if stored.is_permanent and schedule_ref.is_by_timing:\n            self._go_on(task)",
         "",
@@ -73,7 +73,7 @@ MUTANTS = (
         "begun=self.begun,",
     ),
     Mutant(
-        "a schedule ends although runs are left that skipped occurrences did not use",
+        "a schedule ends although skipped occurrences left some of its runs unused",
         "domain/schedules/schedule_record.py",
         "return self.remaining_runs == 0 and self.owed is None",
         "return False",
@@ -109,7 +109,7 @@ MUTANTS = (
         "        if not is_new:",
     ),
     Mutant(
-        "occurrences that a calendar excludes run",
+        "occurrences run although a calendar excludes them",
         "domain/schedules/occurrences.py",
         "covering(schedule.calendars,",
         "covering((),",
@@ -121,14 +121,14 @@ MUTANTS = (
         "self.writer.write(stored, version, going_on)",
     ),
     Mutant(
-        "a late write of a schedule replaces another one of its name",
+        "a late write of a schedule replaces another schedule with the same name",
         "adapters/dynamodb/versioned_items.py",
         'conditions = [Condition("#e = :e", {"#e": VERSION}, {":e": attribute_values.number(version)})]',
         'conditions = [Condition("attribute_exists(#e)", {"#e": VERSION}, {})]',
         also=(("if version and identity is not None:", "if False:"),),
     ),
     Mutant(
-        "a calendar moves the ids of occurrences",
+        "a calendar changes the ids of occurrences",
         "domain/schedules/schedule_record.py",
         "home = unmoved_due_at(self.schedule(), occurrence)",
         "home = occurrence.due_at",
