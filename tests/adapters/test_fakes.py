@@ -27,7 +27,7 @@ from_seeds = pytest.mark.parametrize(
 
 
 def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answers
-    """Return a call's result: the response without request ids, or the error's code and item."""
+    """Return a call's response without request ids, or the error's code and item if the call failed."""
     try:
         answer = getattr(client, call.operation)(**call.request)
     except ClientError as error:
@@ -55,7 +55,7 @@ def test_the_dynamodb_fake_responds_like_the_engine(engine_cloud: Cloud, seed: i
 def test_the_sqs_fake_responds_like_the_engine(engine_cloud: Cloud, seed: int) -> None:
     """Sends, receipts, visibility, deletions and hostile batches have the same responses from fake and engine.
 
-    Fair queues are an exception, because the engine has none; `tests/scenarios/test_fair_keys.py` tests them.
+    The engine does not implement fair queues; `tests/scenarios/test_fair_keys.py` tests them.
     """
     fake = FakeSQS()
     fake.is_fair = False

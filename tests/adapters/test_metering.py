@@ -43,7 +43,7 @@ def test_values_have_their_documented_sizes(value: dict[str, Any], size: int) ->
 @properties
 @given(any_task=TASKS)
 def test_computed_write_units_equal_those_of_the_engine(metered_table: tuple[Cloud, str], any_task: Task) -> None:
-    """For any record, the computed write units equal those that the engine reports."""
+    """For any record, the computed write units equal the write units that the engine reports."""
     cloud, table = metered_table
     item = item_of(fresh(any_task))
     answer = cloud.dynamodb.put_item(TableName=table, Item=item, ReturnConsumedCapacity="INDEXES")

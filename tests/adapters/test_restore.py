@@ -1,4 +1,4 @@
-"""A table is restored from its continuous backup, and its records are rewritten."""
+"""Tests how a table is restored from its continuous backup, and how its records are rewritten."""
 
 from __future__ import annotations
 

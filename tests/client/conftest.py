@@ -27,7 +27,7 @@ def deployment() -> Iterator[Deployment]:
 
 
 class Waits(list[float]):
-    """Records the sleeps of a client; an endless wait fails at once."""
+    """Records a client's sleeps, and fails the test at once if a wait would be endless."""
 
     def append(self, seconds: float) -> None:
         """Record a sleep and return without waiting."""

@@ -64,13 +64,13 @@ def failed(**fields: Any) -> Task:  # noqa: ANN401 - fields of a task
 
 
 def query(folder: Path, where: str = "true", **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - of a query
-    """Query a copy of an archive."""
+    """Run a query on a copy of an archive."""
     wanted = ArchiveQuery(**{"first": FIRST, "last": FIRST, "where": where, "columns": ["id"], **fields})
     return Archive(FolderObjects(folder)).query(wanted, lambda _done, _size: None)
 
 
 def test_the_columns_are_the_fields_of_an_archive_line() -> None:
-    """The client's columns are the fields of an archive line, in the same order and with matching types."""
+    """The client's columns are an archive line's fields, in the same order and with matching types."""
     assert {name: KINDS[kind] for name, kind in contract.COLUMNS.items()} == COLUMNS
     assert prefix_of(FIRST) == f"{TASKS_PREFIX}day={DAY}/"
 
@@ -110,7 +110,7 @@ def test_a_limited_query_returns_the_latest_tasks_first(tmp_path: Path) -> None:
 
 
 def test_days_without_objects_return_no_tasks(tmp_path: Path) -> None:
-    """A query over days without objects returns no tasks, and an invalid condition is rejected even then."""
+    """A query over days without objects returns no tasks, but still rejects an invalid condition."""
     assert query(tmp_path) == []
     with pytest.raises(ArchiveQueryInvalid, match="no_such"):
         query(tmp_path, "no_such = 1")
@@ -165,7 +165,7 @@ def test_a_query_over_too_many_days_or_bytes_is_rejected(tmp_path: Path, monkeyp
 
 @dataclass
 class FakeS3:
-    """Implements the used parts of S3, with one object per page.
+    """Implements the parts of S3 that the client uses, with one object per page.
 
     Attributes:
         objects: the bodies by key.
@@ -210,7 +210,7 @@ def test_only_objects_of_the_requested_days_are_downloaded(tmp_path: Path) -> No
 
 
 def test_the_bucket_is_read_from_the_outputs_of_the_stack() -> None:
-    """The bucket is an output of the stack; without an archive, the stack has no such output."""
+    """The bucket's name is an output of the stack; a stack without an archive lacks this output."""
 
     class Session:
         outputs: tuple[dict[str, str], ...] = ({"OutputKey": "ArchiveBucketName", "OutputValue": "archive-1"},)

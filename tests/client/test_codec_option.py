@@ -1,4 +1,4 @@
-"""The command line's codec is set by an option, a variable or the context."""
+"""Tests that the command line's codec is set by an option, a variable or the context."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NONE = 7
 
 @pytest.fixture(autouse=True)
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Write a module with a codec to the current directory, without any contexts, and return its name."""
+    """Write a module with a codec to the current directory, and return the module's name; no contexts are defined."""
     name = f"codec_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)

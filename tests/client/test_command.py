@@ -1,4 +1,4 @@
-"""Requests, output and exit codes of `duetime tasks` in scripts."""
+"""Tests the requests, output and exit codes of `duetime tasks` when scripts use the command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def test_create_sends_the_request_of_the_target(
     duetime: Run, deployment: Deployment, auth: str, sent: dict[str, str]
 ) -> None:
-    """The method, headers and secret's name are sent; an unknown authentication scheme is taken as a header name."""
+    """The method, headers and secret's name are sent; an unknown authentication scheme is used as a header's name."""
     duetime(
         *("tasks", "create", "rows", "--http-url=https://example.org/r", "--http-method=PATCH"),
         *("--http-header=Accept=a=b", "--http-header=X-A=1", f"--http-auth={auth}"),
@@ -405,7 +405,7 @@ def test_the_error_for_a_rejected_field_names_its_option(
 
 
 def test_options_are_named_like_their_fields_with_listed_exceptions() -> None:
-    """Options that are named differently from their fields are listed in this test."""
+    """Only the options listed in this test have other names than their fields."""
     known = {option for command, _ in COMMANDS.values() for each in command.params for option in each.opts}
     assert set(messages._OPTIONS.values()) <= known
 

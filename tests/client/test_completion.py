@@ -1,4 +1,4 @@
-"""Shell completion by the script that `duetime --install-completion` installs."""
+"""Tests shell completion with the script that `duetime --install-completion` installs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _completed(line: str) -> list[str]:
     ],
 )
 def test_commands_options_and_values_are_completed(line: str, found: list[str]) -> None:
-    """Commands of every level, options, and option values from a fixed list are completed."""
+    """Commands on every level, options, and option values from a fixed list are completed."""
     assert _completed(line) == found
 
 

@@ -1,4 +1,4 @@
-"""Contexts select the deployment of a command that has no option for its address."""
+"""Tests how a context selects the deployment if a command's options do not name an address."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_only_the_user_can_read_the_contexts_file(unset: Run, home: Path) -> Non
 
 
 class CloudFormation:
-    """Implements stacks with their outputs."""
+    """Implements the parts of CloudFormation that return stacks and their outputs."""
 
     def __init__(self, outputs: dict[str, str]) -> None:
         self._outputs = outputs
@@ -226,7 +226,7 @@ def test_the_version_command_and_short_help_option_work(unset: Run) -> None:
 def test_a_misspelled_command_or_option_is_answered_with_a_suggestion(
     unset: Run, arguments: tuple[str, ...], meant: str
 ) -> None:
-    """A misspelled command or option is answered with a suggestion."""
+    """The error for a misspelled command or option suggests the correct spelling."""
     result = unset(*arguments)
     assert result.exit_code == 2
     assert meant in result.stderr

@@ -1,4 +1,4 @@
-"""The client's requests for dead letters, and the commands that list and redrive dead letters."""
+"""Tests the client's requests for dead letters, and the commands that list and redrive dead letters."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_command_redrives_after_confirmation(duetime: Run, client: Client, d
 
 
 def test_one_dead_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) -> None:
-    """Redriving one dead letter by id sends a retry of the task."""
+    """Redriving one dead letter by id sends a request to retry the task."""
     duetime("tasks", "create", "report", "--in", "1h")
     (task_id,) = deployment.tasks
     duetime("dead-letters", "retry", task_id)

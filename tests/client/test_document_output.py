@@ -1,4 +1,4 @@
-"""`--json`, `--output` and `--query` work the same with every command that prints a document."""
+"""Tests that `--json`, `--output` and `--query` work alike with every command that prints a document."""
 
 from __future__ import annotations
 

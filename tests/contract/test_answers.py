@@ -46,7 +46,7 @@ def test_a_task_response_has_exactly_the_documented_fields() -> None:
 
 
 def test_missing_values_of_a_waiting_task_are_null() -> None:
-    """A waiting task's missing start, end, outcome and lateness are null."""
+    """The start, end, outcome and lateness of a waiting task are null."""
     waiting = json.loads(task_text(task()))
     missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease"}
     missing |= {
@@ -74,7 +74,7 @@ def test_missing_values_of_a_waiting_task_are_null() -> None:
 
 
 def test_a_finished_task_shows_its_outcome() -> None:
-    """Times are in UTC with milliseconds, the error has a class and a message, and there is no next poll."""
+    """Times are in UTC with milliseconds, the error has a class and a message, and an ended task has no next poll."""
     done = json.loads(task_text(DONE))
     assert done["due_at"] == "2026-11-21T02:33:07.250Z"
     assert done["started_at"] == "2026-11-21T02:33:07.262Z"
@@ -105,7 +105,7 @@ def test_a_running_task_shows_its_lease_and_requested_action() -> None:
 @unhurried
 @given(JSON)
 def test_stored_contents_are_returned_unchanged(value: Any) -> None:  # noqa: ANN401 - any JSON
-    """The response contains the stored text of a payload unchanged, which is read back as an equal value."""
+    """The response contains a payload's stored text unchanged, and the text is read back as an equal value."""
     stored = json.dumps(value, ensure_ascii=False)
     text = task_text(task(payload=Content(ContentPlace.RECORD, "payload", stored.encode())))
     assert json.loads(text)["payload"] == value

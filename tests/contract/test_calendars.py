@@ -1,4 +1,4 @@
-"""Calendars in requests: accepted and rejected bodies, and responses that can be sent as requests again."""
+"""Tests which bodies for calendars are accepted, and that a response can be sent as a request again."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_an_invalid_list_query_is_rejected(raw: str, field: str) -> None:
 
 
 def test_an_icalendar_file_has_its_own_parameters() -> None:
-    """Mode and time zone are parameters, because an iCalendar file has neither."""
+    """Mode and time zone are parameters, because an iCalendar file states no mode and no time zone."""
     query = read_query(ICalendarQuery, "mode=includes&timezone=Europe%2FLondon")
     assert (query.mode, query.timezone) == (CalendarMode.INCLUDES, "Europe/London")
     with pytest.raises(RequestError):

@@ -1,4 +1,4 @@
-"""Errors of the contract describe allowed texts in words."""
+"""Tests that the contract's errors describe allowed texts in words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_pattern_of_the_openapi_document_has_a_description(pattern: str) -
 
 
 def test_the_error_for_a_name_states_allowed_characters_and_length() -> None:
-    """The error has everything that is needed to choose another name: the characters and the length."""
+    """The error states the allowed characters and length, so that the user can choose another name."""
     words = (
         "should be 1 to 64 characters: letters A to Z, digits and _ . : / -, and should begin with a letter, a digit"
     )
@@ -51,7 +51,7 @@ def test_the_error_for_a_name_states_allowed_characters_and_length() -> None:
 
 
 def test_the_error_for_an_arn_shows_an_example() -> None:
-    """The error's example ARN has the service of the target's kind."""
+    """The example ARN in the error is for the service of the target's kind."""
     target = {"kind": "lambda", "arn": "arn:aws:sqs:eu-west-1:123456789012:q"}
     words = "should be the ARN of a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report"
     with pytest.raises(FieldsInvalid) as refused:

@@ -1,4 +1,4 @@
-"""A range whose end is before its start is refused as a probable mistake."""
+"""Tests that a range whose end is before its start is refused as a probable mistake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EARLY, LATE = "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"
 CHECKED_BY_THE_DOMAIN = ("BackfillCreate",)
-"""Models whose range the domain checks, because services create backfills, too.
+"""Models whose range the domain checks, because backfills are not created only by requests.
 
 `tests/functions/api/test_ranges.py` tests their requests.
 """

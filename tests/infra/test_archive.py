@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOUR = 3600
 OF_THE_LINE = {"owner", "attempts", "events", "events_dropped", "archive_format"}
-"""Fields that a line has in addition to the API's fields of a task."""
+"""Fields that a line of the archive has in addition to the API's fields of a task."""
 FORMAT_1 = {
     "id": "text",
     "owner": "text",
@@ -107,7 +107,7 @@ def test_an_archive_exists_only_if_the_settings_have_its_retention(every: Synthe
 
 
 def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
-    """Lambda invokes the function only for records that TTL removes, in large batches, from the first record on."""
+    """Lambda invokes the function only for records that TTL removes, in large batches, from the oldest record on."""
     from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
 
     found = mapping_of(prod)
@@ -120,7 +120,7 @@ def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
 
 
 def test_an_outage_of_a_day_loses_nothing(prod: Synthesis) -> None:
-    """A batch is retried until the stream is about to delete it; then Lambda writes the batch to the bucket."""
+    """A failing batch is retried until its records are about to expire; then Lambda writes the batch to the bucket."""
     found = mapping_of(prod)
     assert found["MaximumRetryAttempts"] == -1
     assert 22 * HOUR < found["MaximumRecordAgeInSeconds"] < 24 * HOUR
@@ -196,7 +196,10 @@ def test_no_column_is_removed_or_changes_its_type() -> None:
 
 
 def test_athena_computes_partitions_from_the_days_in_the_keys(prod: Synthesis) -> None:
-    """Partitions are computed from the day in the key, so no crawler is needed and a query reads no other days."""
+    """Partitions are computed from the day in the key.
+
+    No crawler is needed, and a query reads only the days it asks for.
+    """
     (table,) = prod.properties("AWS::Glue::Table").values()
     bucket, _ = bucket_of(prod)
     found = table["TableInput"]
@@ -227,7 +230,7 @@ def test_an_archive_with_an_invalid_retention_is_rejected(days: int) -> None:
 
 
 def test_objects_of_types_with_shorter_retention_are_removed_by_their_tag(layers: Layers, tmp_path: Path) -> None:
-    """The archive exists even if most types are not archived, and its rules remove each class after its retention."""
+    """The archive exists even if most types are not archived, and its rules remove each retention class in time."""
     by_type = {"audit.*": 400, "ping": 7, "report": 0}
     environment = replace(environment_named("dev"), archive_days=30, archive_days_by_type=by_type)
     _, bucket = bucket_of(made := Synthesis(environment, layers, tmp_path))

@@ -1,4 +1,4 @@
-"""A deployment that AWS would refuse is refused at synthesis, or cannot occur."""
+"""Tests that a deployment that AWS would refuse is already refused at synthesis, or cannot be defined at all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NORMAL = "https://sqs.eu-west-1.amazonaws.com/123456789012/duetime-dev-QueuesNor
 
 
 def variables_of(made: Synthesis, function: str) -> dict[str, str]:
-    """Return a function's settings: its environment, with the longest references, and its layer's module."""
+    """Return a function's environment, with references at their longest, and the settings in its layer's module."""
     told = made.functions()[function]["Environment"]["Variables"]
     environ = {name: value if isinstance(value, str) else "x" * 150 for name, value in told.items()}
     assert sum(len(json.dumps(name)) + len(json.dumps(value)) + 2 for name, value in environ.items()) <= 4_096
@@ -100,7 +100,7 @@ def test_long_lists_of_secrets_and_targets_are_moved_to_a_layer(layers: Layers, 
 
 
 def test_settings_are_read_from_the_layer_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment takes precedence over the layer; a missing module is an error, and all settings are read."""
+    """All settings are read from the layer unless the environment has them, and a missing module is an error."""
     (tmp_path / "settings_for_this_test.py").write_text(
         "VARIABLES = {'DUETIME_OPERATORS': 'ann', 'DUETIME_SHARDS': '9'}"
     )

@@ -53,7 +53,7 @@ def test_only_the_worker_can_call_targets_in_the_settings(calling: Synthesis, ac
     }
     assert granted == {"worker"}
     on_it = [one for one in calling.statements_of("worker") if pattern in as_list(one["Resource"])]
-    # The worker may also list the executions of a function.
+    # The worker may also list a function's executions.
     (statement,) = [one for one in on_it if as_list(one["Action"]) != ["lambda:ListDurableExecutionsByFunction"]]
     # The CDK merges the grant into one statement with the other grants for this action.
     assert as_list(statement["Action"]) == [action]

@@ -35,7 +35,7 @@ def test_a_stack_with_an_existing_table_creates_no_table(synthesis: Synthesis) -
 
 
 def test_every_function_uses_the_existing_table_in_the_new_epoch(synthesis: Synthesis) -> None:
-    """Every function with a table has the existing table and the new epoch."""
+    """Every function that uses a table gets the existing table's name and the new epoch."""
     variables = [each["Environment"]["Variables"] for each in synthesis.functions().values()]
     assert {each[Variable.TABLE] for each in variables if Variable.TABLE in each} == {TABLE}
     assert {each[Variable.EPOCH] for each in variables if Variable.TABLE in each} == {"2"}
@@ -54,7 +54,7 @@ def test_stream_readers_and_grants_refer_to_the_existing_table(synthesis: Synthe
 
 
 def test_alarms_and_dashboards_use_the_existing_table(synthesis: Synthesis) -> None:
-    """An alarm or a dashboard has the existing table's name as a dimension."""
+    """The existing table's name is a dimension in an alarm or on a dashboard."""
     alarms = json.dumps(synthesis.properties("AWS::CloudWatch::Alarm"))
     assert TABLE in alarms + json.dumps(synthesis.properties("AWS::CloudWatch::Dashboard"))
 

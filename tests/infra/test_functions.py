@@ -49,7 +49,7 @@ EVERYWHERE = {
     Variable.METRIC_TYPES,
 }
 OF_PACKAGES = {Variable.HANDLER_PACKAGES, Variable.HANDLER_TYPES}
-"""Variables that the worker has only if handlers have functions of their own."""
+"""Variables that the worker has only if some handlers have separate functions."""
 LIVE = {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL, Variable.TABLE, Variable.WATCH_URL}
 USED = {
     "api": EVERYWHERE
@@ -220,7 +220,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "attempts": {AttemptServices: ("function",), OutcomeServices: ("attempt_steps",)},
     "intake": {IntakeServices: ("event_tasks",)},
 }
-"""The parts that each function takes from the composition."""
+"""The parts of the composition that each function uses."""
 
 
 def code_of(synthesis: Synthesis, function: str) -> Path:
@@ -297,7 +297,7 @@ def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> 
 
 
 def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layers, tmp_path: Path) -> None:
-    """The trigger knows a monitor and may invoke the egress function only if the settings name a monitor."""
+    """The trigger gets a monitor's address and may invoke the egress function only if the settings name a monitor."""
     synthesis = Synthesis(replace(environment_named("dev"), heartbeat_url=MONITOR), layers, tmp_path)
     told = synthesis.functions()["trigger"]["Environment"]["Variables"]
     assert told[Variable.HEARTBEAT_URL.value] == MONITOR
@@ -314,7 +314,7 @@ def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layer
 
 
 def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
-    """Each function has the layer and knows the endpoint; a layer or endpoint alone, or plain HTTP, is refused."""
+    """Each function has the layer and the endpoint; a layer or an endpoint alone, or plain HTTP, is refused."""
     dev = environment_named("dev")
     settings = replace(dev, otlp_endpoint="http://localhost:4318", otlp_layer=OTLP_LAYER, xray=False)
     for function in Synthesis(settings, layers, tmp_path).functions().values():
@@ -387,7 +387,7 @@ def test_lambda_loop_detection_does_not_stop_retries_through_a_queue(every: Synt
 
 
 def test_functions_log_json_at_the_configured_level(every: Synthesis) -> None:
-    """Lambda has the same log level as the function, because its own level would otherwise apply."""
+    """Lambda's log level is set to the function's level, because Lambda would otherwise filter by its own."""
     for function in every.functions().values():
         assert function["LoggingConfig"]["LogFormat"] == "JSON"
         level = function["Environment"]["Variables"][Variable.LOG_LEVEL.value]

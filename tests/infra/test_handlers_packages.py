@@ -39,7 +39,7 @@ MAIL = HandlersPackage(name="mail", folder="examples/shop/handlers", types=("mai
 
 @pytest.fixture(scope="module")
 def resources(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Return the functions of a stack with two packages by description, with their roles' statements."""
+    """Return the functions in a stack with two packages, by their descriptions, and the statements of each role."""
     environment = replace(environment_named("dev"), handlers_packages=(BILLING, MAIL))
     made = Synthesis(environment, layers, tmp_path_factory.mktemp("packages"))
     statements = made.statements()

@@ -60,7 +60,7 @@ def test_intake_events_are_received_in_large_batches(taking: Synthesis) -> None:
 
 
 def test_poison_messages_have_a_separate_queue(taking: Synthesis) -> None:
-    """Poison messages go to a separate queue, where they are kept for two weeks for people to look at."""
+    """Poison messages go to a separate queue, where people can inspect them for two weeks."""
     queues = taking.properties("AWS::SQS::Queue")
     rejects, queue = (
         referred(variables(taking)[Variable.INTAKE_REJECTS.value]),
@@ -113,7 +113,7 @@ def test_the_intake_can_write_rejects_to_only_one_queue(taking: Synthesis) -> No
 
 
 def test_a_rejected_event_causes_an_alarm(taking: Synthesis) -> None:
-    """A single refused event causes an alarm within a minute, because the event's sender believes that it is a task."""
+    """A single refused event causes an alarm within a minute, because its sender believes that a task was created."""
     rejects = referred(variables(taking)[Variable.INTAKE_REJECTS.value])
     (alarm,) = [
         each

@@ -59,7 +59,7 @@ def checked(folder: Path) -> App:
     ],
 )
 def test_security_rules_have_no_findings(environment: Environment, layers: Layers, tmp_path: Path) -> None:
-    """AWS Solutions and Serverless have no findings except those acknowledged beside the resource with a reason."""
+    """AWS Solutions and Serverless rules find nothing that is not acknowledged, with a reason, beside the resource."""
     app = checked(tmp_path)
     add_stack(app, environment, layers)
     app.synth()

@@ -1,4 +1,4 @@
-"""A stack in a deployment with a standby Region."""
+"""Tests the stack of a deployment with a standby Region."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_setting_without_exactly_two_regions_is_rejected(regions: Any) -> None
 
 
 def test_a_stack_in_another_region_is_rejected() -> None:
-    """A stack in a third Region, or in the second one without the replica, is refused; one Region can be anywhere."""
+    """A third Region is refused, and so is the second without the replica; a single-Region stack can be anywhere."""
     environment = replace(environment_named("prod"), regions=REGIONS)
     environment.check_region(REGIONS[0])
     environment.check_region("${Token[AWS.Region.9]}")

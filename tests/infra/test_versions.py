@@ -51,7 +51,7 @@ def test_no_alias_changes_before_all_versions_are_published(canary: Synthesis) -
 
 
 def test_earlier_versions_are_kept(canary: Synthesis) -> None:
-    """Earlier versions are kept, so that a running attempt ends on the version that started it."""
+    """Earlier versions are kept, so that a running attempt ends on the version on which it started."""
     assert {each["DeletionPolicy"] for each in canary.of_type("AWS::Lambda::Version").values()} == {"Retain"}
 
 
@@ -111,7 +111,7 @@ def test_a_changed_setting_publishes_versions_only_of_its_functions(
 
 
 MOST_ALARMS = 10
-"""The most alarms of a deployment group (Source: AWS CodeDeploy API Reference, "AlarmConfiguration")."""
+"""The maximum number of alarms in a deployment group (Source: AWS CodeDeploy API Reference, "AlarmConfiguration")."""
 
 
 def test_an_alarm_stops_the_deployment_of_each_function(canary: Synthesis) -> None:
@@ -131,7 +131,7 @@ def test_an_alarm_stops_the_deployment_of_each_function(canary: Synthesis) -> No
 
 
 def test_a_package_can_have_a_separate_canary(canary: Synthesis) -> None:
-    """A package's canary has a separate share and time, and all other functions have those of the environment."""
+    """A package's canary has its own share and duration; all other functions use the environment's canary settings."""
     configs = canary.properties("AWS::CodeDeploy::DeploymentConfig")
     shares = {id_: (each["TrafficRoutingConfig"]["TimeBasedCanary"].values()) for id_, each in configs.items()}
     assert sorted(map(sorted, shares.values())) == [[5, 50], [10, 10]]

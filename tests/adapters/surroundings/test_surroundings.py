@@ -14,7 +14,7 @@ from duetime.domain.times import SECOND
 
 
 def test_a_sleep_never_ends_early() -> None:
-    """Each of two hundred short sleeps ends at or after its end time, measured by the same clock."""
+    """None of two hundred short sleeps returns before its end time, measured by the same clock."""
     clock = SystemClock()
     for _ in range(200):
         at = clock.now() + 2
@@ -73,7 +73,7 @@ def test_waiting_for_a_job_ends_at_the_given_time() -> None:
 
 
 def test_map_keeps_the_order_and_raises_errors_of_its_calls() -> None:
-    """A map's results are in the order of the items, whatever the threads do."""
+    """A map's results are in the order of the items, in whatever order the threads finish."""
     threads = Threads(SystemClock())
     assert threads.map(lambda number: number * 2, range(50)) == [number * 2 for number in range(50)]
     assert threads.map(str, []) == []

@@ -30,7 +30,7 @@ class Peer:
     Attributes:
         requests: the requests received.
         names: the names that TLS clients requested (SNI).
-        over: set when the test ends, so that scripts stop sleeping.
+        over: an event that is set when the test ends, so that scripts stop sleeping.
     """
 
     port: int = 0

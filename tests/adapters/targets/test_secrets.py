@@ -1,4 +1,4 @@
-"""Where handlers' secrets come from, and when they are read again."""
+"""Tests where handlers' secrets are read from, and when they are read again."""
 
 from __future__ import annotations
 
@@ -89,5 +89,5 @@ def test_outside_aws_secrets_are_read_from_environment_variables(monkeypatch: py
 
 
 def test_secrets_are_removed_after_each_test() -> None:
-    """Secrets are removed after each test, because left-over secrets would hide that another test lacks them."""
+    """Secrets are removed after each test, because leftover secrets would hide that another test sets none."""
     assert FOR_TESTS == {}

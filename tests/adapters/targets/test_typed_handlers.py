@@ -52,7 +52,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class NoPackage:
-    """A missing package of handlers."""
+    """A package of handlers that cannot be imported."""
 
     def why_broken(self) -> None:
         """Return the import error, which is `None`."""
@@ -127,7 +127,7 @@ def test_an_invalid_payload_is_rejected_before_it_is_sent() -> None:
     with pytest.raises(PayloadInvalid, match="amount"):
         charge.encode(Charge.model_construct(id=7, amount=-5))
     with pytest.raises(PayloadInvalid, match="amount"):
-        charge.encode({"id": 7})  # type: ignore[arg-type]  # what a type checker would say
+        charge.encode({"id": 7})  # type: ignore[arg-type]  # the error that is tested
 
 
 def test_a_registered_function_can_be_called() -> None:
@@ -185,13 +185,13 @@ def test_an_exception_of_a_coroutine_fails_the_attempt(outcome: Exception, kind:
 
 
 def test_a_coroutine_can_defer() -> None:
-    """A coroutine may defer like a function."""
+    """A coroutine may defer its attempt, as a function may."""
     assert isinstance(_coroutine("defer"), Deferred)
 
 
 @pytest.mark.parametrize(("requested", "ending"), [("pause", Yielded), ("cancel", Stopped)])
 def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
-    """A coroutine with a request to stop ends when it calls `stop_if_requested`."""
+    """A coroutine that was requested to stop ends when it calls `stop_if_requested`."""
 
     @handler("report")
     class Steps:
@@ -204,7 +204,7 @@ def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
 
 @dataclass(frozen=True)
 class Counts:
-    """A result with keys of any class."""
+    """A result whose keys can have any class."""
 
     by_number: dict[object, str]
     title: str = ""
