@@ -1,4 +1,4 @@
-"""Lists modules that a reader might want longer or shorter: `python -m tests.module_sizes`.
+"""Lists modules that a reader might want longer or shorter (`python -m tests.module_sizes`).
 
 The program never fails, because a reader and not a limit decides how large a module may be (CONTRIBUTING.md).
 """

@@ -1,4 +1,4 @@
-"""How long each kind of item is needed, and which functions write or decide when it can be removed.
+"""Lists how long each kind of item is needed, and which functions write or decide when an item can be removed.
 
 An item's TTL is never before the last moment at which the item may be needed. All code that writes the attribute, or
 decides on its value, is listed here with its rule and the test of the rule; `test_time_to_live` fails for unlisted

@@ -1,4 +1,4 @@
-"""The connection through the `websockets` package to a server on the loopback interface."""
+"""Tests the connection through the `websockets` package to a server on the loopback interface."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_live_updates_of_the_local_stack_do_not_use_the_proxy(url: str, monkeypa
 
 
 def test_a_closed_connection_raises_an_error_of_this_package(url: str) -> None:
-    """Errors of the library, and the ticket in the address, are not exposed to callers."""
+    """Callers see neither the library's errors nor the ticket in the address."""
     connection = WebSocketConnection(f"{url}/live?ticket=secret")
     connection.send({"do": "bye"})
     with pytest.raises(Unreachable) as lost:

@@ -1,4 +1,4 @@
-"""The client's requests for rates, unique keys and ordered keys, the commands, and their output."""
+"""Tests the client's requests for rates, unique keys and ordered keys, and the commands with their output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEY = {"key": "customer/17", "kind": "unique", "until": "ended", "holders": [HEL
 
 
 def test_a_rate_is_shown_with_its_limit_and_waiting_tasks(deployment: Deployment, duetime: Run) -> None:
-    """The pinned limit, the requested limit, the next start, and each waiting task with its turn are printed."""
+    """The pinned limit, the limit that tasks request, the next start, and each waiting task's position are printed."""
     deployment.scripted.append(Answer(200, RATE))
     _, first, waiter = duetime("rates", "show", "crm").stdout.splitlines()
     assert "10 per 60 s, pinned; tasks ask for 50 per 1 s + 5" in first
@@ -48,7 +48,7 @@ def test_a_rate_is_shown_with_its_limit_and_waiting_tasks(deployment: Deployment
 
 
 def test_a_paused_rate_is_marked_in_the_list(deployment: Deployment, duetime: Run) -> None:
-    """A rate that is paused is marked in the list, which does not show waiting tasks."""
+    """A paused rate is marked in the list, which does not show waiting tasks."""
     paused = {**RATE, "paused_at": "2026-11-21T11:00:00Z", "waiting": None, "next_free_at": None}
     paused.pop("waiters")
     deployment.scripted.append(Answer(200, {"rates": [paused], "next_token": None}))
@@ -67,7 +67,7 @@ def test_an_action_on_a_rate_sends_its_reason(deployment: Deployment, duetime: R
 
 
 def test_a_rate_limit_is_pinned_and_unpinned(deployment: Deployment, duetime: Run) -> None:
-    """Pinning sends a complete limit and can be repeated."""
+    """A request to pin a rate contains a complete limit and can be repeated."""
     deployment.scripted += [Answer(None), Answer(200, RATE), Answer(200, RATE)]
     duetime("rates", "pin", "crm", "10", "--per", "60")
     duetime("rates", "unpin", "crm")

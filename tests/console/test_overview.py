@@ -1,4 +1,4 @@
-"""The console's overview in a browser."""
+"""Tests the console's overview in a browser."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_cost_of_tasks_is_estimated(console: Console, world: World) -> None:
 
 
 def test_reasons_why_tasks_do_not_run_are_shown(console: Console, world: World) -> None:
-    """A stop, tasks that are due but not started, and a permanently failed task each have a link to their page."""
+    """A stop, due tasks that have not started, and a permanently failed task each have a link to the matching page."""
     world.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True, "reason": "maintenance"})
     page = console.open("/overview")
     health = page.locator(".health")
@@ -79,7 +79,7 @@ def test_reasons_why_tasks_do_not_run_are_shown(console: Console, world: World) 
 
 @pytest.mark.slow
 def test_the_overview_counts_open_circuits(console: Console, world: World) -> None:
-    """An open circuit is counted, with a link to the page of switches, which names the host."""
+    """An open circuit is counted, with a link to the page for switches, which names the host."""
     world.do(lambda live: setattr(live, "endpoint_down_until", live.now + HOUR))
     for number in range(12):
         world.create(target={"kind": "http", "url": URL}, delay_seconds=number)
@@ -93,7 +93,7 @@ def test_the_overview_counts_open_circuits(console: Console, world: World) -> No
 
 @pytest.mark.slow
 def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: World) -> None:
-    """The overview shows that the trigger runs or how long ago it ran; the page of workers has a row per queue."""
+    """The overview shows that the trigger runs or how long ago it ran; the page for workers has a row per queue."""
     world.create(priority="high", delay_seconds=100)
     world.run(3 * MINUTE)
     page = console.open("/overview")

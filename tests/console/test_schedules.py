@@ -1,4 +1,4 @@
-"""The pages for schedules, in a browser."""
+"""Tests the pages for schedules in a browser."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_error_for_an_invalid_timing_is_shown_during_typing(console: Console
 
 
 def test_a_run_before_a_change_is_explained_with_its_error(console: Console, world: World) -> None:
-    """The page explains a failed run that happened before the timing changed, also for a given time."""
+    """The page explains a failed run from before the timing changed, also when the user enters the time."""
     console.expected = ("status of 400",)
     world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
     task = {"type": PLAIN, "retry": {"max_attempts": 1}}
@@ -96,7 +96,7 @@ def test_the_strip_shows_the_outcome_of_each_occurrence(console: Console, world:
 
 
 def test_the_list_shows_the_time_zone_of_each_schedule(console: Console, world: World) -> None:
-    """Timing, time zone, last run and next run are in the schedule's own zone, at both widths."""
+    """Timing, time zone, last run and next run are shown in the schedule's own zone, at both widths."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute", "timezone": "Asia/Tokyo"})
     for narrow in (False, True):
         page = console.open("/schedules", narrow=narrow)
@@ -148,7 +148,7 @@ def test_every_kind_of_timing_is_previewed_in_words(console: Console, world: Wor
 def test_several_timings_are_shown_and_edited(console: Console, world: World) -> None:
     """Each timing is a line of the form, and other changes keep all timings of any kind.
 
-    The second change starts from the response to the first one, though the page has not read the schedule again.
+    The second change starts from the first change's response, although the page has not read the schedule again.
     """
     timings = [
         {"cron": "0 9 * * mon-fri"},
@@ -195,7 +195,7 @@ def test_the_schedule_form_does_not_overwrite_changes_made_while_it_is_open(cons
 
 def test_a_cron_expression_keeps_its_dialect(console: Console, world: World) -> None:
     """The form offers each dialect, and the page shows the dialect beside the expression."""
-    # The preview of an expression with two readings is refused.
+    # The preview for an expression that can be read in two ways is refused.
     console.expected = ("status of 422",)
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").first.click()
@@ -230,7 +230,7 @@ def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> Non
 
 
 def test_the_task_options_of_a_schedule_are_set_changed_and_removed(console: Console, world: World) -> None:
-    """A change sends a merge patch that removes emptied fields and leaves out untouched fields."""
+    """A change sends a merge patch that removes emptied fields and omits untouched fields."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_role("textbox", name="Name", exact=True).fill("nightly")

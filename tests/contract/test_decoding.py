@@ -65,7 +65,7 @@ def test_every_field_reaches_the_task() -> None:
 
 
 def test_a_rollback_that_the_endpoint_does_not_support_is_rejected() -> None:
-    """A rollback is refused if an endpoint lacks this phase; for a handler, whose phases are unknown, it is accepted."""
+    """A rollback is refused if the endpoint lacks this phase, and accepted for a handler, whose phases are unknown."""
     target = {"kind": "http", "url": "https://example.org/", "phases": ["clean"]}
     assert list(faults({"type": "report", "target": target, "rollback_on_failure": True})) == ["rollback_on_failure"]
     assert spec(rollback_on_failure=True).rollback_on_failure

@@ -209,7 +209,7 @@ def test_a_body_that_is_not_base64_of_utf_8_is_rejected(body: str) -> None:
 
 
 def test_the_size_of_a_body_is_counted_in_bytes() -> None:
-    """A body of exactly the maximum size is read and a larger one is refused, also in base64 or with wide characters."""
+    """A body of the maximum size is read and a larger body is refused, also in base64 or with wide characters."""
     fits = json.dumps("a" * (MAX_BODY_BYTES - 2))
     assert read(fits).value
     assert read(base64.b64encode(fits.encode()).decode(), is_base64=True).value

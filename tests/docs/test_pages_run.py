@@ -1,4 +1,4 @@
-"""The blocks of pages run with the deployed functions in virtual time (`page_runner.py`)."""
+"""Runs the pages' blocks with the deployed functions in virtual time (`page_runner.py`)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ELSEWHERE = {
     "docs/how-to/use-the-python-sdk.md": "test_sdk_guide runs it, against a deployment of its own",
     "docs/how-to/verify-a-signed-call.md": "test_verify_example runs it, with signed calls",
 }
-"""Pages that another test runs or no test runs, with the reasons."""
+"""Pages that another test runs or that no test runs, each with the reason."""
 SLOW = {
     "docs/how-to/start-a-project.md": "synthesises a stack, with the layers that it needs",
 }
-"""Pages that take long, with the reasons."""
+"""Pages that take long, each with the reason."""
 _SHOWN = {"python", "bash", "console", "json"}
 RUN = [
     page
@@ -55,7 +55,7 @@ def test_commands_snippets_and_bodies_on_a_slow_page_work(runner: PageRunner, pa
 
 
 def test_the_test_of_pages_finds_the_pages() -> None:
-    """The test of pages finds the pages."""
+    """The tests in this module find the pages that they run."""
     assert len(RUN) > 10
 
 

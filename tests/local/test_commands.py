@@ -1,4 +1,4 @@
-"""Which stack the local stack's commands use."""
+"""Tests which stack the local stack's commands use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The throttle of an API's stage, as the local stack applies it."""
+"""Tests the throttle that the local stack applies to an API's stage."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Upstream:
 
 
 async def _settled() -> None:
-    """Let every task proceed as far as possible."""
+    """Let every asyncio task run until it has to wait."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 def test_a_burst_is_executed_in_order_with_limited_concurrency() -> None:
-    """Of eighty simultaneous requests three are executed at a time, and responses come in the requests' order."""
+    """Of eighty simultaneous requests, three are executed at a time, and responses arrive in the requests' order."""
 
     async def burst() -> tuple[Upstream, list[object]]:
         upstream = Upstream()

@@ -1,4 +1,4 @@
-"""No part of the emulator outlives the process that started it."""
+"""Tests that no part of the emulator outlives the process that started the emulator."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_open(port: int) -> bool:
 @pytest.mark.engine
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ending_the_starting_process_ends_the_emulator_and_deletes_its_folder(number: signal.Signals) -> None:
-    """However the starting process ends, the emulator's processes, port and folder are gone."""
+    """However the starting process ends, the emulator's processes end, its port is free, and its folder is deleted."""
     with starter() as (process, port, folder):
         assert is_open(port)
         assert folder.exists()

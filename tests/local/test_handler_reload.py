@@ -1,4 +1,4 @@
-"""The user's handlers are reloaded when their files are saved."""
+"""Tests that the user's handlers are reloaded when their files are saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """A reloader for a package in a folder of the test, which does not really wait."""
+    """A reloader that does not really wait, for a package in the test's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "package"
@@ -50,7 +50,7 @@ class Loop:
         (self.folder / name).write_text(text)
 
     def while_waiting(self) -> None:
-        """Apply the changes that happen between two reads of the files."""
+        """Apply the file changes that happen between two reads."""
         if self.saves:
             self.save(self.saves.pop(0))
 
@@ -161,7 +161,7 @@ def test_functions_with_unchanged_layers_continue(tmp_path: Path) -> None:
         "", {"WorkerFunctionName": "worker"}, 2, {HANDLERS: "handlers:1", TYPES: "types:1"}, template
     )
     stack = FakeStack()
-    versions = HandlerVersions(stack, deployment, layers("one", "a b"))  # type: ignore[arg-type]  # it stands in for one
+    versions = HandlerVersions(stack, deployment, layers("one", "a b"))  # type: ignore[arg-type]  # a stand-in
 
     versions.publish(layers("two", "a b"))
     assert (stack.updated, stack.layers["worker"]) == (["worker"], ["handlers:2", "types:1"])
@@ -172,7 +172,7 @@ def test_functions_with_unchanged_layers_continue(tmp_path: Path) -> None:
 
 
 def test_a_package_that_cannot_be_imported_is_reported_and_not_published(loop: Loop) -> None:
-    """The reason is shown once, and the next good save is published."""
+    """If a saved file is broken, the reason is shown once, and the next valid save is published."""
     loop.save("x = broken")
     loop.reloader.check()
     loop.reloader.check()
@@ -212,7 +212,7 @@ def test_a_save_of_several_files_is_published_when_it_is_complete(loop: Loop) ->
 
 
 def test_compiled_files_are_not_part_of_the_package(loop: Loop) -> None:
-    """Compiled files, which importing creates, cause no reload, unlike a change of the package's requirements."""
+    """Compiled files, which imports create, cause no reload, but a change to the package's requirements does."""
     before = signature(loop.folder)
     (loop.folder / "__pycache__").mkdir()
     (loop.folder / "__pycache__" / "x.pyc").write_text("compiled")

@@ -1,4 +1,4 @@
-"""The embedded AWS's stream poller does not make queues wait."""
+"""Tests that the embedded AWS's stream poller does not delay queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shell commands in the Makefile's recipes."""
+"""Tests the shell commands in the Makefile's recipes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project that `duetime init` creates works with the packages of this checkout."""
+"""Tests that the project that `duetime init` creates works with this checkout's packages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_new_project_passes_strict_type_checks(project: Path) -> None:
 
 
 def test_a_new_project_has_every_documented_file() -> None:
-    """Each file that the project's page names exists, and no placeholder of the template is left."""
+    """Each file that the project's page names exists, and no placeholder from the template is left."""
     contents = project_files("web-shop")
     assert {
         PurePosixPath(name)
@@ -65,7 +65,7 @@ def test_a_new_project_has_every_documented_file() -> None:
 
 
 def test_a_new_project_pins_the_versions_of_this_checkout() -> None:
-    """The project pins the packages to this version, and has the tested Node tools and the same feature flags."""
+    """The project pins the packages to this version, and has the same Node tools and feature flags as this checkout."""
     contents = project_files("web-shop")
     settings = tomllib.loads(contents[PurePosixPath("pyproject.toml")])
     pinned = [*settings["project"]["dependencies"], *settings["dependency-groups"]["dev"]]

@@ -1,4 +1,4 @@
-"""`duetime template` writes a template and assets that need neither the CDK nor its bootstrap stack."""
+"""Tests that `duetime template` writes a template and assets that need neither the CDK nor its bootstrap stack."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_stack_with_values_from_other_stacks_is_rejected() -> None:
 def test_images_and_templates_that_are_too_large_are_rejected(
     assembly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Images, which are not files, and a template that is too large are refused."""
+    """Images, which are not files, are refused, and so is a template that is too large."""
     monkeypatch.setattr(standalone_template, "LARGEST_TEMPLATE", 100)
     with pytest.raises(StackNotStandalone, match="CloudFormation allows 100"):
         write_standalone(assembly, "duetime-prod", tmp_path / "out")

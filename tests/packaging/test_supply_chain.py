@@ -1,4 +1,4 @@
-"""The deployed packages are the pinned ones: each version has hashes, and its license can be listed."""
+"""Tests that the pinned packages are deployed, that each version has hashes, and that licenses can be listed."""
 
 from __future__ import annotations
 

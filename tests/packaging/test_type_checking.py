@@ -1,4 +1,4 @@
-"""The modules that mypy skips are not used by duetime."""
+"""Tests that duetime does not use the modules that mypy skips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client in the testing kit is the product's own client, in virtual time and without a network."""
+"""Tests that the testing kit's client is the ordinary client, in virtual time and without a network."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_changes_are_watched_without_a_connection(duetime: Duetime) -> None:
 
 
 def test_requests_are_validated_as_in_a_deployment(duetime: Duetime) -> None:
-    """Requests are refused as in a deployment, and idempotency keys work."""
+    """Requests are refused as in a deployment, and idempotency keys have their effect."""
     with pytest.raises(InvalidRequest, match="due_at"):
         duetime.client.tasks.create("report", due_at="tomorrow")
     with pytest.raises(NotFound):

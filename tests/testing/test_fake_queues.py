@@ -1,4 +1,4 @@
-"""Expiry and refusals in the fake SQS after hours and days, which the embedded AWS cannot show."""
+"""Tests expiry and refusals in the fake SQS after hours and days, which cannot be tested with the embedded AWS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`context.client` in handlers, in the testing kit."""
+"""Tests `context.client` in handlers, in the testing kit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_handler_creates_tasks(duetime: Duetime) -> None:
 
 
 def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
-    """Equal requests in one attempt create a task each, and the next attempts get the same tasks."""
+    """Equal requests in one attempt each create a task, and the following attempts get the same tasks."""
     found: list[list[str]] = []
 
     def fan_out(context: Context, _payload: object) -> None:
@@ -60,7 +60,7 @@ def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
 
 
 def test_an_idempotency_key_of_a_handler_creates_one_child(duetime: Duetime) -> None:
-    """In all attempts, an author's idempotency key stands for one child of each parent."""
+    """An idempotency key that the handler gives creates one child per parent, over all attempts."""
 
     def order(context: Context, _payload: object) -> str:
         if context.attempt > 1:

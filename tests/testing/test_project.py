@@ -1,4 +1,4 @@
-"""A user's project with only its own files and the installed kit; pytest runs in it as for the user."""
+"""Tests a user's project that has only its own files and the installed kit, and in which pytest runs as usual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads that are uploaded because they are too large for a request."""
+"""Tests payloads that are uploaded because they are too large for a request."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_api_returns_a_link_to_an_uploaded_payload(duetime: Duetime) -> None
 
 
 def test_a_repeated_creation_creates_one_task(duetime: Duetime, received: list[Any]) -> None:
-    """Repeating the call with the same idempotency key creates no other task, even after the upload was used."""
+    """Repeating the call with the same idempotency key creates no second task, even after the upload was used."""
     first = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
     again = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
     duetime.run_until_idle()
@@ -193,7 +193,7 @@ def test_an_upload_is_accepted_only_when_a_task_is_created(duetime: Duetime) -> 
     ],
 )
 def test_an_invalid_upload_is_rejected_with_its_field(duetime: Duetime, body: object, field: str) -> None:
-    """The error names the invalid field."""
+    """The error for an invalid upload names the field."""
     answer = requested(duetime, body)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 

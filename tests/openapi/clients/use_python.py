@@ -1,4 +1,4 @@
-"""Uses the client that openapi-python-client generates, as its users would; the first error ends the program.
+"""Uses the client that openapi-python-client generates as a user would; the first error ends the program.
 
 Arguments: the API's URL, an owner without tasks, and optionally an owner that the gateway refuses.
 """
