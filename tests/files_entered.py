@@ -1,9 +1,9 @@
-"""How many files a reader opens to follow one task through the code: `python -m tests.files_entered [--spine]`.
+"""Counts the files a reader opens to follow a task through the code (`python -m tests.files_entered [--spine]`).
 
-Four walks over the unmodified functions, on fakes of AWS in virtual time: a task is created; a worker claims it, runs
-it and writes its end; the trigger places an occurrence of a schedule; a node of a topology ends and the next begins. A
-file counts if one of its functions is called. Each walk is repeated and only the last repetition counts, so that
-imports and setup are left out. `--spine` prints the files of each walk in the order in which they are entered.
+Makes four walks through the unmodified functions, with AWS fakes in virtual time: a task is created; a worker claims
+the task, runs it and writes its end; the trigger places a schedule's occurrence; a topology's node ends and the next
+node begins. A file counts if one of its functions is called. Each walk is repeated and only the last repetition counts,
+so that imports and setup are left out. `--spine` prints the files of each walk in the order in which they are entered.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lists modules that a reader might want longer or shorter (`python -m tests.module_sizes`).
 
-The program never fails, because a reader and not a limit decides how large a module may be (CONTRIBUTING.md).
+The program never fails, because a reader decides, not a limit, how large a module may be (CONTRIBUTING.md).
 """
 
 from __future__ import annotations

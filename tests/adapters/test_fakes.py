@@ -1,4 +1,4 @@
-"""The fakes and the embedded engine respond alike to the same calls."""
+"""Tests that the fakes and the embedded engine respond alike to the same calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.adapters.clouds import Cloud
 
 QUICK, SEEDS = 2, 20
-"""The number of seeds from which `make test` and `make test-slow` draw calls."""
+"""How many seeds `make test` and `make test-slow` each use to draw calls."""
 CALLS = 250
 pytestmark = pytest.mark.engine
 from_seeds = pytest.mark.parametrize(

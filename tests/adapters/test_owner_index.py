@@ -1,4 +1,4 @@
-"""Lists that are read from the key indexes."""
+"""Tests lists that are read from the key indexes."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_unknown_task_options_of_a_schedule_are_kept() -> None:
 
 
 CREATION_ONLY = ("unique", "debounce", "parent_task_id", "after", "group", "upload")
-"""Fields for creating a task that a schedule's task does not have."""
+"""Fields of a request for a task that a schedule's task does not have."""
 
 
 def test_each_field_of_the_full_example_differs_from_its_default() -> None:
@@ -459,7 +459,7 @@ def test_a_calendar_write_based_on_an_older_state_is_rejected(calendar_store: Ca
 
 
 def test_a_calendar_too_large_for_an_item_is_rejected(moto_cloud: Cloud) -> None:
-    """The error names the field, and no calendar is stored."""
+    """If a calendar is too large for an item, the error names the field, and no calendar is stored."""
     labels = {date.fromordinal(800_000 - at): f"{hash((at, 'x')) % 10**18:018}" * 7 for at in range(MAX_CALENDAR_DATES)}
     store = DynamoCalendarStore(moto_cloud.dynamodb, moto_cloud.table(), EXECUTOR)
     text = {

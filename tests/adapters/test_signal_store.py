@@ -22,12 +22,12 @@ def sent(at: int, payload: bytes = b"1") -> SentSignal:
 
 
 def first_of(signals: SignalStore, event: AwaitedEvent, first: TaskId) -> SentSignal | None:
-    """Return the first signal of an event after another signal."""
+    """Return the first signal for an event after a given signal."""
     return next(signals.since(event, first, 1), None)
 
 
 def test_the_first_signal_since_a_time_is_found(signal_store: SignalStore) -> None:
-    """Signals are ordered by the time at which they were sent, not stored."""
+    """Signals are ordered by the time at which they were sent, and not at which they were stored."""
     for at in (2, 1, 3):
         signal_store.put(PAID, sent(at), HOME + DAY)
     assert first_of(signal_store, PAID, FIRST) == sent(1)

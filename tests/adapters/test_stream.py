@@ -87,7 +87,7 @@ def item_at(partition: str, sort: str) -> Item:
 
 
 def test_bookkeeping_is_not_delivered() -> None:
-    """Only records of tasks and schedules pass the filter; timers and counters cause no invocation."""
+    """Only records for tasks and schedules pass the filter; timers and counters cause no invocation."""
     record = item_of(task())
     timer = {**record, schema.SORT_KEY: {"S": f"{numbered(0).text}{schema.TIMER_MARK}1"}}
     timer = {name: timer[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}

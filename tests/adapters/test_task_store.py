@@ -66,7 +66,7 @@ def test_a_batch_does_not_overwrite_existing_records(batch_store: TaskStore) -> 
 
 
 def test_only_one_of_two_records_with_an_id_is_written(batch_store: TaskStore) -> None:
-    """If two records of a batch have the same id, only the one that was written is reported."""
+    """If two records in a batch have the same id, only the record that was written is reported."""
     twice = [task(id=numbered(1), nonce="first"), task(id=numbered(1), nonce="second")]
     (written,) = batch_store.insert(twice).written
     assert written in twice
@@ -91,7 +91,7 @@ def test_an_unknown_record_reads_as_none(task_store: TaskStore) -> None:
 
 
 def test_any_number_of_records_is_read_at_once(task_store: TaskStore) -> None:
-    """More ids than one request allows, with repetitions, return each existing task once."""
+    """A read of more ids than one request allows, some of them repeated, returns each existing task once."""
     ids = [numbered(each) for each in range(230)]
     for task_id in ids[::2]:
         task_store.create(task(id=task_id))
@@ -108,7 +108,7 @@ def test_every_task_is_read_back_unchanged(task_store: TaskStore, any_task: Task
 
 
 def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
-    """A shard of a minute contains exactly its own records and timers."""
+    """A minute's shard contains exactly the records and timers that belong to this shard."""
     here, elsewhere, later = task(), task(id=TaskId.of(HOME, 4, 1)), task(id=TaskId.of(HOME + MINUTE, 3, 1))
     for each in (here, elsewhere, later):
         task_store.create(each)

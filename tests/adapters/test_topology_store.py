@@ -42,7 +42,7 @@ def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStor
 
 
 def test_only_the_first_outcome_of_an_edge_counts(topology_store: TopologyStore) -> None:
-    """An edge's first outcome counts; a repeated edge changes nothing and leaves the chunk as it is."""
+    """Only an edge's first outcome counts, and repeating an edge leaves the chunk unchanged."""
     before, after = topology_store.add_edges(NODE, 3, {1: Outcome.FAILED}, LATER)
     assert (before, after) == (Chunk(3), Chunk(3, failed=frozenset({1})))
     assert topology_store.add_edges(NODE, 3, {1: Outcome.SUCCEEDED}, LATER) == (after, after)
@@ -62,7 +62,7 @@ def test_only_missing_edges_of_a_batch_are_added(topology_store: TopologyStore) 
 
 
 def test_a_run_and_its_task_are_read_together(engine_cloud: Cloud) -> None:
-    """A run and its task are read together; each of them is `None` while it does not exist."""
+    """A run and its task are read together, and either is `None` if it does not exist."""
     table = engine_cloud.table()
     topologies = DynamoTopologyStore(engine_cloud.dynamodb, table)
     tasks = DynamoTaskStore(engine_cloud.dynamodb, table, EXECUTOR, SILENT)

@@ -258,7 +258,7 @@ def test_the_archive_command_prints_a_table_or_json(tmp_path: Path, duetime: Cal
 def test_an_invalid_query_is_an_error_without_traceback(
     duetime: Callable[..., Result], arguments: list[str], said: str
 ) -> None:
-    """The error is printed on the error stream, without a traceback."""
+    """The error for an invalid query is printed on the error stream, without a traceback."""
     result = duetime("archive", "query", *arguments)
     assert result.exit_code == 2
     assert said in result.output

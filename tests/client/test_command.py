@@ -398,7 +398,7 @@ def test_each_rejected_field_is_printed_on_a_separate_line(duetime: Run, deploym
 def test_the_error_for_a_rejected_field_names_its_option(
     duetime: Run, deployment: Deployment, field: str, shown: str
 ) -> None:
-    """An error names the option that sets the rejected field, or the field itself if it has no option."""
+    """The error for a rejected field names the option that sets the field, or the field itself if no option exists."""
     deployment.scripted.append(problem(422, "fields_invalid", "no", {"field": field, "reason": "is not right"}))
     result = duetime("tasks", "create", "report")
     assert result.stderr.splitlines()[1] == f"  {shown}: is not right"

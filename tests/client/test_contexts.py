@@ -114,7 +114,7 @@ def test_an_explicit_address_ignores_the_current_context(unset: Run, deployment:
 def test_a_variable_selects_a_context_for_one_command(
     unset: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The variable takes precedence over the current context; the error for an unknown name lists the known names."""
+    """The context in the variable replaces the current context, and the error for an unknown name lists known names."""
     unset("context", "add", "away", "--url", "http://127.0.0.1:1", "--use")
     unset("context", "add", "team", "--url", deployment.url)
     monkeypatch.setenv("DUETIME_CONTEXT", "team")

@@ -56,7 +56,7 @@ def test_the_status_of_a_problem_selects_the_error_class(
 
 
 def test_an_invalid_request_names_its_fields(client: Client, deployment: Deployment) -> None:
-    """The error contains the reason and code of every rejected field."""
+    """The error for an invalid request contains the reason and code for every rejected field."""
     refused = {"field": "retry.max_attempts", "reason": "at most 100", "code": "out_of_range"}
     deployment.scripted.append(problem(400, "invalid_request", "one field is wrong", refused))
     with pytest.raises(InvalidRequest) as caught:

@@ -276,7 +276,7 @@ def test_yaml_values_are_read_as_in_json() -> None:
 
 @pytest.mark.parametrize("text", ["a: [1\n", "a: b: c", "- !!python/object:os.system x", "\t- a", "[" * 5_000])
 def test_a_file_that_is_neither_yaml_nor_json_is_rejected(text: str) -> None:
-    """The error names the position of the YAML error, and nothing in the file is executed."""
+    """If a file is neither YAML nor JSON, the error names the position, and nothing in the file is executed."""
     with pytest.raises(ManifestUnreadable):
         entries_of(text)
 
@@ -436,7 +436,7 @@ def test_a_random_time_of_a_crontab_is_the_same_in_each_import() -> None:
 
 @pytest.mark.parametrize("field", ["9~5", "0~60", "~99"])
 def test_an_invalid_random_range_of_a_crontab_is_reported(field: str) -> None:
-    """An empty range or a range beyond an hour is an error with the line, and never becomes another time."""
+    """An empty range or a range beyond an hour is reported with the line, and never becomes a different time."""
     (entry,) = entries_of_crontab(f"{field} * * * * /usr/bin/x", task_type="shell", timezone=None)
     assert f"{field}: should be a range within 0~59" in (entry.fault or "")
 

@@ -64,7 +64,7 @@ def test_tasks_of_a_type_are_created_with_its_payload(client: Client, deployment
 
 
 def test_a_payload_of_another_type_is_rejected_before_it_is_sent(client: Client, deployment: Deployment) -> None:
-    """The error names the field but not its value; a time without a time zone is refused as well."""
+    """The error for a wrong payload names the field but not its value; a time without a time zone is refused, too."""
     with pytest.raises(PayloadInvalid, match="amount") as caught:
         client.tasks.of(CHARGE).create(Charge.model_construct(id=7, amount=-512))
     assert "-512" not in str(caught.value)

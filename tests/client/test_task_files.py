@@ -194,6 +194,6 @@ def test_invalid_csv_is_reported_with_its_line() -> None:
 
 
 def test_a_task_without_type_is_not_sent() -> None:
-    """The error names both ways to set a type."""
+    """The error for a task without a type names both ways to set the type."""
     (line,) = lines_of_json('{"name": "a"}')
     assert with_defaults(line, {}).fault == "type: is required: write it, or give TYPE"

@@ -159,7 +159,7 @@ def test_watching_on_a_terminal_redraws_one_picture(
 
 
 def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: GraphDeployment) -> None:
-    """Each action is sent to its own address and prints the resulting topology."""
+    """Each action is sent to a separate address, and the command prints the resulting topology."""
     deployment.begun(BODY, "k")
     for action in ("retry", "cancel", "pause", "resume"):
         controlled = duetime("topologies", action, ID, "--json")

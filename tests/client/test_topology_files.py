@@ -118,7 +118,7 @@ def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
 def test_a_file_that_is_not_a_topology_is_rejected_with_the_reason(
     tmp_path: Path, document: object, words: str
 ) -> None:
-    """The error names the invalid part and the reason."""
+    """The error for a file that is not a topology names the invalid part and the reason."""
     with pytest.raises(TopologyInvalid, match=words):
         read_topology(written(tmp_path, document))
 

@@ -57,7 +57,7 @@ AT_ONCE: RetryPolicy = {"max_attempts": 3, "initial_seconds": 0}
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """Serve the API with one type that everyone may pull and one that nobody may pull."""
+    """Serve the API with one type that everyone may pull and one type that nobody may pull."""
     session = FakeSession(SystemClock().now)
     session.s3.create_bucket(Bucket="contents")
 
@@ -551,7 +551,7 @@ def test_a_step_not_stored_because_the_api_is_unavailable_is_retried(client: Cli
 
 
 def test_unit_tests_of_a_pull_worker_handler_keep_steps_in_memory() -> None:
-    """A unit test can pass an earlier attempt's steps, and reads the new steps and checkpoints from its own objects."""
+    """A unit test can pass an earlier attempt's steps, and can read the new steps and checkpoints afterward."""
     steps: dict[str, Any] = {"charge": 7}
     saved: list[Any] = []
     context = Context.for_test(steps=steps, checkpoints=saved)
@@ -733,7 +733,7 @@ def test_the_first_heartbeat_is_sent_before_the_acknowledgement_deadline(
 
 
 def test_a_worker_that_may_not_pull_a_type_stops(client: Client) -> None:
-    """If the worker may not pull a type, it stops instead of repeating the request."""
+    """If a worker may not pull a type, the worker stops instead of repeating the request."""
     running = Running(client)
     running.worker.task("unheard-of")(lambda _context, _payload: None)
     with running:
@@ -1004,7 +1004,7 @@ def test_a_secret_of_a_pull_worker_is_in_its_environment(monkeypatch: pytest.Mon
 
 
 def test_the_error_for_an_unsupported_handler_names_feature_and_fix(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the unsupported feature and the fix, and nothing is registered."""
+    """If a handler uses an unsupported feature, the error names the feature and the fix, and nothing is registered."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE)

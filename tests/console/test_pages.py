@@ -164,7 +164,7 @@ def test_a_calendar_is_drawn_while_it_is_edited(console: Console, world: World) 
 
 
 def test_the_calendar_form_does_not_overwrite_changes_made_while_it_is_open(console: Console, world: World) -> None:
-    """The page shows another user's change, and a form with older values is refused and stays open."""
+    """The page shows another user's change, and a form that still has older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("PUT", "/v1/calendars/freeze", {"weekdays": ["sun"]})
     page = console.open("/calendars/freeze")

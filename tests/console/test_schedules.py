@@ -179,7 +179,7 @@ def test_several_timings_are_shown_and_edited(console: Console, world: World) ->
 
 
 def test_the_schedule_form_does_not_overwrite_changes_made_while_it_is_open(console: Console, world: World) -> None:
-    """The page shows another user's change, and a form with older values is refused and stays open."""
+    """The page shows another user's change, and a form that still has older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly"})
     page = console.open("/schedules/hourly")
@@ -327,7 +327,7 @@ def test_a_change_shows_old_and_new_values_with_an_optional_reason(console: Cons
 
 
 def test_the_next_clock_change_is_previewed_months_before(console: Console) -> None:
-    """In November, a daily run at 01:30 in London shows March's clock change; a daily run at noon shows none."""
+    """In November, a daily run at 01:30 in London is marked with March's clock change; a daily run at noon is not."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_label("Cron").fill("30 1 * * *")

@@ -214,7 +214,7 @@ def test_the_now_page_lists_overdue_running_ended_and_next_tasks(console: Consol
 
 
 def test_going_back_restores_the_scroll_position(console: Console, world: World) -> None:
-    """After viewing a task, the list is at the same scroll position; the task's page starts at its top."""
+    """When the user returns from a task, the list has the same scroll position; the task's page starts at its top."""
     body = {"type": PLAIN, "delay_seconds": LATER}
     world.do(lambda live: [live.ask("POST", "/v1/tasks", body) for _ in range(100)])
     page = console.open("/tasks")

@@ -1,4 +1,4 @@
-"""The console's environment in tests, which is an account in virtual time behind real HTTP and a real WebSocket.
+"""The console's environment in tests (an account in virtual time behind real HTTP and a real WebSocket).
 
 One thread runs the account and executes requests, messages and the test's actions in order. Time advances only for a
 request, or when a test requests it.

@@ -50,7 +50,7 @@ def test_unknown_values_of_a_lost_attempt_are_null() -> None:
 
 
 def test_the_last_failed_attempt_has_the_error_of_the_record() -> None:
-    """The last failed attempt has the record's error, earlier attempts have their errors, and a success has none."""
+    """The last failed attempt has the record's error, earlier ones have separate errors, and a success has no error."""
     early, late = TaskError("Boom", "first"), TaskError("Boom", "x" * 256)
     lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
     waiting = task(state=State.WAITING, attempt_history=lines, error=late)

@@ -80,7 +80,7 @@ def faults(value: object, model: type[Body] = Example) -> list[tuple[str, str, F
     ],
 )
 def test_the_error_for_a_wrong_type_names_the_expected_type(field: str, value: object, reason: str) -> None:
-    """The message names the expected and the given type in JSON's terms."""
+    """The message for a wrong type names the expected and the given type in JSON's terms."""
     assert faults({field: value}) == [(field, reason, FaultCode.WRONG_TYPE)]
 
 
@@ -313,7 +313,7 @@ def test_the_error_for_an_invalid_time_shows_the_expected_format(text: object, s
 
 
 def test_the_error_for_a_repeated_parameter_says_that_one_value_is_allowed() -> None:
-    """The error says that the parameter takes one value, not only that it is repeated."""
+    """The error for a repeated parameter also says that the parameter takes only one value."""
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "limit=5&limit=6")
     assert refused.value.faults == (

@@ -135,7 +135,7 @@ def test_every_problem_is_in_the_document() -> None:
 
 
 def test_every_operation_documents_its_problems() -> None:
-    """Every operation documents problems such as 401, 403, 429 and 500, in the gateway's form where it may respond."""
+    """Every operation documents problems such as 401 and 500, also in the gateway's form if the gateway may respond."""
     for operation in OPERATIONS:
         refusals = {status: resolved(one) for status, one in operation["responses"].items() if status[0] not in "23"}
         callers = set() if operation.get("security") == [] else {"401", "403"}

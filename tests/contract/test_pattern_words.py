@@ -41,7 +41,7 @@ def test_every_pattern_of_the_openapi_document_has_a_description(pattern: str) -
 
 
 def test_the_error_for_a_name_states_allowed_characters_and_length() -> None:
-    """The error states the allowed characters and length, so that the user can choose another name."""
+    """The error for an invalid name states the allowed characters and length, so that users can choose another name."""
     words = (
         "should be 1 to 64 characters: letters A to Z, digits and _ . : / -, and should begin with a letter, a digit"
     )

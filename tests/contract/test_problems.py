@@ -43,7 +43,7 @@ def test_a_problem_lists_each_field_with_its_reason() -> None:
 
 
 def test_internal_error_messages_are_not_revealed() -> None:
-    """Neither an unexpected error nor an unavailable service reveals its own message."""
+    """The response to an unexpected error or an unavailable service does not reveal the internal message."""
     for error in (ValueError("secret"), Unavailable("secret table")):
         assert "secret" not in str(problem_of(error, INSTANCE))
     assert kind_of(KeyError()).status == 500

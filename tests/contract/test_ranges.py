@@ -70,7 +70,7 @@ def test_every_start_of_a_range_has_its_end() -> None:
 @pytest.mark.parametrize(("model", "subject"), [each[1:] for each in RANGES])
 @pytest.mark.parametrize("end", [EARLY, LATE])
 def test_an_empty_range_is_rejected_with_the_name_of_its_end(model: type[BaseModel], subject: str, end: str) -> None:
-    """In every query and body with both bounds, the end must be after the start, or the end is refused by name."""
+    """In every query and body with both bounds, an end that is not after the start is refused by name."""
     given: dict[str, Any] = {f"{subject}_after": LATE, f"{subject}_before": end}
     assert faults(model, given)[f"{subject}_before"] == (f"should be after {subject}_after", FaultCode.CONFLICT)
 

@@ -1,4 +1,4 @@
-"""The policies of the functions' roles, with the names of resources in the tests' account."""
+"""Reads the policies of the functions' roles, with the names of resources in the tests' account."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def polled(synthesis: Synthesis) -> set[tuple[str, str]]:
 
 
 def queue_mappings(synthesis: Synthesis) -> list[dict[str, Any]]:
-    """Return the event source mappings of queues, without that of the table's stream."""
+    """Return the queues' event source mappings, without the mapping for the table's stream."""
     mappings = synthesis.properties("AWS::Lambda::EventSourceMapping").values()
     return [each for each in mappings if "StartingPosition" not in each]
 

@@ -1,4 +1,4 @@
-"""The audit log's log group has its own retention, and can only be appended to."""
+"""Tests that the audit log's log group has a separate retention and can only be appended to."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_settings_are_read_from_the_layer_and_the_environment(tmp_path: Path, mo
 
 
 def test_the_error_for_variables_that_are_too_large_names_them() -> None:
-    """The error names the function, the size, the limit, and the longest variables."""
+    """The error for variables that are too large names the function, the size, the limit and the longest variables."""
     with pytest.raises(LimitExceeded, match=r"'api' would have 5\d{3} bytes.*4096.*DUETIME_CONSOLE_URL \(5000\)"):
         split_variables("api", {Variable.CONSOLE_URL: "x" * 5_000, Variable.OPERATORS: "y" * 5_000})
     kept, moved = split_variables("api", {Variable.PULLERS: "x" * 5_000, Variable.OPERATORS: "y"})
@@ -154,6 +154,6 @@ def test_the_error_for_variables_that_are_too_large_names_them() -> None:
 def test_a_resource_that_is_too_large_is_rejected_before_a_deployment(
     environment: Environment, told: str, layers: Layers, tmp_path: Path
 ) -> None:
-    """The error names the resource and the setting to shorten."""
+    """If a resource would be too large, the error names the resource and the setting to shorten."""
     with pytest.raises(LimitExceeded, match=told):
         Synthesis(environment, layers, tmp_path)

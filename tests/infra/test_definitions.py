@@ -246,7 +246,7 @@ def test_an_existing_schedule_is_taken_over_only_on_request(duetime: Duetime, cl
 
 
 def test_a_repeated_cloudformation_event_has_the_same_result(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """An event that CloudFormation repeats after a lost response has the same result."""
+    """An event that CloudFormation repeats after a lost response has the same result as the first event."""
     results = [cloudformation.schedule("Create", cron="0 9 * * *", request="one") for _ in range(2)]
     assert results[0] == results[1]
     assert results[0]["Status"] == "SUCCESS"
@@ -254,7 +254,7 @@ def test_a_repeated_cloudformation_event_has_the_same_result(duetime: Duetime, c
 
 
 def test_a_new_name_is_a_new_resource(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """After a new name is set, CloudFormation deletes the previous resource by its id."""
+    """After a schedule's name changes, CloudFormation deletes the previous resource by its id."""
     before = cloudformation.schedule("Create", cron="0 9 * * *")["PhysicalResourceId"]
     after = cloudformation.schedule("Update", before, name="nightly", cron="0 9 * * *")["PhysicalResourceId"]
     assert after != before
@@ -263,7 +263,7 @@ def test_a_new_name_is_a_new_resource(duetime: Duetime, cloudformation: CloudFor
 
 
 def test_a_schedule_deleted_by_hand_is_created_again(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """An update of a schedule that was deleted by hand creates the schedule again."""
+    """Updating a schedule that was deleted by hand creates the schedule again."""
     id_ = cloudformation.schedule("Create", cron="0 9 * * *")["PhysicalResourceId"]
     duetime.client.schedules.delete("daily")
     assert cloudformation.schedule("Update", id_, cron="0 8 * * *")["Status"] == "SUCCESS"

@@ -1,4 +1,4 @@
-"""`duetime doctor` on broken deployments, with the stack's template on the embedded AWS and an API in virtual time.
+"""Tests `duetime doctor` on broken deployments, with the stack on the embedded AWS and an API in virtual time.
 
 Each test breaks one part of a healthy deployment, and the doctor must name exactly this part.
 """
@@ -161,7 +161,7 @@ def account(emulator: Emulator, template: dict[str, Any], monkeypatch: pytest.Mo
     name = f"duetime-dev{next(NUMBERS)}"
     key = f"{name}.json"
     emulator.client("s3").put_object(Bucket="assets", Key=key, Body=json.dumps(template).encode())
-    # The account has run for ten minutes, until about now.
+    # The account has been running for about ten minutes.
     duetime = Duetime(start=datetime.now(UTC) - timedelta(minutes=10))
     duetime._account.leaves_out_idle_ticks = False
     duetime.advance(minutes=2)

@@ -32,7 +32,7 @@ def test_the_error_for_an_unknown_environment_lists_the_valid_names() -> None:
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=lambda environment: environment.name)
 def test_settings_are_within_the_limits_of_aws(environment: Environment) -> None:
-    """AWS would accept the concurrency limits and timeouts of every environment."""
+    """Every environment's concurrency limits and timeouts are within AWS's limits."""
     assert all(2 <= environment.concurrency[priority] <= 1000 for priority in Priority)
     assert all(0 < size.timeout_seconds <= 900 for size in environment.sizes.values())
     assert all(128 <= size.memory_mb <= 10_240 for size in environment.sizes.values())
@@ -62,7 +62,7 @@ def test_central_functions_have_reserved_concurrency(synthesis_of: Callable[[str
     ]
     assert len(capped) == len(Priority)
     assert sum(reserved.values()) + sum(capped) < ACCOUNT
-    # Lambda refuses reservations that leave less than 100.
+    # Lambda refuses reservations that leave less than 100 unreserved executions.
     assert ACCOUNT - sum(reserved.values()) >= max(100, sum(capped))
     # Each worker that makes a call also occupies the egress; up to two thirds of the workers make calls at once.
     assert reserved["egress"] >= sum(capped) * 2 / 3
@@ -124,7 +124,7 @@ def test_functions_that_apply_the_retention_by_type_get_the_setting(layers: Laye
 
 
 def test_functions_that_apply_quotas_get_them_as_json(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
-    """Quotas are passed as JSON without unset values; without the setting, no variable is set."""
+    """Quotas are passed as JSON that omits unset values; if the setting is missing, no variable is set."""
     quotas = Quotas(creates_per_second=20, concurrent_attempts=50)
     functions = Synthesis(replace(environment_named("dev"), quotas=quotas), layers, tmp_path).functions()
     given = {name: each["Environment"]["Variables"].get("DUETIME_QUOTAS") for name, each in functions.items()}
@@ -260,7 +260,7 @@ def test_a_priority_can_have_larger_batches_with_a_window(layers: Layers, tmp_pa
 
 @pytest.mark.parametrize(("size", "seconds"), [(0, 1), (101, 1), (100, 0), (100, 301)])
 def test_invalid_worker_batches_are_rejected(size: int, seconds: int) -> None:
-    """More than ten messages need a batching window, and each task of a batch needs a thread."""
+    """A batch of more than ten messages requires a batching window, and each task in a batch requires a thread."""
     with pytest.raises(UnsafeEnvironment, match=f"workers of low tasks.*not {size} after {seconds}"):
         replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size, seconds)})
 

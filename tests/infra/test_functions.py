@@ -267,7 +267,7 @@ def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
 
 
 def test_the_stack_has_a_function_for_each_name(every: Synthesis) -> None:
-    """The stack has a function for each name; an intake, an archive and a console depend on the settings."""
+    """The stack has each named function; the intake, the archive and the console exist if the settings say so."""
     assert {name.value for name in FunctionName} == set(USED)
     environment = every.environment
     without = {
@@ -288,7 +288,7 @@ def test_every_function_has_its_own_role(every: Synthesis) -> None:
 
 
 def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> None:
-    """The logs of a function are in its own group, and no log is kept forever."""
+    """Each function's logs are in a separate group, and no log is kept forever."""
     groups = every.properties("AWS::Logs::LogGroup")
     used = [referred(function["LoggingConfig"]["LogGroup"]) for function in every.functions().values()]
     assert len(set(used)) == len(used)
@@ -336,7 +336,7 @@ def test_a_function_gets_exactly_the_variables_that_it_reads(every: Synthesis, f
 
 
 def test_settings_reach_the_functions(every: Synthesis) -> None:
-    """The functions get the settings of the environment."""
+    """The functions get the environment's settings."""
     environment = every.environment
     told = every.functions()["worker"]["Environment"]["Variables"]
     assert told[Variable.SHARDS.value] == str(environment.shards)
@@ -382,7 +382,7 @@ def test_only_the_worker_contains_the_users_handlers(every: Synthesis) -> None:
 
 @pytest.mark.parametrize("function", ["trigger", "worker", "deadletter", "api"])
 def test_lambda_loop_detection_does_not_stop_retries_through_a_queue(every: Synthesis, function: str) -> None:
-    """Lambda's loop detection, after sixteen invocations, stops neither functions with their own queue nor the API."""
+    """Lambda's loop detection, after sixteen invocations, stops neither functions that queues invoke nor the API."""
     assert every.functions()[function]["RecursiveLoop"] == "Allow"
 
 

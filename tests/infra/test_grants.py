@@ -39,7 +39,7 @@ def test_the_stored_policies_equal_the_synthesized_policies(tmp_path: Path) -> N
 
 
 def test_no_environment_grants_more_than_the_tested_environment(every: Synthesis) -> None:
-    """Without an intake, archive, pulled types or monitor, no function has grants for them."""
+    """Without an intake, an archive, pulled types or a monitor, no function has the corresponding grants."""
     kept = {
         (name, action, each) for name, of in grants.granted().items() for action, all_ in of.items() for each in all_
     }
@@ -105,7 +105,7 @@ def test_the_api_receives_only_from_queues_of_pulled_types(synthesis_of: Callabl
 
 
 def test_no_grant_has_a_wildcard_action(every: Synthesis) -> None:
-    """No grant has a pattern of actions, which would include new AWS actions."""
+    """No grant has a wildcard in its actions, because a wildcard would include new AWS actions."""
     statements = [statement for granted in every.statements().values() for statement in granted]
     assert statements
     for statement in statements:

@@ -133,7 +133,7 @@ def test_without_handler_settings_the_worker_is_unchanged(dev: Synthesis) -> Non
     ],
 )
 def test_invalid_handler_settings_are_rejected_before_the_deployment(own: dict[str, Any], reason: str) -> None:
-    """Each error names the environment and the mistake."""
+    """The error for an invalid handler setting names the environment and the mistake."""
     with pytest.raises(UnsafeEnvironment, match=f"environment 'dev': .*{reason}"):
         replace(environment_named("dev"), handlers_environment=HandlersEnvironment(**own))
 

@@ -89,7 +89,7 @@ def test_packages_have_only_the_permissions_in_their_settings(resources: dict[st
 
 
 def test_the_worker_knows_the_function_of_each_pattern(resources: dict[str, dict[str, Any]]) -> None:
-    """The variable maps patterns to functions that the worker may invoke."""
+    """A variable of the worker maps patterns for types to functions, which the worker may invoke."""
     worker = resources["worker"]
     variable = worker["Environment"]["Variables"][Variable.HANDLER_PACKAGES.value]
     text = "".join(each if isinstance(each, str) else each["Ref"] for each in variable["Fn::Join"][1])
@@ -161,6 +161,6 @@ def test_a_handler_in_the_wrong_package_is_not_deployed(types: list[str], packag
     ],
 )
 def test_invalid_settings_of_a_package_are_rejected(changes: dict[str, Any], message: str) -> None:
-    """The error names the package and the rule."""
+    """The error for an invalid package setting names the package and the rule."""
     with pytest.raises(UnsafeEnvironment, match=message):
         replace(DEV, handlers_packages=(MAIL, replace(BILLING, **changes)))

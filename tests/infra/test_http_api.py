@@ -175,7 +175,7 @@ def test_a_cloud_environment_without_authentication_is_rejected(name: str) -> No
 
 
 def test_token_authorization_requires_issuer_and_audience() -> None:
-    """An authorizer for tokens without an issuer is refused, and so is an unused issuer."""
+    """`jwt` authorization requires an issuer and an audience, and unused ones are refused as well."""
     with pytest.raises(UnsafeEnvironment):
         replace(environment_named("dev"), authentication=Authentication.JWT, jwt_issuer="https://id.example.org")
     with pytest.raises(UnsafeEnvironment):
@@ -224,7 +224,7 @@ def test_a_console_that_cannot_call_the_api_is_rejected() -> None:
 
 
 def test_console_sign_in_requires_token_authorization() -> None:
-    """A client id without a console or without `jwt` is refused, and so is an invalid origin."""
+    """A client id is refused without a console or without `jwt`, and an invalid origin is refused as well."""
     tokens = replace(
         environment_named("dev"),
         authentication=Authentication.JWT,
@@ -257,7 +257,7 @@ def test_the_access_log_names_the_caller(authentication: Authentication, caller:
 
 @pytest.mark.parametrize("authentication", Authentication)
 def test_the_access_log_contains_no_text_from_the_caller(authentication: Authentication) -> None:
-    """The gateway escapes only the error's message, so a path with quotation marks could forge fields of the line."""
+    """The access log has no path, because the gateway would not escape quotation marks, which could forge fields."""
     used = set(re.findall(r"\$context\.([\w.]+)", access_log_format(authentication)))
     assert used <= {
         *("requestId", "requestTime", "httpMethod", "routeKey", "status", "responseLatency", "integrationLatency"),

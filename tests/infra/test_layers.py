@@ -94,7 +94,7 @@ def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
 
 
 def test_layers_contain_only_the_service_models_that_duetime_uses(built: Layers) -> None:
-    """Service models that duetime does not use are left out, so the layer stays far below Lambda's limit."""
+    """Service models that duetime does not use are left out, so the layer stays well below Lambda's limit."""
     data = built.dependencies.folder / "python" / "botocore" / "data"
     assert {path.name for path in data.iterdir() if path.is_dir()} == AWS_SERVICES
     size = sum(path.stat().st_size for path in built.dependencies.folder.rglob("*") if path.is_file())
@@ -122,7 +122,7 @@ def test_the_layer_contains_no_tests_and_caches(built: Layers) -> None:
 
 
 def test_an_unchanged_layer_is_not_built_again(package: Path) -> None:
-    """A layer whose inputs did not change is not built again."""
+    """A layer is not built again if its inputs have not changed."""
     target = Target.of_this_machine()
     first = build.handlers_layer(target, package)
     marker = first.folder / "untouched"
@@ -132,7 +132,7 @@ def test_an_unchanged_layer_is_not_built_again(package: Path) -> None:
 
 
 def test_a_changed_source_results_in_another_layer(package: Path) -> None:
-    """Changing one line of a source results in another layer, so that no deployment has a stale layer."""
+    """Changing one line in a source results in a new layer, so that no deployment has a stale layer."""
     target = Target.of_this_machine()
     first = build.handlers_layer(target, package)
     (package / "__init__.py").write_text("ANSWER = 43\n")
@@ -163,7 +163,7 @@ def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
 
 
 def test_a_syntax_error_is_reported_with_the_line_in_the_users_file(package: Path) -> None:
-    """The error names the user's own file, even if it is not imported yet, and nothing is built."""
+    """A syntax error is reported with the user's own file, even if no module imports it yet, and nothing is built."""
     (package / "later.py").write_text("def broken(:\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers/later\.py\", line 1(.|\n)*SyntaxError") as error:
         build.types_layer(Target.of_this_machine(), package)
@@ -217,7 +217,7 @@ def test_the_types_of_the_handlers_are_written_to_a_module(package: Path) -> Non
 
 
 def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:
-    """The build stops and shows the package and the error, unless an option turns off the import."""
+    """If the import of the handlers fails, the build stops and shows the error, unless an option skips the import."""
     (package / "__init__.py").write_text("import nosuchmodule\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'") as error:
         build.types_layer(CLOUD, package)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tests.infra.synthesis import Synthesis
 
 REDUNDANT_DEPENDENCY = "W3005"
-"""The acknowledged rule: the CDK makes each function depend on its role, which also follows from the reference."""
+"""The acknowledged rule; the CDK adds a dependency on each function's role that a reference already implies."""
 
 
 def findings(template: dict[str, Any]) -> list[str]:
-    """Return cfn-lint's findings in a template, without the acknowledged ones."""
+    """Return cfn-lint's findings in a template, without findings of the acknowledged rule."""
     # Every pytest-xdist process collects these tests, but only one process runs them, and the import takes a second.
     from cfnlint import lint  # type: ignore[import-untyped]
     from cfnlint.config import ManualArgs  # type: ignore[import-untyped]

@@ -67,7 +67,7 @@ def test_security_rules_have_no_findings(environment: Environment, layers: Layer
 
 @pytest.mark.parametrize("rule", ["AwsSolutions-SQS4", "Serverless-SQSRedrivePolicy"])
 def test_both_packs_are_checked(rule: str, tmp_path: Path) -> None:
-    """The same check refuses a queue that allows unencrypted connections and has no dead-letter queue."""
+    """Both rule packs are checked, because a queue without TLS and without a dead-letter queue is refused by both."""
     app = checked(tmp_path)
     from aws_cdk import Stack
     from aws_cdk import aws_sqs as sqs

@@ -77,7 +77,7 @@ def test_the_visibility_timeout_is_at_least_the_timeout_of_the_function(every: S
     """A queue's visibility timeout is at least its function's timeout, because AWS refuses a shorter one."""
     queues, functions = every.properties("AWS::SQS::Queue"), every.functions()
     read = [(function, id_) for function in functions for id_ in mappings(every, function)]
-    # Only people read the queue of abandoned changes.
+    # No function reads the queue of abandoned changes.
     assert len(read) == len(queues) - 1 - len(every.environment.pulled_types) - bool(every.environment.intake_owner)
     for function, id_ in read:
         assert queues[id_]["VisibilityTimeout"] >= functions[function]["Timeout"]

@@ -1,4 +1,4 @@
-"""`duetime region` with a fake AWS in two Regions, which replicates nothing by itself."""
+"""Tests `duetime region` with a fake AWS in two Regions, which replicates nothing by itself."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_before_the_first_takeover_the_first_region_is_active(deployed: Deployed
 
 
 def test_a_forced_takeover_raises_the_epoch_and_opens_the_region(deployed: Deployed) -> None:
-    """The running task waits again with a fence of the new epoch, and has a timer."""
+    """After a forced takeover, the running task waits again, with a fence in the new epoch and a timer."""
     lease = round(NOW.timestamp() * 1000) + 20_000
     deployed.records(OTHER).insert(task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=lease))
     result = deployed.duetime(

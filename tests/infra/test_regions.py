@@ -71,7 +71,7 @@ def test_contents_and_the_archive_can_be_replicated(synthesis: Synthesis, constr
     "regions", [("eu-west-1",), ("eu-west-1", "eu-west-1"), "eu-west-1", ("Ireland", "eu-central-1"), ("a", "b", "c")]
 )
 def test_a_setting_without_exactly_two_regions_is_rejected(regions: Any) -> None:  # noqa: ANN401 - any value that a user can write
-    """The error names the setting and shows the expected form."""
+    """The error for a setting without exactly two Regions names the setting and shows the expected form."""
     with pytest.raises(UnsafeEnvironment, match="`regions` needs two different Regions"):
         replace(environment_named("prod"), regions=regions)
 

@@ -1,4 +1,4 @@
-"""`duetime restore` and `duetime uninstall`, with a fake AWS."""
+"""Tests `duetime restore` and `duetime uninstall` with a fake AWS."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_epoch_increases_with_every_restore(table: str, tmp_path: Path) -> N
 
 
 def test_the_epoch_is_above_that_of_the_last_takeover_by_another_region(table: str, tmp_path: Path) -> None:
-    """An epoch that is not higher is refused, because the lost table's fences would be valid in the restored table."""
+    """The new epoch is above the last takeover's epoch, so that no fence from the lost table stays valid."""
     DynamoRegionStore(boto3.client("dynamodb"), table).save(ActiveRegion("us-east-1", 3, 1, is_open=True))
     result = restored(table, tmp_path, "--yes")
     assert "epoch=4," in result.output
@@ -136,7 +136,7 @@ def test_an_incomplete_restore_command_is_rejected(arguments: tuple[str, ...], r
 
 
 def test_a_restore_requires_confirmation(table: str, tmp_path: Path) -> None:
-    """Without a terminal, a restore needs `--yes`; otherwise nothing is done."""
+    """Without a terminal, a restore does nothing unless `--yes` is given."""
     result = restored(table, tmp_path)
     assert result.exit_code == 3
     assert "give --yes" in result.output

@@ -1,4 +1,4 @@
-"""Two stacks with the same preset, in one account and Region, share no name and no metric."""
+"""Tests that two stacks with the same preset, in one account and Region, share no name and no metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions and aliases of the functions, and canary deployments."""
+"""Tests the functions' versions and aliases, and canary deployments."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_without_a_canary_nothing_is_added(dev: Synthesis) -> None:
 
 @pytest.mark.parametrize("numbers", [{"share": 0}, {"share": 100}, {"minutes": 4}, {"minutes": 2881}, {"failures": 0}])
 def test_a_canary_with_values_out_of_range_is_rejected(numbers: dict[str, int]) -> None:
-    """The error names the number, for an environment and for a package."""
+    """The error for a canary's number out of range names the number, for an environment and for a package."""
     (name,) = numbers
     with pytest.raises(UnsafeEnvironment, match=rf"environment 'dev': `{name}` of `canary`"):
         replace(environment_named("dev"), canary=Canary(**numbers))

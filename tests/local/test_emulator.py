@@ -142,7 +142,7 @@ def test_a_failed_condition_returns_the_old_item_on_request(engine: Emulator) ->
 
 
 def test_a_write_returns_its_consumed_units(engine: Emulator) -> None:
-    """A kilobyte costs one write unit, and one more byte costs another unit, as the meter assumes."""
+    """A kilobyte costs one write unit and one more byte costs a second unit, as the meter assumes."""
     dynamodb = engine.client("dynamodb")
     name = table(dynamodb)
 

@@ -141,7 +141,7 @@ def test_a_task_with_a_rate_is_called_alone_at_its_turn(duetime: Duetime, calls:
 
 
 def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
-    """Failed tasks are retried by their own policy, at a requested time or never, and the other tasks succeed."""
+    """Failed tasks are retried by their policies, at a requested time or never, and the other tasks succeed."""
 
     def add(items: Sequence[BatchItem[str]]) -> list[object]:
         calls.note(items)
@@ -406,7 +406,7 @@ def test_perform_calls_a_batch_handler_with_one_item(duetime: Duetime) -> None:
 
 
 def test_a_failed_assertion_in_a_batch_handler_ends_the_test(duetime: Duetime) -> None:
-    """A failed assertion ends the test, as in any handler, and is not a failure of the attempt."""
+    """A failed assertion in a batch handler ends the test, as in any handler, and does not fail the attempt."""
 
     def add(_items: Sequence[BatchItem[int]]) -> None:
         pytest.fail("the test's own")

@@ -136,7 +136,7 @@ def test_a_task_with_the_wrong_kind_of_payload_fails_at_once(duetime: Duetime) -
 def test_an_invalid_binary_payload_is_rejected_with_its_field(
     duetime: Duetime, payload: object, field: str, code: str
 ) -> None:
-    """The error names the payload's field, and no task is created."""
+    """The error for an invalid binary payload names the payload's field, and no task is created."""
     assert (field, code) in refused(duetime, payload)
     assert not list(duetime.client.tasks.list())
 

@@ -358,7 +358,7 @@ def test_a_handler_without_the_codec_fails_on_encrypted_steps_or_checkpoints(enc
     ("most", "error"), [(MAX_CHECKPOINT_BYTES, "CheckpointInvalid"), (MAX_STEP_RESULT_BYTES, "StepInvalid")]
 )
 def test_size_limits_apply_to_the_encrypted_values(encrypting: Duetime, most: int, error: str) -> None:
-    """A value that is too large only after encryption fails the task, and the message has both sizes."""
+    """A value that is too large only after encryption fails the task, and the message states both sizes."""
 
     def order(context: Context, _payload: object) -> None:
         value = "x" * (most - 2)
@@ -627,7 +627,7 @@ def test_reports_of_a_deferred_attempt_are_encrypted(encrypting: Duetime) -> Non
 
 
 def test_assertions_compare_decrypted_executions(encrypting: Duetime, received: list[Any]) -> None:
-    """Assertions compare plain payloads, and their reports show plain errors, as in the handlers."""
+    """Assertions compare decrypted payloads and report decrypted errors, as the handlers see them."""
 
     def refuse(_context: Context, _payload: object) -> None:
         raise Unretriable(SECRET)

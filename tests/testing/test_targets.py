@@ -250,7 +250,7 @@ def test_a_failed_assertion_lists_runs_and_waiting_tasks(duetime: Duetime) -> No
 
 
 def test_an_unknown_type_is_rejected_as_in_a_deployment(duetime: Duetime) -> None:
-    """Once handlers are registered, other types are refused unless announced, pulled or with another target."""
+    """Once handlers are registered, types without a handler must be announced, be pulled or have another target."""
     assert duetime.client.tasks.create("raport", delay_seconds=60).state == "scheduled"
     duetime.register("report", lambda _context, _payload: None)
     with pytest.raises(InvalidRequest, match="'raport' is not known to this deployment"):

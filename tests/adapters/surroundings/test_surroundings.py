@@ -80,7 +80,7 @@ def test_map_keeps_the_order_and_raises_errors_of_its_calls() -> None:
 
 
 def test_an_error_ends_a_map_and_skips_remaining_items() -> None:
-    """An error ends the map, and items that no thread has started are skipped."""
+    """An error ends the map, and items that have not been started are skipped."""
     threads = Threads(SystemClock())
     begun: list[int] = []
     met, ended, let_go = threading.Barrier(17), threading.Barrier(16), threading.Event()
@@ -98,7 +98,7 @@ def test_an_error_ends_a_map_and_skips_remaining_items() -> None:
 
     job = threads.start(work_on_all)
     met.wait(60)
-    # This call needs the thread that met the error, and the next call needs all threads.
+    # This call needs the thread in which the error occurred, and the next call needs all threads.
     assert threads.map(lambda number: number, [1, 2]) == [1, 2]
     let_go.set()
     threads.map(lambda _: ended.wait(60), range(16))

@@ -77,7 +77,7 @@ def gathered(function: Callable[..., Any], *works: Work, batch: Batch | None = N
 def test_the_error_for_an_invalid_batch_setting_names_the_keyword(
     options: dict[str, Any], error: type[Exception], keyword: str
 ) -> None:
-    """An invalid batch setting is an error at import, not when the first task is due."""
+    """An invalid batch setting raises an error at import, and not only when the first task is due."""
     with pytest.raises(error, match=rf"^{keyword} takes "):
         Batch(**options)
 

@@ -94,7 +94,7 @@ def test_a_failed_callback_says_whether_a_retry_may_help() -> None:
 
 
 def test_a_notice_to_a_bus_is_an_event() -> None:
-    """The event's detail type is the notice's kind, and its source is that of all duetime events."""
+    """The event's detail type is the notice's kind, and the source is the same as in all duetime events."""
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
     notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)

@@ -126,7 +126,7 @@ def test_a_slow_response_is_cut_off_at_the_time_limit(head: bytes, drop: bytes) 
         began = time.monotonic()
         reply = refused(call(other.port, seconds=0.6))
         took = time.monotonic() - began
-    # The call with too many headers is refused before the time limit; the other responses would never end.
+    # The call with too many headers is refused before the time limit; without a limit, the other calls would never end.
     assert reply.kind in {"Timeout", "HTTPException"}
     assert took < LONG
 
@@ -293,7 +293,7 @@ def test_a_redirect_is_not_followed() -> None:
 
 
 def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy from the environment is not used, because it would resolve names again and see everything."""
+    """A proxy from the environment is not used, because the proxy would resolve names again and see all data."""
     with peer(answering(GOOD)) as proxy, peer(answering(GOOD)) as other:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://{LOOPBACK}:{proxy.port}")

@@ -104,7 +104,7 @@ def test_only_listed_exceptions_are_retried(register: Register, error: BaseExcep
 
 
 def test_without_retry_on_all_other_exceptions_are_retried() -> None:
-    """`no_retry_on` alone excludes only its own exceptions; an empty `retry_on` excludes all."""
+    """`no_retry_on` alone excludes only the listed exceptions; an empty `retry_on` excludes all exceptions."""
     for error, options, retriable in (
         (KeyError(), {"no_retry_on": (LookupError,)}, False),
         (ValueError(), {"no_retry_on": (LookupError,)}, True),

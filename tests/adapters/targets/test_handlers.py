@@ -146,7 +146,7 @@ def test_a_type_can_have_only_one_handler() -> None:
 
 
 def test_a_handler_decorator_without_a_type_is_rejected() -> None:
-    """A decorator without parentheses, or with empty ones, raises an error that shows the correct form."""
+    """A decorator without parentheses, or with empty parentheses, raises an error that shows the correct form."""
     before = dict(REGISTRY)
 
     def make_report(_context: Context, _payload: object) -> None:
@@ -198,7 +198,7 @@ def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
     ],
 )
 def test_a_broken_package_is_reported_and_imported_again(package: Path, line: str, why: str) -> None:
-    """The import error is reported, not raised; after a minute, the import is repeated without duplicates."""
+    """An import error is reported and not raised; after a minute, the import is repeated without duplicate handlers."""
     clock = StandingClock()
     package.write_text(f"{SOUND}\n\n{line}\n")
     own = HandlersPackage("own_handlers", clock)

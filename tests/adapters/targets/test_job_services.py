@@ -106,7 +106,7 @@ def running(service: str, job: str = "", fence: int = 1) -> Task:
 
 @pytest.mark.parametrize("service", TARGETS)
 def test_a_job_is_started_once_read_and_stopped(service: str) -> None:
-    """If a later claim of the task starts the job again, the service returns the first job."""
+    """If a later claim for the task starts the job again, the service returns the first job."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
     started = runner.start(TARGETS[service], running(service), b'{"attempt": 1}')

@@ -1,4 +1,4 @@
-"""A handler in a separate function, tested from the worker's side and the package's side, without a store."""
+"""Tests handlers in separate functions from the worker's side and the package's side, without a store."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def test_an_operation_without_a_response_is_tried_three_times() -> None:
 
 
 def test_a_first_attempt_does_not_request_earlier_steps() -> None:
-    """A first attempt has no earlier steps to read, so its only requests are those that store results."""
+    """A first attempt has no earlier steps to read, so its only requests are for storing results."""
     world = World(done)
     told = channel(world, has_earlier_steps=False)
     assert told.load() == {}

@@ -1,4 +1,4 @@
-"""Handlers with a payload class, and handlers that are coroutines."""
+"""Tests handlers with a payload class, and handlers that are coroutines."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _coroutine(outcome: Any) -> TargetEnding:  # noqa: ANN401 - a result, or an 
 
 
 def test_a_coroutine_handler_is_handled_like_a_function() -> None:
-    """A coroutine's result, errors and deferral are handled like those of a function."""
+    """A coroutine's result, errors and deferral are handled like a function's."""
     assert _coroutine({"rows": 17}) == Succeeded(b'{"rows":17}')
 
 
