@@ -19,7 +19,7 @@ class ApiServer(ThreadingHTTPServer):
         dead: whether the server closes every connection without a response.
     """
 
-    # Otherwise, tests that wait for a connection to end would wait for its keep-alive timeout.
+    # Otherwise, tests that wait until a connection ends would wait for the connection's keep-alive timeout.
     daemon_threads = True
 
     def __init__(self, door: type[Door] | None = None) -> None:

@@ -113,7 +113,7 @@ class Deployment:
                 return self.one(method, request)
 
     def create(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """Return the task with an idempotency key; create the task if there is none."""
+        """Return the task with an idempotency key, which is created if no such task exists."""
         task_id = self.keys.setdefault(key, f"01TASK{len(self.keys):020}")
         due = body.get("due_at") or (NOW + timedelta(seconds=body.get("delay_seconds", 0))).isoformat()
         defaults = {"priority": "normal", "attempt": 0, "fence": 0, "version": 1, "created_at": "2026-11-21T12:00:00Z"}
@@ -123,7 +123,7 @@ class Deployment:
         )
 
     def batched(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result for one task of a batch."""
+        """Return the result for one task in a batch."""
         if body["type"] == "refused":
             return {"status": 422, "problem": problem(422, "fields_invalid", "no such type").document}
         return {"status": 201, "task": self.create(body, f"batch {len(self.keys)}")}

@@ -76,7 +76,7 @@ def test_the_columns_are_the_fields_of_an_archive_line() -> None:
 
 
 def test_a_condition_can_read_json_fields(tmp_path: Path) -> None:
-    """Payload, error and tags are JSON and instants are times; both are shown as the API writes them."""
+    """Payload, error and tags are read as JSON and instants as times, and all are shown in the API's form."""
     found, other = failed(tags={"team": "dba"}), succeeded()
     write(tmp_path, [found, other])
     where = "state = 'failed' AND error->>'type' = 'Timeout' AND tags->>'team' = 'dba' AND finished_at > '2026-11-01'"
@@ -94,7 +94,7 @@ def test_a_task_in_several_objects_is_returned_once(tmp_path: Path) -> None:
 
 
 def test_only_objects_of_the_requested_days_are_read(tmp_path: Path) -> None:
-    """The first and the last day of a query are both included."""
+    """A query includes both its first and its last day."""
     tasks = {day: failed() for day in ("2026-11-20", "2026-11-21", "2026-11-22", "2026-11-23")}
     for day, each in tasks.items():
         write(tmp_path, [each], day)
@@ -268,7 +268,7 @@ def test_an_invalid_query_is_an_error_without_traceback(
 def test_without_duckdb_the_error_names_the_extra_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, duetime: Callable[..., Result]
 ) -> None:
-    """Without DuckDB, the error names the extra to install."""
+    """If DuckDB is not installed, the error names the extra to install."""
 
     def missing(*_arguments: object) -> None:
         raise ModuleNotFoundError("duckdb")

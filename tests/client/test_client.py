@@ -142,7 +142,7 @@ def test_a_filter_accepts_any_collection(client: Client, deployment: Deployment)
 
 
 def test_a_batch_returns_a_result_at_the_position_of_each_task(client: Client) -> None:
-    """A refused task of a batch is an error at its position in the results, and the other tasks are created."""
+    """A refused task in a batch is an error at the task's position in the results, and the other tasks are created."""
     results = client.tasks.create_batch([{"type": "report"}, {"type": "refused"}, {"type": "report"}])
     assert [type(result) for result in results] == [Task, InvalidRequest, Task]
 
@@ -164,7 +164,7 @@ def test_a_batch_response_of_the_wrong_length_raises_an_error(client: Client, de
 
 
 def test_get_reads_a_task_with_its_version(client: Client) -> None:
-    """The client reads a created task with the ETag for later updates."""
+    """A task that is read has the ETag that later updates need."""
     created = client.tasks.create("report", payload={"month": 11})
     task = client.tasks.get(created.id)
     assert (task.payload, task.state, task.etag) == ({"month": 11}, "scheduled", '"1"')
@@ -242,7 +242,7 @@ def test_cancel_returns_the_cancelled_task(client: Client) -> None:
 
 
 def test_following_a_task_ends_at_its_final_state(client: Client, deployment: Deployment) -> None:
-    """Following a task yields it at each poll and stops at the first final state."""
+    """Following a task yields the task at each poll and stops at the first final state."""
     task = client.tasks.create("report")
     deployment.states.extend(["scheduled", "running", "rolling_back", "failed", "succeeded"])
     states = [seen.state for seen in client.tasks.follow(task.id)]

@@ -64,7 +64,7 @@ def test_the_help_of_a_group_fits_a_screen(path: Path, monkeypatch: pytest.Monke
 
 @EVERY_COMMAND
 def test_help_names_every_option_and_help_all_describes_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--help` names the options that it does not describe; `--help-all` describes them."""
+    """`--help` names every option, even options that it does not describe, and `--help-all` describes every option."""
     command, _ = COMMANDS[path]
     short = "\n".join(_help(path, 80, monkeypatch))
     long = " ".join(" ".join(_help(path, 80, monkeypatch, every=True)).split())

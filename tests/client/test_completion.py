@@ -40,7 +40,7 @@ def test_commands_options_and_values_are_completed(line: str, found: list[str]) 
 
 
 def test_contexts_are_completed_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Added contexts and `local` are completed; with a broken contexts file, nothing is completed."""
+    """Added contexts and `local` are completed, but nothing is completed if the contexts file is broken."""
     file = tmp_path / "contexts.json"
     monkeypatch.setenv("DUETIME_CONTEXTS", str(file))
     assert _completed("duetime context use ") == ["local"]

@@ -48,7 +48,7 @@ def announce(folder: Path, url: str, pid: int) -> None:
 def test_by_default_the_local_stack_of_the_checkout_is_used(
     unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In any folder of the checkout in which the stack runs, a command finds the stack without an option."""
+    """In any folder of a checkout whose stack is running, a command finds the stack without an option."""
     announce(home, deployment.url, os.getpid())
     (home / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(home / "deep" / "er")
@@ -153,7 +153,7 @@ def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> 
     ],
 )
 def test_a_context_without_exactly_one_address_is_rejected(unset: Run, home: Path, arguments: tuple[str, ...]) -> None:
-    """A context must have exactly one address and cannot be called `local`; otherwise it is refused and not written."""
+    """A context without exactly one address, or with the name `local`, is refused and not written."""
     assert unset("context", *arguments).exit_code == 2
     assert not (home / "config").exists()
 

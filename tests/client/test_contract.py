@@ -258,7 +258,7 @@ COMMANDS = ("commands", "manifests")
 
 
 def _names_of(method: str) -> set[str]:
-    """Return the operation names that a method can have: `cancel_tasks_by_filter` for `tasks.cancel_by_filter`."""
+    """Return the operation names that a method can have, like `cancel_tasks_by_filter` for `tasks.cancel_by_filter`."""
     resource, name = method.split(".")
     verb, _, rest = name.partition("_")
     singular = _SINGULAR.get(resource, resource.removesuffix("s"))
@@ -300,7 +300,7 @@ def _methods_called() -> set[str]:
 
 
 def test_every_operation_has_a_command_or_a_listed_reason() -> None:
-    """Every operation either has a command or is listed with the reason why it has none."""
+    """Every operation either has a command or is listed with the reason why no command exists."""
     called = _methods_called()
     lacking = {one.id: _methods_of(one) - called for one in OPERATIONS if not _methods_of(one) & called}
     assert lacking.keys() == WITHOUT_COMMAND.keys()

@@ -85,7 +85,7 @@ def test_the_view_of_a_task_shows_payload_and_result(duetime: Run, deployment: D
 
 
 def test_the_view_of_a_new_task_has_no_empty_lines(duetime: Run, deployment: Deployment) -> None:
-    """The view of a new task contains no empty lines."""
+    """A new task's view contains no empty lines."""
     assert set(sheet(duetime, deployment)) == {"id", "state", "type", "priority", "due", "created"}
 
 

@@ -48,7 +48,7 @@ WITHOUT = {
     "template",
     *("dev", "local up", "local demo", "secrets rotate"),
 }
-"""Commands that print a sentence, a report, or lines in another format."""
+"""Commands that print no document but a sentence, a report, or lines in another format."""
 
 
 @pytest.fixture

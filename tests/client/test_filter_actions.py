@@ -106,7 +106,7 @@ def test_a_command_exits_with_code_1_if_its_operation_is_cancelled(duetime: Run,
 
 
 def test_an_iterator_that_is_not_consumed_sends_nothing(client: Client, deployment: Deployment) -> None:
-    """An iterator that is not consumed sends nothing, and a rejection raises an ordinary error."""
+    """If the iterator is not consumed, nothing is sent; a rejection raises the usual error."""
     pieces = client.tasks.cancel_by_filter({})
     assert not deployment.received
     deployment.scripted.append(problem(422, "fields_invalid", "bad", {"field": "filter", "reason": "is empty"}))
@@ -202,7 +202,7 @@ def test_options_for_new_values_and_for_selection_are_separate(duetime: Run, dep
     ],
 )
 def test_actions_by_filter_accept_text_conditions(duetime: Run, deployment: Deployment, words: str, path: str) -> None:
-    """Each action by a filter accepts the same text conditions as a list."""
+    """Each action by filter accepts the same text conditions as a list."""
     deployment.scripted.append(piece(1))
     result = duetime(*words.split(), "--name-contains", "close", "--error-contains", "timed out", "--yes")
     (body,) = bodies(deployment, path)

@@ -64,7 +64,7 @@ def test_members_of_a_group_are_cancelled_and_retried(deployment: Deployment, du
 
 
 def test_a_task_is_added_to_a_group_and_listed(deployment: Deployment, duetime: Run) -> None:
-    """The option for the group has the field's name."""
+    """The option that puts a task into a group has the field's name."""
     duetime("tasks", "create", "import", "--group", "import-17")
     duetime("tasks", "list", "--group", "import-17")
     assert deployment.received[0].document["group"] == {"id": "import-17"}

@@ -71,7 +71,7 @@ def test_a_link_is_deleted_by_its_id(duetime: Run, deployment: Deployment) -> No
 
 
 def test_a_link_is_used_by_its_token(client: Client, deployment: Deployment) -> None:
-    """A link can be used with an action, a payload and a reason, or without any of them."""
+    """A link can be used with an action, a payload and a reason, or only to read the task."""
     task = {"name": None, "type": "pay", "state": "succeeded", "due_at": "2026-11-21T11:00:00Z", "finished_at": None}
     opened = {**LINK, "is_awaited": False, "task": {**task, "percent": None}, "used_for": "approve"}
     deployment.scripted += [Answer(200, opened)] * 2

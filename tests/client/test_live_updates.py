@@ -135,7 +135,7 @@ class Connection:
         self.remote.sent.append(message)
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """Return the next message; `{"wait": seconds}` is silence, and `after` is the time before a message."""
+        """Return the next message; `{"wait": seconds}` stands for silence, and `after` is the time before a message."""
         if not self.frames:
             raise Unreachable("ws", "lost", sent=True)
         if (seconds := self.frames[0].get("wait")) is not None:

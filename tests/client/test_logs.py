@@ -196,7 +196,7 @@ def test_an_incomplete_log_command_is_rejected(
 def test_logs_in_the_local_context_are_read_from_the_local_stack(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """In the `local` context, the command of `duetime-local` reads the stack's log."""
+    """In the `local` context, the command from `duetime-local` reads the stack's log."""
     asked: list[tuple[str, LogFilter]] = []
 
     def reader_at(address: str, wanted: LogFilter) -> LogReader:

@@ -171,7 +171,7 @@ def test_a_tool_argument_that_json_cannot_represent_is_rejected() -> None:
 
 
 def test_a_read_only_server_rejects_tools_that_change_something(server: ApiServer) -> None:
-    """A tool that changes something is not listed, and calling it names the option that allows it; nothing is sent."""
+    """A tool that changes data is not listed; calling the tool sends nothing and returns the option that allows it."""
     assert "create_task" not in {tool.name for tool in _with(server.url, _listed, allow_writes=False)}
     error, problem = _called(server.url, "create_task", {"body": {"type": "mail"}}, allow_writes=False)
     assert (error, problem["code"]) == (True, "tool_unknown")

@@ -128,7 +128,7 @@ def test_occurrences_print_each_time_once(duetime: Run) -> None:
 
 
 def test_a_lock_lists_its_holders_and_waiting_tasks(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each task of a lock has a state, and waiting tasks have a position; a release is confirmed."""
+    """Each task listed for a lock has a state, waiting tasks also have a position, and a release is confirmed."""
     deployment.scripted += [Answer(200, LOCK), Answer(200, {**LOCK, "holders": []})]
     _, holder, waiter = duetime("locks", "show", "db-17").stdout.splitlines()
     assert "held until 21:05:00 (in 5 min)" in holder
@@ -181,7 +181,7 @@ def test_a_short_duration_is_rounded_to_the_nearest(seconds: float, shown: str) 
 
 
 def test_a_duration_in_two_units_is_rounded_to_the_nearest() -> None:
-    """A task that was due in ten minutes a moment ago is still shown as due in ten minutes."""
+    """A task that is due in slightly less than ten minutes is shown as due in ten minutes."""
     assert distance(NOW + timedelta(minutes=9, seconds=59.95), NOW) == "in 10 min"
     assert distance(NOW + timedelta(days=1, hours=23, minutes=40), NOW) == "in 2 d"
     assert distance(NOW - timedelta(hours=3, minutes=59, seconds=40), NOW) == "4 h ago"

@@ -34,7 +34,7 @@ STATUS = {
 
 
 def test_the_command_knows_every_quota() -> None:
-    """The command knows the API's quotas, in the API's order."""
+    """The command lists the API's quotas, in the API's order."""
     assert tuple(Quota) == NAMES
 
 

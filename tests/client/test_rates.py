@@ -85,7 +85,7 @@ def test_a_unique_key_is_shown_with_its_task(client: Client, deployment: Deploym
 
 
 def test_an_ordered_key_is_shown_with_its_waiting_tasks(client: Client, deployment: Deployment, duetime: Run) -> None:
-    """The task whose turn it is and the positions of waiting tasks are printed; a list shows only the current task."""
+    """An ordered key's current task and the waiting tasks' positions are printed; a list has only current tasks."""
     line = {"key": "customer/17", "turn": HELD | {"state": "failed"}, "waiting": [HELD, HELD]}
     listed = [{"key": "customer/17", "turn": None}]
     deployment.scripted += [Answer(200, line), Answer(200, line), Answer(200, {"ordered_keys": listed})]

@@ -79,7 +79,7 @@ def test_a_wait_is_retry_after_plus_a_growing_backoff(
 
 
 def test_full_jitter_waits_between_zero_and_the_backoff() -> None:
-    """With full jitter, a wait is random between zero and the backoff, which is capped."""
+    """With full jitter, a wait is random between zero and the backoff, which has an upper limit."""
     retries, error = Retries(initial_seconds=1, max_seconds=5), Unreachable("u", "r", sent=True)
     assert retries.wait_seconds(error, 3, lambda: 0.0) == 0
     assert retries.wait_seconds(error, 3, lambda: 1.0) == 4

@@ -421,7 +421,7 @@ def test_a_leading_dash_of_a_crontab_line_is_ignored() -> None:
 
 
 def test_a_random_time_of_a_crontab_is_the_same_in_each_import() -> None:
-    """`low~high` becomes a value in the range that is the same in each import and differs between commands."""
+    """`low~high` becomes a value in the range, which is the same in each import but differs between commands."""
     lines = [f"0~59 ~ 5~7 * ~2 /usr/bin/job{number}" for number in range(40)]
     drawn = [entries_of_crontab("\n".join(lines), task_type="shell", timezone=None) for _ in range(2)]
     first, second = ([str(entry.fields["cron"]) for entry in entries] for entries in drawn)

@@ -38,7 +38,7 @@ def nightly(client: Client, name: str = "nightly") -> Schedule:
 
 
 def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployment: ScheduledDeployment) -> None:
-    """Requests follow the contract, times are sent with offsets, and responses are typed."""
+    """Requests match the contract, times are sent with offsets, and responses have types."""
     made = client.schedules.create("nightly", rate="1 hour", start_at=NOON, task={"type": "report"})
     assert deployment.received[0].document == {
         "name": "nightly",
@@ -256,7 +256,7 @@ def test_a_response_from_another_server_is_an_error(
 
 
 def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each option of `create` is sent as its API field."""
+    """Each option of `schedules create` is sent as its API field."""
     options = [
         *("--cron", "30 1 * * *", "--timezone", "Europe/London", "--dst-gap", "shift_forward", "--dst-fold", "both"),
         *(
@@ -395,7 +395,7 @@ def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -
 
 
 def test_the_view_of_a_schedule_shows_next_and_skipped_runs(duetime: Run, client: Client) -> None:
-    """The next runs are in local time, and skipped runs have their reasons."""
+    """The next runs are shown in local time, and skipped runs are shown with the reasons."""
     nightly(client)
     shown = duetime("schedules", "show", "nightly").stdout
     assert "30 1 * * * (Europe/London)" in shown
@@ -430,7 +430,7 @@ def test_an_expectation_is_removed_with_the_value_none(
 
 
 def test_a_preview_shows_whether_each_occurrence_will_run(duetime: Run) -> None:
-    """Each previewed occurrence has its local time and whether it will run."""
+    """Each previewed occurrence is shown with the local time and whether it will run."""
     shown = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
     assert shown[0].split() == ["time", "decision"]
     assert "uk: 2026-11-23 (Holiday): skipped" in shown[2]
@@ -438,7 +438,7 @@ def test_a_preview_shows_whether_each_occurrence_will_run(duetime: Run) -> None:
 
 
 def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) -> None:
-    """Each occurrence has its task and state, or the reason why there is no task."""
+    """Each occurrence is shown with its task and state, or with the reason why there is no task."""
     nightly(client)
     shown = duetime("schedules", "occurrences", "nightly", "--after", "2026-11-21").stdout.splitlines()
     assert shown[1].split()[-2:] == ["01TASK", "succeeded"]
@@ -496,7 +496,7 @@ def test_each_reason_for_a_rejection_is_printed_with_its_field(duetime: Run, dep
 
 
 def test_the_command_lists_the_events_of_a_schedule(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each event is a row with time, action, actor, fields and reason."""
+    """Each event is shown in a row with time, action, actor, fields and reason."""
     event = {"type": "created", "at": "2026-11-21T10:00:00Z", "actor": {"kind": "user", "name": "ann"}, "fields": []}
     paused = {**event, "type": "paused", "actor": {"kind": "system", "name": None}, "reason": "it failed"}
     cron = {"field": "cron", "before": "* * * * *", "after": "*/7 * * * *"}

@@ -40,7 +40,7 @@ def test_a_call_verifies_with_each_current_or_previous_key(key: str) -> None:
 
 @pytest.mark.parametrize("key", [BOB.secret, BOB.public_key, f"whsec_{DEPLOYMENT}"])
 def test_a_call_for_another_owner_does_not_verify(key: str) -> None:
-    """A call for another owner does not verify, not even with the deployment's own key."""
+    """A call that was signed for another owner does not verify, even with the deployment's key."""
     with pytest.raises(SignatureInvalid):
         verifier(key).verify(HEADERS, BODY)
 

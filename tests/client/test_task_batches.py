@@ -77,7 +77,7 @@ class Document:
 def test_a_batch_handler_of_the_worker_functions_runs_in_a_pull_worker(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batch settings, payload class and coroutine are used; a wrong number of results fails a task at once."""
+    """Batch settings, a payload class and a coroutine are supported; a wrong number of results fails tasks at once."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE, payload=Document, batch=handlers.Batch(max_size=2, max_wait_seconds=60))
@@ -102,7 +102,7 @@ def test_the_error_for_an_invalid_batch_names_the_keyword() -> None:
 
 
 def function(body: Callable[[Sequence[BatchItem[Any]]], Any], **batch: Any) -> BatchFunction[Any]:  # noqa: ANN401 - of a `Batch`
-    """Return a function for batches of one task, which does not wait."""
+    """Return a function for batches of one task, which never waits for other tasks."""
     return BatchFunction(TYPE, body, None, batch=Batch(max_size=1, **batch), concurrency=lambda: 4)
 
 

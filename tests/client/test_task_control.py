@@ -197,7 +197,7 @@ def test_each_action_has_a_command_that_prints_the_task(duetime: Run, deployment
 
 
 def test_the_commands_for_targets_report_outcome_and_progress(duetime: Run, deployment: Deployment) -> None:
-    """The command reports a success unless an error is given; the percentage is an argument."""
+    """`tasks notify` reports a success unless an error is given, and `tasks progress` takes a percentage."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     for words, body in (
         (["notify", task_id, "--result", '{"rows": 17}'], REPORTS[0][2]),

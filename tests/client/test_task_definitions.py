@@ -171,7 +171,7 @@ def test_a_pull_worker_function_receives_its_payload_class() -> None:
 
 
 def test_a_pull_worker_function_can_be_a_coroutine() -> None:
-    """The coroutine runs to its end, and its exceptions are raised."""
+    """A handler that is a coroutine runs to its end, and its exceptions are raised."""
     worker = Worker()
 
     @worker.task("report")

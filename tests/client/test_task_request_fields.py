@@ -37,7 +37,7 @@ OPTIONS = {
     "name": ("--name", "monthly"),
     "tags": ("--tag", "team=dba"),
 }
-"""How to set each field on the command line."""
+"""The options that set each field on the command line."""
 SHOWN: dict[str, tuple[Any, str]] = {
     "priority": ("low", "low"),
     "lock": ({"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}, "db-17"),

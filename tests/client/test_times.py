@@ -49,7 +49,7 @@ def test_any_text_is_a_duration_or_a_value_error(text: str) -> None:
     ],
 )
 def test_a_time_distance_is_shown_in_two_units(away: timedelta, shown: str) -> None:
-    """A distance in time is shown in two units."""
+    """The time until or since an instant is shown in two units."""
     assert distance(NOW + away, NOW) == shown
 
 

@@ -117,7 +117,7 @@ def test_waiting_for_a_graph_prints_one_final_document(
 def test_a_failed_graph_exits_with_code_1(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], option: str
 ) -> None:
-    """The failed nodes are named, with the command that shows their errors."""
+    """If nodes fail, the output names the nodes and the command that shows their errors."""
     deployment.looks.extend(FAILS)
     result = duetime("topologies", "run", file(BODY), option)
     assert result.exit_code == 1
@@ -368,7 +368,7 @@ def test_control_characters_in_node_names_are_escaped() -> None:
 
 
 def test_a_terminal_without_unicode_shows_ascii() -> None:
-    """A terminal without Unicode shows the same picture in ASCII."""
+    """On a terminal without Unicode, the same picture is drawn in ASCII."""
     document = {
         "id": ID,
         "state": "running",

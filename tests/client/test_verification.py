@@ -103,7 +103,7 @@ def test_a_node_started_before_its_parent_ended_fails_the_check() -> None:
 
 
 def test_a_missed_doubled_or_extra_run_of_a_schedule_fails_the_check() -> None:
-    """Each time of the schedule must run exactly once, and nothing else may run."""
+    """The check fails unless each of the schedule's times runs exactly once and nothing else runs."""
     expected = [1000, 2000, 3000]
     ran = [replace(FIRST, due_ms=at) for at in expected]
     assert findings.recurring(expected, ran).verdict is Verdict.PASSED
@@ -157,7 +157,7 @@ def test_a_verification_shows_its_cost_and_requires_confirmation(
 
 
 def test_a_deployment_without_probes_is_reported(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """If the API rejects the probe's type by name, the command says so and leaves nothing behind."""
+    """If the API rejects the probe's type, the command prints the reason and leaves nothing behind."""
     fault = {"field": "type", "reason": "'duetime.probe' is not known to this deployment"}
     deployment.scripted.append(problem(422, "fields_invalid", "1 field is invalid", fault))
     ended = duetime("verify", "--yes")

@@ -132,7 +132,7 @@ def is_running(client: Client, task: Task) -> bool:
 
 
 def test_a_handler_can_read_the_inputs_of_its_node(client: Client) -> None:
-    """The handler of a topology node can read the node's inputs; other tasks have no inputs."""
+    """A topology node's handler can read the node's inputs; other tasks have no inputs."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     assert Attempt(client, leased, 30).context.inputs is None
@@ -323,7 +323,7 @@ class Counts:
     ids=range(9),
 )
 def test_a_result_that_cannot_be_stored_fails_the_task_at_once(client: Client, value: object, kind: str) -> None:
-    """A result follows the same rules as in worker functions, even if only the API knows the limit."""
+    """A result follows the same rules as in worker functions, even if only the API knows the size limit."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: value)
     with running:
@@ -825,7 +825,7 @@ class Silent(Door):
 
 
 class SilentServer(ApiServer):
-    """Serves the API, which never responds to a request for leases.
+    """Serves the API, except that requests for leases never get a response.
 
     Attributes:
         polled: set when a request for leases was received.
@@ -882,7 +882,7 @@ def test_a_worker_that_cannot_be_found_is_a_usage_error(
 
 
 def test_a_worker_pauses_after_an_immediate_empty_response() -> None:
-    """An immediate empty response means that too many requests are waiting, so the worker pauses before the next."""
+    """After an immediate empty response, which means that too many requests are waiting, the worker pauses."""
     worker = Worker(wait_seconds=20)
     assert worker._pause(0.1) == 2.0
     assert worker._pause(20.0) == 0.0
@@ -978,7 +978,7 @@ def test_a_class_of_the_worker_functions_runs_in_a_pull_worker(
 
 
 def test_a_traceback_begins_in_the_handler(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames of the worker and the event loop are removed from tracebacks, even for handlers of worker functions."""
+    """The worker's and the event loop's frames are removed from tracebacks, even for handlers in worker functions."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE)
@@ -1057,7 +1057,7 @@ def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, clie
 
 
 def test_a_function_under_test_requires_an_explicit_client(client: Client) -> None:
-    """Without a client, the error shows how to pass one."""
+    """If a context for tests has no client, the error shows how to pass a client."""
     assert Context.for_test(client=client).client is client
     with pytest.raises(ClientMissing, match=r"Context\.for_test\(client=\.\.\.\)"):
         _ = Context.for_test().client

@@ -126,7 +126,7 @@ def test_a_result_above_the_limit_is_rejected() -> None:
 
 
 def test_invalid_json_values_in_a_report_are_rejected_with_their_position() -> None:
-    """NaN and lone surrogates are refused with their position."""
+    """If a report contains NaN or a lone surrogate, it is refused with the position."""
     for text, field in (
         ('{"fence": 7, "outcome": "succeeded", "result": {"a": NaN}}', "result.a"),
         ('{"fence": 7, "outcome": "failed", "error": {"type": "\\ud800"}}', "error.type"),

@@ -92,7 +92,7 @@ def test_a_finished_task_shows_its_outcome() -> None:
 
 
 def test_a_running_task_shows_its_lease_and_requested_action() -> None:
-    """A leased task shows its holder, the end of its lease, and whether its target has accepted the task."""
+    """A leased task's response has the holder, the end of the lease, and whether the target has accepted the task."""
     held: dict[str, Any] = {"lease_worker": "worker 1", "lease_expires_at": NOW + 30_000}
     running = entry(task(state=State.RUNNING, deferred_fence=0, requested_action=RequestedAction.PAUSE, **held))
     assert running["lease"] == {"worker": "worker 1", "expires_at": "2026-11-21T02:33:37.250Z"}
@@ -113,7 +113,7 @@ def test_stored_contents_are_returned_unchanged(value: Any) -> None:  # noqa: AN
 
 
 def test_a_task_of_a_schedule_shows_its_occurrence() -> None:
-    """The response has the schedule's name and revision, the nominal and neighboring times, and the cause."""
+    """A scheduled task has the schedule's name and revision, the nominal and neighboring times, and the cause."""
     occurrence = entry(
         task(schedule_ref=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True, previous=NOW - 1_000))
     )

@@ -25,7 +25,7 @@ def spec(**fields: Any) -> TaskSpec:  # noqa: ANN401 - any JSON
 
 
 def faults(body: object) -> dict[str, str]:
-    """Return the faults of a body to create a task, by field."""
+    """Return the faults in a body that creates a task, by field."""
     with pytest.raises(FieldsInvalid) as refusal:
         task_spec(read(json.dumps(body)))
     return {fault.field: fault.reason for fault in refusal.value.faults}
@@ -309,7 +309,7 @@ GLUE_JOB = f"arn:aws:glue:{PLACE}:job/report"
     ],
 )
 def test_an_aws_resource_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
-    """Each kind of AWS resource has its own options, which are also in the response."""
+    """Each kind of AWS resource has specific options, which are also in the response."""
     assert spec(target=target).target == expected
     answered = entry(task(target=expected))["target"]
     assert {name: value for name, value in answered.items() if value is not None} == {
@@ -371,7 +371,7 @@ def test_a_body_that_is_not_an_object_is_rejected_as_a_whole(body: object) -> No
 
 
 def test_an_update_contains_only_the_given_fields() -> None:
-    """Omitted fields of an update stay unchanged, even if creating a task has a default for them."""
+    """Fields that an update omits stay unchanged, even if they have defaults when a task is created."""
     update = task_update(read('{"priority": "low", "tags": {}, "delay_seconds": 1.5, "payload": null}'))
     assert update.merge == TaskFieldMerge({"priority": "low", "tags": {}})
     assert (update.due_at, update.delay, update.payload) == (None, 1_500, b"null")
@@ -419,7 +419,7 @@ def test_errors_of_several_fields_have_the_same_names_in_a_batch() -> None:
 
 
 def test_every_bad_task_of_a_batch_is_found() -> None:
-    """Each bad task of a batch is refused, however many faults precede it."""
+    """Each bad task in a batch is refused, however many faults precede the task."""
     bad = '{"type": "a", "payload": [' + ",".join(["NaN"] * 50) + "]}"
     items = batch_items(read('{"tasks": [' + ",".join([bad] * MAX_BATCH) + "]}"))
     assert all(isinstance(item.wanted, FieldsInvalid) for item in items)

@@ -27,7 +27,7 @@ LATIN = st.characters(max_codepoint=0xFF)
 @unhurried
 @given(st.integers(1, 10**14))
 def test_an_etag_matches_only_its_version(version: int) -> None:
-    """The ETag of a version matches only this version."""
+    """An ETag for a version matches only this version."""
     assert version_wanted(etag_of(version)) == version
     assert is_known(etag_of(version), version)
     assert not is_known(etag_of(version), version + 1)
@@ -69,7 +69,7 @@ def test_if_none_match_accepts_several_and_weak_etags() -> None:
     "value", ["", "7", "'7'", '"7', 'w/"7"', '"7" "8"', ",", '"7",', '"\x00"', '"' + "9" * 5_000 + '"']
 )
 def test_a_malformed_etag_header_is_rejected_with_its_name(value: str) -> None:
-    """An invalid list of ETags is refused with the header's name."""
+    """If a list of ETags is invalid, the error names the header."""
     with pytest.raises(ParametersInvalid, match="If-Match"):
         version_wanted(value)
     with pytest.raises(ParametersInvalid, match="If-None-Match"):

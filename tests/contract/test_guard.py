@@ -124,7 +124,7 @@ def test_many_shallow_containers_do_not_count_as_depth() -> None:
     ],
 )
 def test_numbers_that_cannot_be_stored_exactly_are_rejected(number: str, reason: str) -> None:
-    """A number that cannot be stored exactly is refused with its position."""
+    """A number that cannot be stored exactly is refused with the number's position."""
     faults = faults_of(f'{{"type": "report", "payload": {{"a": [0, 1, 2, {number}]}}}}')
     assert list(faults) == ["payload.a[3]"]
     assert reason in faults["payload.a[3]"]
@@ -182,7 +182,7 @@ def test_the_fast_and_the_exact_parser_find_the_same_errors(text: str) -> None:
 
 
 def test_names_of_fields_in_errors_are_safe_to_print() -> None:
-    """A client's key is shown without control characters, and is cut if it is long."""
+    """An object key in a body is quoted in the error without control characters, and is cut if it is long."""
     (field,) = faults_of(json.dumps({"\x00\u202e" + "k" * 500: float("nan")}))
     assert field.isprintable()
     assert len(field) < 100

@@ -217,7 +217,7 @@ def _tries(attempts: int) -> None:
 
 
 def _waits_between(name: str, value: float) -> None:
-    """Check that the value determines the bound of each wait, from the first to the last."""
+    """Check that the value determines the upper bound of each wait, from the first wait to the last."""
     retry = {"max_attempts": MAX_ATTEMPTS, "initial_seconds": 2, "multiplier": 3, "max_seconds": 86_400, name: value}
     policy = task(retry=retry).retry
     initial, multiplier, longest = retry["initial_seconds"], retry["multiplier"], retry["max_seconds"]
@@ -369,7 +369,7 @@ def _looks_back(seconds: int) -> None:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An HTTP endpoint that answers each call with the same status and body."""
+    """An HTTP endpoint that responds to each call with the same status and body."""
 
     status: int = 200
     body: bytes = b"null"
@@ -605,7 +605,7 @@ RANGES: dict[str, Any] = {
         "backfill": bounded(BackfillCreate),
         "task": OF_TASKS,
         "task_query": bounded(TaskQuery),
-        # The task fields of nodes have the ranges of tasks.
+        # Nodes' task fields have the same ranges as tasks.
         "topology": dict(bounded(TopologyCreate).items() - OF_TASKS.items()),
         "node": dict(bounded(TopologyNode).items() - OF_TASKS.items()),
         "switch": bounded(SwitchPut),

@@ -19,7 +19,7 @@ from duetime.contract.mapping import INSTANTS
 ROOT = Path(contract.__path__[0])
 UNIONS = (Union, types.UnionType)
 Hint: TypeAlias = Any
-"""A type as an annotation: a class, a union, a `Literal` and so on."""
+"""A type in an annotation, such as a class, a union or a `Literal`."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def plain(hint: Hint) -> Hint:
 
 
 def is_instant(hint: Hint) -> bool:
-    """Return whether a form's field is an instant, with or without null."""
+    """Return whether a target's field is an instant, with or without null."""
     return "'format': 'date-time'" in str(hint)
 
 

@@ -85,7 +85,7 @@ def test_the_error_for_a_wrong_type_names_the_expected_type(field: str, value: o
 
 
 def test_the_error_for_a_list_as_body_names_the_body() -> None:
-    """If a body is a list, the message says so."""
+    """If a body is a list, the message says that an object was expected and a list was given."""
     assert faults([]) == [("body", "should be an object, not a list", FaultCode.WRONG_TYPE)]
 
 
@@ -322,7 +322,7 @@ def test_the_error_for_a_repeated_parameter_says_that_one_value_is_allowed() -> 
 
 
 def test_the_error_for_an_operation_without_parameters_suggests_nothing() -> None:
-    """For an operation without parameters, the error suggests nothing."""
+    """If an operation has no parameters, the error suggests no parameter."""
     with pytest.raises(ParametersInvalid) as refused:
         no_query("wait=5")
     assert refused.value.faults == (
@@ -331,6 +331,6 @@ def test_the_error_for_an_operation_without_parameters_suggests_nothing() -> Non
 
 
 def test_every_error_code_has_only_letters_and_underscores() -> None:
-    """Codes of faults are made of letters and underscores, because programs compare them."""
+    """Fault codes consist of letters and underscores, because programs compare the codes."""
     values: list[Any] = [code.value for code in FaultCode]
     assert all(value.replace("_", "").isalpha() and value.islower() for value in values)

@@ -113,7 +113,7 @@ def test_every_field_of_a_request_is_described() -> None:
 
 
 def test_every_request_object_is_closed_in_the_document() -> None:
-    """Every object in requests is closed in the document, as in the code."""
+    """As in the code, no object in a request in the document allows additional fields."""
     parts = ("RetryPolicyInput", "HttpTargetInput", "HandlerTargetInput")
     for model in ("TaskCreate", "TaskUpdate", "TaskBatchCreate", *parts, *REPORTS):
         assert SCHEMAS[model]["additionalProperties"] is False
@@ -181,7 +181,7 @@ def test_defaults_are_documented_in_descriptions() -> None:
 
 
 def test_parameters_are_sent_as_generators_send_them() -> None:
-    """Lists are repeated parameters, and required parameters are marked."""
+    """A list in a query is a repeated parameter, and required parameters are marked."""
     for operation in DECLARED:
         described = DOCUMENT["paths"][operation.path][operation.method.lower()]["parameters"]
         in_query = {one["name"]: one for one in described if one["in"] == "query"}
@@ -254,7 +254,7 @@ def test_every_tag_is_used_and_described() -> None:
     ],
 )
 def test_headers_are_described(operation_id: str, headers: set[str], answered: set[str]) -> None:
-    """The headers of requests and responses are in the document."""
+    """The document contains the headers of requests and responses."""
     (operation,) = [one for one in OPERATIONS if one["operationId"] == operation_id]
     assert {one["name"] for one in operation["parameters"] if one["in"] == "header"} == headers
     success: dict[str, Any] = next(answer for status, answer in operation["responses"].items() if int(status) < 300)

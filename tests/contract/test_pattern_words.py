@@ -33,7 +33,7 @@ PATTERNS = sorted({*patterns(json.loads(json.dumps(document())))})
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_pattern_of_the_openapi_document_has_a_description(pattern: str) -> None:
-    """Every pattern of the OpenAPI document has words, so that users never see a regular expression."""
+    """Every pattern in the OpenAPI document has a description, so that users never see a regular expression."""
     words = words_of(pattern)
     assert words is not None
     assert words.startswith("should be ")
@@ -60,7 +60,7 @@ def test_the_error_for_an_arn_shows_an_example() -> None:
 
 
 def test_an_unknown_pattern_has_no_description() -> None:
-    """For an unknown pattern the error has no description, and does not show the regular expression."""
+    """If a pattern is unknown, the error has no description of it, and still does not show the regular expression."""
     assert words_of("^x+$") is None
 
     class Strict(Body):

@@ -77,7 +77,7 @@ def test_an_empty_range_is_rejected_with_the_name_of_its_end(model: type[BaseMod
 
 @pytest.mark.parametrize(("model", "subject"), [each[1:] for each in RANGES])
 def test_a_range_in_order_or_with_one_bound_is_accepted(model: type[BaseModel], subject: str) -> None:
-    """Bounds in order, or a single bound, are accepted."""
+    """Two bounds in the right order are accepted, and so is a single bound."""
     both = {f"{subject}_after": EARLY, f"{subject}_before": LATE}
     for given in (both, *({key: value} for key, value in both.items())):
         assert not both.keys() & faults(model, given).keys()

@@ -27,7 +27,7 @@ def test_a_request_finds_the_operation_of_its_path_and_method(operation: Operati
 
 
 def test_the_name_of_a_switch_can_have_slashes() -> None:
-    """The gateway decodes paths, and types and owners contain slashes; other paths do not allow slashes."""
+    """Types and owners may contain slashes in paths, which the gateway decodes; other parameters may not."""
     found = operation_at("GET", "/v1/switches/owner/1:role/a/b")
     assert found == (switches.READ, {"scope": "owner", "name": "1:role/a/b"})
     with pytest.raises(PathNotFound):
@@ -35,7 +35,7 @@ def test_the_name_of_a_switch_can_have_slashes() -> None:
 
 
 def test_a_fixed_path_takes_precedence_over_a_pattern() -> None:
-    """A fixed path that also matches a pattern accepts only its own methods."""
+    """A fixed path that also matches a pattern accepts only the methods declared for the fixed path."""
     assert operation_at("POST", "/v1/tasks/batch")[0] is tasks.CREATE_MANY
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("PUT", "/v1/tasks/batch")
@@ -131,7 +131,7 @@ def test_a_name_that_is_a_fixed_word_of_a_path_is_rejected() -> None:
     ],
 )
 def test_a_fixed_word_of_a_path_is_not_routed_as_a_name(method: str, path: str, allowed: tuple[str, ...]) -> None:
-    """An unsupported method of a fixed path is refused and not routed as a name."""
+    """If a fixed path does not support a method, the request is refused, and the fixed word is not routed as a name."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at(method, path)
     assert refused.value.allowed == allowed

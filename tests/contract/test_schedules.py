@@ -152,7 +152,7 @@ def update_of(body: dict[str, Any]) -> ScheduleUpdate:
 
 
 def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, list[tuple[str, str]]]:  # noqa: ANN401 - any decoder
-    """Return the rejection of a body: code, status, and fields with reasons."""
+    """Return the code, the status, and the fields with reasons with which a body is rejected."""
     with pytest.raises(RequestError) as caught:
         decode(read(json.dumps(body)), *arguments)
     kind = kind_of(caught.value)
@@ -161,7 +161,7 @@ def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, li
 
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_SCHEDULES)
 def test_an_invalid_field_is_rejected_with_its_name_and_reason(body: dict[str, Any], field: str, reason: str) -> None:
-    """A bad field is refused with status 422, and the error has the field's name in the body and the reason."""
+    """A schedule with a bad field is refused with status 422, and the error has the field's name and the reason."""
     code, status, faults = refusal(schedule_spec, body)
     assert (code, status) == ("fields_invalid", 422)
     assert faults[0][0] == field
@@ -227,7 +227,7 @@ def test_every_kind_of_timing_is_stored_unchanged(timing: dict[str, Any], writte
 
 
 def test_an_update_of_a_schedule_contains_only_the_given_fields() -> None:
-    """Omitted fields are absent from an update, and null removes a bound."""
+    """Fields that an update omits are absent after decoding, and null removes a bound."""
     update = update_of({"timezone": "Asia/Kolkata", "end_at": None, "calendars": []})
     assert update.fields == {"timezone": zone_named("Asia/Kolkata"), "end_at": None, "calendars": ()}
     assert (update.timing, update.task) == (None, None)

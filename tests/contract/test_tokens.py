@@ -42,7 +42,7 @@ def test_an_altered_token_is_rejected(task_id: TaskId, place: int, letter: str) 
 @unhurried
 @given(st.text())
 def test_any_text_that_is_not_a_token_is_rejected(text: str) -> None:
-    """Any text that is not a token is refused by name, and raises no other error."""
+    """Any text that is not a token is refused by the parameter's name, and raises no other error."""
     with pytest.raises(ParametersInvalid) as refusal:
         after_of(text, "me")
     assert [fault.field for fault in refusal.value.faults] == ["next_token"]
