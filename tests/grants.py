@@ -233,7 +233,7 @@ def needed(
 
 
 def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return the grants for a transaction or a batch of inserts, which needs the grants for each of its writes."""
+    """Return the grants for a transaction or a batch of inserts, which needs the grants for all of its writes."""
     if action == "BatchExecuteStatement":
         tables = {inserted_item(each["Statement"], each["Parameters"])[0] for each in request["Statements"]}
         yield from (("dynamodb:PartiQLInsert", arn) for name in tables for arn in _tables(environ, {"TableName": name}))
@@ -251,7 +251,7 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
 
 
 def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return an S3 call's grants: a copy reads its source, tags need an action, and a missing object needs a list."""
+    """Return an S3 call's grants; a copy reads its source, tags need an action, and a missing object needs a list."""
     if action == "GeneratePresignedUrl":
         # Signing needs no permission, but the signed request is made with the function's role.
         action, request = "".join(map(str.capitalize, request["ClientMethod"].split("_"))), request["Params"]

@@ -17,7 +17,7 @@ _CONTAINER_BYTES = 3
 
 
 def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
-    """Return the size of an item in bytes: its attribute names and values."""
+    """Return an item's size in bytes, which includes its attribute names and values."""
     return sum(len(name.encode()) + value_size(value) for name, value in item.items())
 
 

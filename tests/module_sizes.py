@@ -75,7 +75,7 @@ def modules_of(listed: Iterable[str], importing: Sequence[str]) -> list[Module]:
 
 
 def report(modules: Sequence[Module]) -> list[str]:
-    """Return the lines to print: the long modules, longest first, and the modules that only a neighbor imports."""
+    """Return the lines to print, with the long modules (longest first) and the modules that only a neighbor imports."""
     long = sorted((each for each in modules if each.is_long), key=lambda each: -each.lines)
     satellites = [each for each in modules if len(each.importers) == 1 and each.is_satellite]
     return [

@@ -59,7 +59,7 @@ def run(duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Run
 def test_create_show_attempts_and_wait_use_the_codec(
     run: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the codec, decrypted values are shown; without it, only the payload's size and encrypted errors are shown."""
+    """With the codec, decrypted values are shown; without it, the payload's size and encrypted errors are shown."""
     monkeypatch.setenv("DUETIME_CODEC", f"{module}:CODEC")
     task_id = json.loads(run("tasks", "create", TYPE, "--payload", f'{{"card": "{SECRET}"}}', "--json").stdout)["id"]
     codec = __import__(module).CODEC

@@ -330,7 +330,7 @@ def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) 
 
 
 def test_children_are_listed_and_cancelled_with_their_parent(duetime: Run, deployment: Deployment) -> None:
-    """`--parent-task-id` selects a task's children, and `--children`, which requires an id, also cancels the children."""
+    """`--parent-task-id` lists a task's children, and `--children` also cancels them, but only with the parent's id."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     assert duetime("tasks", "list", "--parent-task-id", task_id).exit_code == 0

@@ -67,7 +67,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 @dataclass
 class Console:
-    """Opens pages of the console and records their errors."""
+    """Opens the console's pages and records their errors."""
 
     browser: Browser
     world: World
@@ -103,7 +103,7 @@ class Console:
 
     def check_accessibility(self, page: Page) -> None:
         """Fail if axe finds an accessibility violation."""
-        # The script is evaluated, not loaded, because the page's policy allows no other script.
+        # The script is evaluated and not loaded, because the page's policy allows no script from elsewhere.
         page.evaluate(AXE.read_text(encoding="utf-8"))
         found = page.evaluate("axe.run({resultTypes: ['violations']}).then((result) => result.violations)")
         assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []

@@ -44,7 +44,7 @@ def test_a_paced_action_shows_its_progress_and_can_be_stopped(console: Console, 
 
 
 def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> None:
-    """An empty page describes what it will contain; on a phone, each operation is a card."""
+    """An empty page describes what the page will contain; on a phone, each operation is shown as a card."""
     page = console.open("/bulk-operations", narrow=True)
     expect(page.get_by_role("heading", name="No bulk operations")).to_be_visible()
     for _ in range(4):

@@ -43,7 +43,7 @@ def task_id(world: World) -> str:
     ],
 )
 def test_no_page_has_axe_violations(console: Console, task_id: str, scheme: str, *, narrow: bool) -> None:
-    """No page has axe violations, in both themes and at both widths, and every page fits a phone."""
+    """No page has axe violations in either theme or at either width, and every page fits on a phone."""
     for path in [*PAGES, f"/tasks/{task_id}"]:
         page = console.open(path, narrow=narrow, scheme=scheme)
         expect(page.locator("main .card, main tr[data-row], main .empty").first).to_be_visible()
@@ -95,7 +95,7 @@ def test_the_theme_follows_the_system_until_one_is_chosen(console: Console) -> N
 
 
 def test_every_time_is_printed_with_its_zone(console: Console, task_id: str) -> None:
-    """A control in the header changes every time on the page and the displayed time zone."""
+    """A control in the header changes the time zone of all times on the page."""
     page = console.open(f"/tasks/{task_id}")
     due = page.locator(".page-head time").first
     expect(due).to_contain_text("CET")
@@ -129,7 +129,7 @@ def test_the_page_cannot_run_or_load_foreign_content(console: Console, world: Wo
 
 
 def closure(names: set[str]) -> set[str]:
-    """Return the scripts that are loaded at once with the given scripts, by following static imports."""
+    """Return the scripts that are loaded together with the given scripts because of static imports."""
     found = set(names)
     for name in names:
         text = FILES[name].content.decode()

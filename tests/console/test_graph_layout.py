@@ -48,7 +48,7 @@ console.log(JSON.stringify({ layouts, axes, places }));
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
-    """Run functions of the console with JSON input and output."""
+    """Run the console's functions with JSON input and output."""
     node, esbuild = shutil.which("node"), CONSOLE / "node_modules" / ".bin" / "esbuild"
     if node is None or not esbuild.exists():
         pytest.skip("no Node.js, or the console's packages are not installed: `make setup`")

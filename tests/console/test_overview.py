@@ -122,7 +122,7 @@ def test_a_user_who_is_not_an_operator_requests_no_trigger_data(console: Console
 
 @pytest.mark.slow
 def test_counts_link_to_lists_with_the_same_tasks(console: Console, world: World) -> None:
-    """A count and the list behind it include topology nodes, unlike the plain list."""
+    """A count on the overview, and the list to which it links, include topology nodes, unlike the plain list."""
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}, "b": {"type": PLAIN}}})
     world.run(MINUTE)
     page = console.open("/overview")
@@ -140,7 +140,7 @@ def test_counts_link_to_lists_with_the_same_tasks(console: Console, world: World
 
 @pytest.mark.slow
 def test_unknown_health_is_not_green(console: Console) -> None:
-    """If the lists cannot be read, health is shown as not known, with the reason."""
+    """If the lists cannot be read, health is shown as unknown, with the reason."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
     page.route(re.compile(r"/v1/(tasks|switches)\b"), lambda route: route.abort())

@@ -83,7 +83,7 @@ def test_an_administrator_creates_and_revokes_keys(console: Console) -> None:
 
 
 def test_a_user_who_is_not_an_administrator_sees_no_keys(console: Console, world: World) -> None:
-    """For users who are not administrators, the page sends no requests about keys, which would be refused."""
+    """For users who are not administrators, the page sends no requests about keys, because they would be refused."""
     world.do(lambda live: live.environ.__setitem__(Variable.ADMINS, "boss"))
     page = console.open("/settings")
     expect(page.get_by_role("heading", name="What is kept")).to_be_visible()

@@ -118,7 +118,7 @@ def test_the_tasks_for_an_action_are_counted_across_all_pages(console: Console, 
 
 
 def test_reading_a_list_can_be_stopped_and_continued(console: Console, world: World) -> None:
-    """A stopped list says what it has not examined, and can be continued."""
+    """A stopped list says which tasks have not been examined, and can be continued."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -172,7 +172,7 @@ def test_health_is_green_after_all_tasks_are_examined(console: Console, world: W
 
 
 def test_topologies_are_found_behind_many_tasks(console: Console, world: World) -> None:
-    """A page that covers only other tasks is not the end of the list of topologies."""
+    """The list of topologies continues after a page that covers only other tasks."""
     soon = {"nodes": {"a": {"type": PLAIN}}, "name": "nightly-close", "delay_seconds": SOON}
     world.ask("POST", "/v1/topologies", soon)
     crowd(world, delay_seconds=LATER)
@@ -274,7 +274,7 @@ def test_a_relative_time_range_advances_without_emptying_the_list(console: Conso
 
 
 def test_the_rows_stay_if_the_api_does_not_respond(console: Console, world: World) -> None:
-    """If the API does not respond, the content stays, the header shows since when, and the page recovers later."""
+    """If the API stops responding, the content stays, the header shows since when, and the page recovers later."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
@@ -325,7 +325,7 @@ def test_stored_lists_need_one_request(console: Console, world: World) -> None:
 
 
 def test_the_oldest_due_time_is_unknown_if_one_list_is_unreadable(console: Console, world: World) -> None:
-    """If unstarted tasks cannot be read, the oldest due time is not known, although waiting tasks are listed."""
+    """If unstarted tasks cannot be read, the oldest due time is shown as unknown, although waiting tasks are listed."""
     console.expected = ("Failed to load resource",)
     world.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "approval"}})
     world.run(10 * MINUTE)
@@ -339,7 +339,7 @@ def test_the_oldest_due_time_is_unknown_if_one_list_is_unreadable(console: Conso
 
 
 def test_waiting_tasks_are_not_known_if_the_list_is_unreadable(console: Console) -> None:
-    """If the list of waiting tasks cannot be read, a message says so, so that it does not look empty."""
+    """If the list of waiting tasks cannot be read, a message says so, so that the list does not look empty."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
     page.route(re.compile(r"/v1/tasks\?.*state=waiting"), unavailable)

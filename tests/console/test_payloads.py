@@ -126,7 +126,7 @@ def test_an_uploaded_payload_can_be_downloaded_after_its_link_has_expired(
     with page.expect_download() as download:
         shown.get_by_role("button", name="Download").click()
     assert Path(download.value.path()).read_bytes() == content
-    # The link was signed after this test had read another link.
+    # This link was signed after the test had read the earlier link.
     assert int(asked[0].removeprefix(BUCKET)) > int(read.removeprefix(BUCKET))
     console.check_accessibility(page)
     expect(page).to_have_url(re.compile(task_id))
@@ -184,7 +184,7 @@ def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
 def test_a_task_with_an_unreadable_payload_is_rerun_with_another_payload(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The form says that the payload could not be read; no task is created until another payload is chosen."""
+    """If a payload cannot be read, the form says so, and no task is created until another payload is chosen."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 404",)
     file = tmp_path / "large.bin"
@@ -340,7 +340,7 @@ def test_the_page_can_call_the_codec_endpoint() -> None:
 
 
 def test_a_reader_sees_why_values_are_missing(console: Console, world: World) -> None:
-    """The reason for missing values is shown next to a payload with markers, but not next to other payloads."""
+    """The reason for redacted values is shown next to a payload with markers, but not next to other payloads."""
     task = created(world, {"card": "4111"})
     shows = {"card": {"$redacted": True}}
     note = "Your role can only read"

@@ -212,7 +212,7 @@ def test_a_cron_expression_keeps_its_dialect(console: Console, world: World) -> 
 
 
 def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> None:
-    """The occurrences of the period are counted before anything runs, and the page shows the backfill's progress."""
+    """A backfill's occurrences are counted before anything runs, and the page shows the backfill's progress."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly", "timezone": "UTC"})
     page = console.open("/schedules/hourly")
     page.get_by_role("button", name="Backfill…").click()
@@ -310,7 +310,7 @@ def test_schedules_are_searched_sorted_and_paused_by_tag(console: Console, world
 
 
 def test_a_change_shows_old_and_new_values_with_an_optional_reason(console: Console, world: World) -> None:
-    """The form lists the differences before sending; the events contain them, with or without a reason."""
+    """The form lists the differences before a change is sent, and the events contain them, with or without a reason."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.ask("PATCH", "/v1/schedules/each-minute", {"cron": "*/2 * * * *"})
     page = console.open("/schedules/each-minute")

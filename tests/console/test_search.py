@@ -105,7 +105,7 @@ def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> No
 
 
 def test_the_palette_finds_objects_by_name(console: Console, world: World) -> None:
-    """The palette finds schedules by a part of the name, exact matches first; topologies and tasks by the full name."""
+    """The palette finds schedules by part of the name (exact matches first), topologies and tasks by the full name."""
     for name in ("nightly-close", "close"):
         world.ask("POST", "/v1/schedules", {"name": name, "cron": "0 2 * * *", "task": {"type": PLAIN}})
     task_id = world.create(type=PLAIN, name="close", delay_seconds=LATER)

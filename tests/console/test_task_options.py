@@ -32,7 +32,7 @@ def places() -> set[str]:
 
 
 def test_the_console_has_an_option_for_each_field_of_a_request() -> None:
-    """Each task field is either an option of the console or listed here with the reason why it is not."""
+    """Each task field is either an option in the console or listed here with the reason why it is not."""
     offered = re.findall(r'\{ path: "([a-z_.]+)", label:', SOURCE.read_text())
     assert len(offered) == len(set(offered))
     assert {*offered, *OUTSIDE_OF_THE_OPTIONS} == places()

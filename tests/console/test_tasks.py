@@ -223,7 +223,7 @@ def test_the_search_is_in_the_address_and_the_back_button_restores_it(console: C
 
 
 def test_an_invalid_search_is_explained_and_not_sent(console: Console, world: World) -> None:
-    """Unknown qualifiers and states, invalid times and a second type are named, and no request is sent."""
+    """The page names unknown qualifiers and states, invalid times and a second type, and sends no request."""
     page = console.open("/tasks?q=invoice:7 state:late due:soon type:a type:b")
     expect(page.locator(".fault")).to_have_count(4)
     expect(page.locator(".fault").first).to_contain_text("Use name:invoice:7 to search for a name")
@@ -306,7 +306,7 @@ def test_two_browsers_show_the_same_state(console: Console, world: World) -> Non
 
 
 def test_each_new_page_of_the_list_is_one_request(console: Console, world: World) -> None:
-    """Each new page of the list is one request; going back sends no request."""
+    """Each new page of the list needs one request, and going back sends no request."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(100)
@@ -343,7 +343,7 @@ def test_new_tasks_are_announced_by_the_current_search(console: Console, world: 
 
 
 def test_the_cost_of_a_complete_list_is_computed_on_request(console: Console, world: World) -> None:
-    """If one page has all tasks, their number is known and the page offers to compute their cost."""
+    """If one page has all tasks, the number of tasks is known, and the page offers to compute their cost."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks?q=type:{PLAIN}")
     page.get_by_role("button", name="Total cost").click()

@@ -68,7 +68,7 @@ IMPORTED_BY_SETTINGS: Mapping[str, object] = {
 }
 """The names that settings on the pages use without an import."""
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
-"""The approximate time at which the outputs on pages were recorded."""
+"""The approximate time at which the outputs on the pages were recorded."""
 NOT_RUN: Mapping[str, str] = {
     "aws": "needs an AWS account",
     "cd": "changes the reader's current folder",

@@ -34,7 +34,7 @@ _PLACEHOLDER = re.compile(r"[…<]|\.\.\.")
 
 
 def shown_in(text: str) -> Iterator[str]:
-    """Return the arguments of `duetime` in the blocks of a page, which are complete command lines."""
+    """Return the arguments of `duetime` in a page's blocks, where command lines are complete."""
     for block in _FENCE.findall(text):
         for line in block.replace("\\\n", " ").splitlines():
             if (found := _CALL.match(line)) is not None:
@@ -42,7 +42,7 @@ def shown_in(text: str) -> Iterator[str]:
 
 
 def named_in(text: str) -> Iterator[str]:
-    """Return the arguments of `duetime` in the text of a page, which are the beginnings of command lines."""
+    """Return the arguments of `duetime` in a page's text, where command lines can be incomplete."""
     return (
         each
         for each in _SPAN.findall(_FENCE.sub("", text))

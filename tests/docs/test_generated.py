@@ -47,7 +47,7 @@ def test_a_changed_section_is_replaced() -> None:
 
 
 def test_a_misspelled_marker_is_an_error() -> None:
-    """A misspelled marker is an error, so that it does not leave an outdated section."""
+    """A misspelled marker is an error, so that no section becomes outdated unnoticed."""
     with pytest.raises(SectionUnknown, match="limit"):
         filled("<!-- generated: limit -->\n<!-- end -->")
 
@@ -82,7 +82,7 @@ def test_a_call_has_its_summary_if_its_path_is_unclear() -> None:
 
 
 def test_the_table_of_calls_has_every_call() -> None:
-    """Each API call is in the row of its resource."""
+    """Each API call is listed in the row for its resource."""
     rows = re.findall(r"^\* `([^`]+)`: (.*)$", api.calls(), re.MULTILINE)
     shown = {
         f"{method} {resource}{below}"
@@ -107,7 +107,7 @@ def _bounds(part: object) -> Iterator[float]:
 
 
 def test_a_limit_missing_from_the_page_is_in_the_document() -> None:
-    """Each numeric limit is on the page of limits or with its field in the document."""
+    """Each numeric limit is on the page about limits, or with its field in the document."""
     known = {*_bounds(document())}
     omitted = {
         name: getattr(module, name) for module in limits._LIMITS for name in dir(module) if name in limits._BOUNDS

@@ -29,7 +29,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_a_page_missing_from_the_navigation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check finds a page that is not in the navigation, and a navigation entry without a page."""
+    """The navigation check finds a page that is not in the navigation, and an entry without a page."""
     known = pages()
     monkeypatch.setattr(build, "pages", lambda: known[1:])
     with pytest.raises(build.PagesNotListed, match=re.escape(known[0].name)):

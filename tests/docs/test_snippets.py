@@ -40,7 +40,7 @@ def test_a_snippet_compiles(where: str) -> None:
 
 @pytest.mark.parametrize("where", SNIPPETS)
 def test_no_value_is_a_tuple_because_of_a_trailing_comma(where: str) -> None:
-    """A line `name = value,` is an argument that was copied out of its call, and would be a tuple."""
+    """No snippet has a line `name = value,`, which is an argument copied out of its call and would be a tuple."""
     assignments = [node for node in ast.parse(SNIPPETS[where]).body if isinstance(node, ast.Assign)]
     values = [ast.get_source_segment(SNIPPETS[where], node.value) or "" for node in assignments]
     assert [value for value in values if value.rstrip().endswith(",")] == []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Meta:
-    """The address to which a client sends its requests."""
+    """The address to which a client would send its requests."""
 
     endpoint_url: str
 
@@ -102,7 +102,7 @@ class FakeSecrets:
 
 
 class FakeLogs:
-    """A CloudWatch Logs client with one group.
+    """A CloudWatch Logs client with a single log group.
 
     Attributes:
         lines: the messages of each stream.

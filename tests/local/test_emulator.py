@@ -78,7 +78,7 @@ def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
 
 
 def left_in(sqs: SQSClient, url: str) -> int:
-    """Return the number of a queue's messages, in any state."""
+    """Return the number of messages on a queue, in any state."""
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(attributes["ApproximateNumberOfMessages"]) + int(attributes["ApproximateNumberOfMessagesNotVisible"])
 
@@ -417,5 +417,5 @@ def test_a_data_folder_keeps_tables_and_messages_after_a_restart(tmp_path: Path)
 
     with emulator.running(port=0, data_dir=tmp_path) as second:
         assert second.client("dynamodb").scan(TableName=name)["Items"] == [{"p": {"S": "kept"}}]
-        # The address that functions got in the first deployment still leads to the queue.
+        # The address that functions got in the first deployment is still the queue's address.
         assert until(lambda: received(second.client("sqs"), url)) == ["kept"]

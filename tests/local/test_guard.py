@@ -98,7 +98,7 @@ def test_a_second_emulator_on_the_same_port_is_rejected() -> None:
 def test_the_error_for_a_failed_emulator_start_has_its_last_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error contains the server's last output, and no part of the server is left."""
+    """If the server fails at startup, the error contains its last output, and no part of the server is left."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
     program.chmod(0o755)

@@ -46,7 +46,7 @@ class Loop:
         self.messages.append("started")
 
     def save(self, text: str, name: str = "__init__.py") -> None:
-        """Write a file of the package; each test uses texts of different lengths."""
+        """Write a file in the package; each test uses texts of different lengths."""
         (self.folder / name).write_text(text)
 
     def while_waiting(self) -> None:
@@ -89,7 +89,7 @@ def test_a_saved_package_is_published_once(loop: Loop) -> None:
 
 
 def test_files_saved_during_the_start_are_published_at_once(loop: Loop) -> None:
-    """Files are compared with the files from before the stack was built, not from when the stack is up."""
+    """Files are compared with their state before the stack was built, and not with their state when the stack is up."""
     before = signature(loop.folder)
     loop.save("x = 22")
     reloader = Reloader(
@@ -140,7 +140,7 @@ class FakeStack:
 
 
 def test_functions_with_unchanged_layers_continue(tmp_path: Path) -> None:
-    """Saving a handler ends no process of the API unless the task types have changed."""
+    """Saving a handler ends none of the API's processes unless the task types have changed."""
 
     def layers(handlers: str, types: str) -> dict[str, Layer]:
         made = {}

@@ -32,7 +32,7 @@ class Reader:
 
 
 def test_the_log_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The running stack is found by its ready file; without a task, the lines of all tasks are shown."""
+    """The running stack is found by its ready file, and all tasks' lines are shown if no task is given."""
     asked: list[str] = []
 
     def reader_at(address: str, wanted: LogFilter) -> Reader:

@@ -61,7 +61,7 @@ def test_a_layer_version_is_unpacked_once_for_all_processes(tmp_path: Path) -> N
 
 
 def test_a_process_of_a_changed_function_ends_after_its_invocation() -> None:
-    """If a function changes, an idle process ends at once, and a busy process ends once, when it is released."""
+    """If a function changes, an idle process ends at once, and a busy process ends once, as soon as it is released."""
     killed: list[AnyProcess] = []
     released: list[AnyProcess | None] = []
 

@@ -24,7 +24,7 @@ def _layer(folder: Path) -> tuple[Path, Path]:
 
 
 def test_a_process_names_the_users_file_in_a_traceback(tmp_path: Path) -> None:
-    """Every frame of the handlers names the user's file, whether loaded from source or bytecode."""
+    """Every frame in the handlers names the user's file, whether it was loaded from source or bytecode."""
     own, packed = _layer(tmp_path)
     startup = tmp_path / "startup"
     startup.mkdir()

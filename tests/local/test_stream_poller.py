@@ -15,7 +15,7 @@ _PATIENCE = 30.0
 
 
 class Looks:
-    """Counts the reads of streams; the last read never ends."""
+    """Counts how often streams are read; the last read never ends."""
 
     def __init__(self, before_the_last: int, error: Exception | None = None) -> None:
         self.count = 0

@@ -24,11 +24,11 @@ FURTHER = 2
 """
 _FILL = re.compile(r"FILL\((\w+), 0\)")
 _RANK = re.compile(r"PR\(:(\d+)\)")
-"""A percentile rank: the percentage of values that are at most this number."""
+"""A percentile rank, which is the percentage of values that are at most this number."""
 
 
 def key_of(source: Source) -> str:
-    """Return the identity of a deployment's metric: its name and its dimensions."""
+    """Return a metric's identity in a deployment, which is its name and its dimensions."""
     return " ".join([source.name, *(f"{key}={value}" for key, value in sorted(source.dimensions.items()))])
 
 

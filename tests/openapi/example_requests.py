@@ -1,4 +1,4 @@
-"""The requests from which the OpenAPI document's examples are recorded; the first request of a kind is the example."""
+"""Makes the requests from which the OpenAPI document's examples are recorded; the first request of a kind is used."""
 
 from __future__ import annotations
 

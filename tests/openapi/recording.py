@@ -79,7 +79,7 @@ class Recorder(Tasks):
 
 
 def recorded() -> str:
-    """Return the text of the examples file as it should be."""
+    """Return the expected text of the examples file."""
     from tests.openapi import example_requests  # noqa: PLC0415 - it needs the recorder
 
     with Recorder() as recorder:

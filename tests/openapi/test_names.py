@@ -24,7 +24,7 @@ VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")
 
 
 def differs_by_one_letter(one: str, other: str) -> bool:
-    """Return whether two names differ only in one additional or different letter."""
+    """Return whether two names differ only by one additional or different letter."""
     short, long = sorted((one, other), key=len)
     if len(long) == len(short):
         return sum(a != b for a, b in zip(one, other, strict=True)) == 1

@@ -124,7 +124,7 @@ _STEPS = {"synth", "diff", "deploy", "prepare-change-set", "execute-change-set"}
 
 
 def test_changes_are_shown_before_they_are_executed(project: Path, cloudformation: CloudFormation) -> None:
-    """The executed change set is the prepared and described change set of the named environment."""
+    """The command executes exactly the change set that it has prepared and described for the named environment."""
     cloudformation.pages = [CHANGE]
     code, output = deploy("--yes", "--environment", "prod")
     assert code == 0, output
@@ -231,7 +231,7 @@ stack = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "sho
 stack["environment"] = "aws://unknown-account/unknown-region"
 (out / "manifest.json").write_text(json.dumps({"version": "36.0.0", "artifacts": {"shop": stack}}))
 """
-"""A minimal CDK app for the CDK's command: a table that is named after the environment."""
+"""A minimal CDK app for the CDK's command, with a table that is named after the environment."""
 
 
 @pytest.mark.slow

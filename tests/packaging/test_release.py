@@ -59,7 +59,7 @@ def test_nothing_is_built_for_a_rejected_tag(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_release_requires_every_supported_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release is refused unless every supported Python is installed, because it would not be tested otherwise."""
+    """A release is refused unless every supported Python is installed, because a missing Python would not be tested."""
     monkeypatch.setattr(release, "_git", lambda *_: "")
     monkeypatch.setattr(release, "build", lambda: pytest.fail("built"))
     with pytest.raises(NotReleasable, match=r"not installed: Python 3\.99"):

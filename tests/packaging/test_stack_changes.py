@@ -50,7 +50,7 @@ def test_actions_on_a_table_that_lose_data_are_recognized(resource: dict[str, An
 
 
 def test_replacing_a_function_is_not_a_loss() -> None:
-    """Only the loss of data, an address or running work needs a confirmation."""
+    """A confirmation is needed only if data, an address or running work would be lost."""
     changes = changes_of([described(ResourceType="AWS::Lambda::Function", Replacement="True")])
     assert changes.losses == []
     assert changes.counts() == {"replaced": 1}

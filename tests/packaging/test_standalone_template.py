@@ -38,7 +38,7 @@ TEMPLATE: dict[str, Any] = {
 
 @pytest.fixture
 def assembly(tmp_path: Path) -> Path:
-    """Create a CDK output with a template, a folder of code, and a file."""
+    """Create a CDK output folder with a template, a folder with code, and a file."""
     folder = tmp_path / OUTPUT
     (folder / "asset.a" / "worker").mkdir(parents=True)
     (folder / "asset.a" / "worker" / "handler.py").write_text("code")
@@ -89,7 +89,7 @@ def test_archives_of_code_are_reproducible(assembly: Path, tmp_path: Path) -> No
 
 
 def test_a_stack_with_values_from_other_stacks_is_rejected() -> None:
-    """A stack with values from other stacks is refused, because the values would be missing."""
+    """A stack that imports values from other stacks is refused, because the values would be missing."""
     uses = {"Resources": {"A": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Fn::ImportValue": "x"}}}}}
     with pytest.raises(StackNotStandalone, match="imports values of other stacks"):
         standalone(uses, ())

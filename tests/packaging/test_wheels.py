@@ -193,7 +193,7 @@ def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
             assert process.poll() is None, printed.read_text()
             yield
         finally:
-            # SIGINT is not used, because a background run of the tests, and so this process, ignores it.
+            # SIGINT is not used, because this process ignores SIGINT if the tests run in the background.
             process.terminate()
             try:
                 process.wait(60)

@@ -69,7 +69,7 @@ def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Tas
 
 
 def test_due_tasks_share_a_call_with_a_result_each(duetime: Duetime, calls: Calls) -> None:
-    """The handler is called once with every task of a delivery, and its results are in the tasks' order."""
+    """The handler is called once with all tasks in a delivery, and the results are in the tasks' order."""
 
     def add(items: Sequence[BatchItem[int]]) -> list[int]:
         calls.note(items)
@@ -90,7 +90,7 @@ def test_without_a_return_value_every_task_succeeds(duetime: Duetime) -> None:
 
 
 def test_no_call_has_more_tasks_than_the_maximum(duetime: Duetime, calls: Calls) -> None:
-    """With a maximum of four, ten tasks are called as four, four and two."""
+    """With a maximum size of four, ten tasks share calls of four, four and two tasks."""
     duetime.register("index.add", calls.note, batch=Batch(max_size=4))
     ended(duetime, range(10))
     assert sorted(calls.sizes) == [2, 4, 4]
@@ -175,7 +175,7 @@ def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
 
 
 def test_an_exception_fails_every_task_of_a_call_by_its_policy(duetime: Duetime, calls: Calls) -> None:
-    """After an exception, tasks with a single attempt have failed and the other tasks are retried."""
+    """After an exception in a batch handler, tasks with a single attempt fail and the other tasks are retried."""
 
     def add(items: Sequence[BatchItem[Any]]) -> None:
         calls.note(items)
@@ -345,7 +345,7 @@ def test_a_request_that_stops_the_call_cancels_only_its_task(duetime: Duetime) -
 
 
 def test_every_task_of_a_crashed_call_is_run_again(duetime: Duetime, calls: Calls) -> None:
-    """After a crash, every task of the call is run again by its next attempt."""
+    """After a crash, every task in the call runs again in its next attempt."""
     duetime.register("index.add", calls.note, batch=Batch())
     duetime.faults.crash_before_finish()
     tasks = ended(duetime, range(4))

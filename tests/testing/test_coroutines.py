@@ -36,7 +36,7 @@ def test_awaiting_in_a_handler_takes_only_virtual_time(duetime: Duetime) -> None
 
 
 def test_a_late_coroutine_is_cancelled_without_ending_its_process(duetime: Duetime) -> None:
-    """A late coroutine can clean up and its attempt fails with `Timeout`; concurrent coroutines are not affected."""
+    """A coroutine that takes too long can clean up, and its attempt fails with `Timeout`; other coroutines continue."""
     cleaned: list[int] = []
 
     async def slow(context: Context, payload: int) -> int:

@@ -273,7 +273,7 @@ def test_a_checkpoint_is_encrypted_outside_of_the_handlers(encrypting: Duetime) 
 
 
 def test_a_checkpoint_of_a_pause_is_encrypted(encrypting: Duetime) -> None:
-    """The checkpoint with which an attempt stops for a pause is encrypted, too."""
+    """If an attempt stops for a pause with a checkpoint, the checkpoint is encrypted, too."""
     seen: list[object] = []
 
     def copy(context: Context, _payload: object) -> None:
@@ -552,7 +552,7 @@ def test_a_pull_worker_encrypts_stored_values(encrypting: Duetime) -> None:
 def test_size_limits_of_a_pull_worker_apply_to_the_encrypted_values(
     encrypting: Duetime, stores: str, error: str
 ) -> None:
-    """A value that is too large only after encryption fails the task, and the error says so."""
+    """A value that is too large only after encryption fails the task, and the error states the reason."""
 
     def backup(context: PullContext, _payload: object) -> object:
         if stores == "checkpoint":

@@ -35,7 +35,7 @@ def test_a_message_is_deleted_after_the_retention_of_its_queue(attributes: dict[
 
 
 def test_a_message_is_hidden_for_at_most_twelve_hours_after_its_receipt() -> None:
-    """The visibility timeout is limited from the receipt on: after an hour, eleven hours are left."""
+    """The visibility timeout's limit counts from the receipt, so that after an hour eleven hours are left."""
     queue = _Queue()
     (message,) = queue.received(0)
     entry = {"Id": "1", "ReceiptHandle": message["ReceiptHandle"]}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime_testing import Duetime
 
 LONG: RetryPolicy = {"max_attempts": 3, "initial_seconds": 3_600, "max_seconds": 3_600}
-"""A retry policy whose waits differ from those that handlers request."""
+"""A retry policy whose waits differ from the waits that handlers request."""
 
 
 @pytest.fixture(autouse=True)

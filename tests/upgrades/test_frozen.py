@@ -103,7 +103,7 @@ def test_every_kind_of_item_is_frozen() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_frozen_records_have_their_earlier_responses(life: Life, path: Path) -> None:
-    """Every earlier response is part of the current response, which may only have more fields."""
+    """Every earlier response is contained in the current response, which may have additional fields."""
     scene = thawed(life, path)
     for asked, then in scene["answers"].items():
         now = life.api.send("GET", asked)

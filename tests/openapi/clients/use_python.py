@@ -74,7 +74,7 @@ cancel_tasks_by_filter.sync(client=client, body=BulkCancel(filter_=wanted))
 assert get_task.sync(tagged.id, client=client).state == "cancelled"
 assert get_task.sync(other.id, client=client).state == "scheduled"
 
-# Errors of the API and of the gateway.
+# Errors from the API and from the gateway.
 refused = create_task.sync(client=client, body=TaskCreate(type_="not a type"))
 assert isinstance(refused, Problem), refused
 assert refused.code == "fields_invalid", refused
