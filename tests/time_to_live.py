@@ -189,7 +189,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
     "adapters/dynamodb/live_updates.py:_expiring": WATCH_CONNECTION,
 }
-"""The functions in the adapters that write the attribute; an empty name is the module itself."""
+"""The functions in the adapters that write the attribute; an empty name stands for the module itself."""
 
 DECIDERS: dict[str, Rule] = {
     "domain/bulk.py:BulkOperation.expires_at": BULK,
@@ -263,7 +263,7 @@ DECIDERS: dict[str, Rule] = {
     "services/tasks/erase.py:TaskEraser._finish": RECORD,
     "services/topologies/deletion.py:NodeEraser._erase_one": NODE,
 }
-"""The functions in services and the domain that name the instant at which an item of the table expires."""
+"""The functions in services and the domain that name the instant at which an item in the table expires."""
 
 
 def writers() -> set[str]:

@@ -95,7 +95,7 @@ def test_a_lost_process_does_not_repeat_its_steps(duetime: Duetime, bank: Bank) 
 
 
 def test_a_step_interrupted_by_a_crash_is_repeated_with_its_key(duetime: Duetime) -> None:
-    """The lost process's progress in the step is unknown, so the called service recognizes the repeat by the key."""
+    """How far a lost process got in a step is unknown, so the called service recognizes the repeat by its key."""
     keys = []
 
     def charge(context: Context) -> int:
@@ -321,7 +321,7 @@ def test_a_retry_by_the_user_does_not_repeat_stored_steps(duetime: Duetime, bank
 
 
 def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """Steps are kept for half a year if attempts continue; each attempt that reads them extends their expiry."""
+    """If attempts continue, steps are kept for half a year, because each attempt that reads steps extends their expiry."""
 
     def order(context: Context, _payload: object) -> None:
         context.step("charge", bank.charge, context)
@@ -408,7 +408,7 @@ def test_a_checkpoint_that_cannot_be_saved_fails_the_task_at_once(duetime: Dueti
 
 
 def test_clean_saves_no_checkpoint(duetime: Duetime) -> None:
-    """`clean` cannot save a checkpoint, because no later attempt could read it."""
+    """The phase `clean` cannot save a checkpoint, because no later attempt could read the checkpoint."""
     seen = []
 
     class Work:
@@ -426,7 +426,7 @@ def test_clean_saves_no_checkpoint(duetime: Duetime) -> None:
 
 
 def test_saved_checkpoints_can_be_read_in_a_unit_test(duetime: Duetime) -> None:
-    """A unit test can read the checkpoints that a handler has saved with `perform` or `Context.for_test`."""
+    """A unit test with `perform` or `Context.for_test` can read the checkpoints that the handler has saved."""
     duetime.register("index", lambda context, _payload: context.save_checkpoint({"row": 2}))
     call = duetime.call("index")
     duetime.perform("index", call=call)

@@ -40,7 +40,7 @@ def test_each_phase_calls_its_method_of_the_handler_class(duetime: Duetime) -> N
 
 
 def test_handlers_are_registered_for_one_test(duetime: Duetime) -> None:
-    """A type that another test has registered is unknown in this test."""
+    """A type that a different test has registered is unknown in this test."""
     task = duetime.client.tasks.create("transfer")
     duetime.run_until_idle()
     failed = duetime.client.tasks.get(task.id)
@@ -97,7 +97,7 @@ def test_a_test_can_lease_tasks_of_pulled_types(duetime: Duetime) -> None:
 
 
 def test_a_lease_is_for_the_requested_type(duetime: Duetime) -> None:
-    """A lease is for the requested type, and lasts as long as requested by the account's clock."""
+    """A lease is for the requested type, and lasts for the requested time on the account's clock."""
     for task_type in ("vm.backup", "vm.restore"):
         duetime.pull(task_type)
         duetime.client.tasks.create(task_type)
@@ -181,7 +181,7 @@ def test_in_inline_mode_a_task_runs_within_its_creation(duetime: Duetime) -> Non
 
 
 def test_a_mode_can_change_within_a_test(duetime: Duetime) -> None:
-    """Recorded tasks run when the mode is virtual again."""
+    """Recorded tasks run when the mode is set to virtual again."""
     duetime.register("mail", lambda _context, _payload: None)
     duetime.mode = "record"
     duetime.client.tasks.create("mail")
@@ -193,7 +193,7 @@ def test_a_mode_can_change_within_a_test(duetime: Duetime) -> None:
 
 
 def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
-    """`perform` calls a handler without a scheduler: its errors reach the test, and its reports are recorded."""
+    """`perform` calls a handler without a scheduler, passes the handler's errors to the test, and records its reports."""
 
     def work(context: Context, payload: dict[str, int]) -> dict[str, object]:
         context.progress(50, "half way")
@@ -215,7 +215,7 @@ def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("value", [(1, 2), {1: "a"}, float("nan"), object(), {"at": b"x"}])
 def test_perform_rejects_values_that_json_changes(duetime: Duetime, value: object) -> None:
-    """`perform` reports a payload or result that JSON changes, so that this is not first noticed in a deployment."""
+    """`perform` raises an error if JSON would change a payload or result, so that tests notice the change."""
     duetime.register("give", lambda _context, _payload: value)
     duetime.register("take", lambda _context, _payload: None)
     with pytest.raises(NotJson, match="the payload of 'take'"):

@@ -244,7 +244,7 @@ def test_types_of_options_can_be_imported_without_the_client(name: str) -> None:
 
 
 def test_an_unknown_name_of_the_handlers_module_is_an_error() -> None:
-    """An unknown name raises an `AttributeError` instead of returning `None` or a name in another module."""
+    """An unknown name in `duetime.handlers` raises an `AttributeError` and is not looked up in another module."""
     name = "TypeOptions"
     with pytest.raises(AttributeError, match=name):
         getattr(duetime.handlers, name)

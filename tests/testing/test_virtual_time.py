@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def test_every_test_starts_at_the_same_instant(duetime: Duetime) -> None:
-    """Reading the time does not advance it, and it is not the wall clock's time."""
+    """Reading the virtual time does not advance it, and the virtual time is not the wall clock's time."""
     assert duetime.now == datetime(2026, 1, 5, 9, tzinfo=UTC)
     task = duetime.client.tasks.create("report")
     assert task.created_at == task.due_at == duetime.now == datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_advancing_ends_exactly_at_the_given_instant(duetime: Duetime) -> None:
 
 
 def test_a_test_can_start_in_the_past_but_not_move_backward(duetime: Duetime) -> None:
-    """Before its first action a test can choose its start; afterward, moving time backward raises an error."""
+    """Before its first action, a test can choose the start time; afterward, moving time backward raises an error."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.at("1999-12-31T23:59:59+00:00")
     duetime.client.tasks.create("report", delay_seconds=1)

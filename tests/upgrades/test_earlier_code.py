@@ -52,7 +52,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_earlier(folder: Path, *arguments: str) -> str:
-    """Run a module of the earlier code and return its output."""
+    """Run one of the earlier code's modules and return the output."""
     paths = os.pathsep.join(str(folder / each) for each in SOURCES)
     environ = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(  # noqa: S603 - our own
@@ -64,7 +64,7 @@ def run_earlier(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def scenes(earlier: Path) -> list[Path]:
-    """Return the earlier code's items by scene: live tasks of every kind, schedules, graphs, locks and more."""
+    """Return the earlier code's items by scene, such as live tasks of every kind, schedules, graphs and locks."""
     run_earlier(earlier, "tests.upgrades.freezing")
     found = sorted((earlier / "tests" / "upgrades" / "frozen" / "v1").glob("*.json"))
     assert len(found) > 20

@@ -78,7 +78,7 @@ def covers(now: Any, then: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def end_of(then: dict[str, Any]) -> set[str]:
-    """Return the possible ends of a task in this state."""
+    """Return the states in which a task with this response may end."""
     if then["state"] in TERMINAL:
         return {then["state"]}
     return {"succeeded"}
@@ -113,7 +113,7 @@ def test_frozen_records_have_their_earlier_responses(life: Life, path: Path) -> 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_frozen_records_are_found_in_their_minutes(life: Life, path: Path) -> None:
-    """Every record and timer is found in its minute and can be read."""
+    """Every record and timer is found under its minute and can be read."""
     scene = thawed(life, path)
     facts = FakeTelemetry()
     composed(CoreServices).stores.tasks._telemetry = facts
