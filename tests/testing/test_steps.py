@@ -321,7 +321,7 @@ def test_a_retry_by_the_user_does_not_repeat_stored_steps(duetime: Duetime, bank
 
 
 def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """If attempts continue, steps are kept for half a year, because each attempt that reads steps extends their expiry."""
+    """Steps are kept for half a year if attempts continue, because each attempt extends the expiry of its steps."""
 
     def order(context: Context, _payload: object) -> None:
         context.step("charge", bank.charge, context)

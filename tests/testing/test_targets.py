@@ -193,7 +193,7 @@ def test_a_mode_can_change_within_a_test(duetime: Duetime) -> None:
 
 
 def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
-    """`perform` calls a handler without a scheduler, passes the handler's errors to the test, and records its reports."""
+    """`perform` calls a handler without a scheduler, passes its errors to the test, and records its reports."""
 
     def work(context: Context, payload: dict[str, int]) -> dict[str, object]:
         context.progress(50, "half way")
