@@ -1,7 +1,8 @@
 """Closes connections that a test's botocore clients leave behind, before the next test starts.
 
-The garbage collector would close the connections, too, but at any moment. While a test parses a text with the deepest
-possible nesting, closing fails for lack of stack, and a later test is blamed for the open sockets.
+The garbage collector would close the connections, too, but at an unpredictable time. While a test parses a text with
+the deepest possible nesting, closing fails because the stack is exhausted, and a later test is blamed for the open
+sockets.
 """
 
 from __future__ import annotations
@@ -28,6 +29,6 @@ def _remembering(session: Any, *arguments: Any, **named: Any) -> None:  # noqa: 
 
 
 def close_connections() -> None:
-    """Close open connections; a client that is used again opens a new connection."""
+    """Close all open connections; a client that is used again opens a new connection."""
     for session in list(_OPENED):
         session.close()

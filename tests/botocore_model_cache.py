@@ -1,4 +1,4 @@
-"""Shares what all botocore sessions load or compute alike, because tests create hundreds of sessions per process."""
+"""Shares data that is the same in all botocore sessions, because tests create hundreds of sessions per process."""
 
 from __future__ import annotations
 
@@ -29,5 +29,6 @@ def _loader(loader: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
 @wraps(_init_aliaser)
 def _aliaser(aliaser: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - same
     _init_aliaser(aliaser, *arguments, **named)
-    # Every session has botocore's own aliases; a copy of an aliaser, one for each client, would start without them.
+    # Every session starts with botocore's aliases; each client's copy of the aliaser would otherwise start without
+    # them.
     aliaser._alias_name_cache = _ALIASES

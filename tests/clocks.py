@@ -16,11 +16,11 @@ NOW = 1_795_228_387_250
 
 @dataclass
 class StandingClock:
-    """A clock that only advances when it is set or when something sleeps, which ends at once.
+    """A clock that only advances when it is set or when something sleeps; each sleep ends at once.
 
     Attributes:
         slept: the end of each sleep.
-        meanwhile: called during each sleep.
+        meanwhile: a function that is called during each sleep.
     """
 
     at: Millis = NOW

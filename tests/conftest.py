@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from duetime_local.emulator import Emulator
 
-# Property tests have no time limits, because the machine may be busy, and use the same examples each time, so that
-# failures are reproducible and unrelated changes cause none.
+# Property tests have no time limits, because the machine may be busy. They use the same examples each time, so that
+# failures are reproducible and unrelated changes cause no failures.
 QUICK, THOROUGH = 30, 300
 """The number of examples of each property in `make test` and in `make test-slow` (`--hypothesis-profile=thorough`)."""
 for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
@@ -41,7 +41,7 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 # The CDK's own check of a template only gives warnings and takes most of the time; in `tests/infra/test_lint.py`,
 # cfn-lint checks the same templates.
 os.environ["CDK_VALIDATION"] = "false"
-# Imports and collected tests are never garbage: looking for garbage among them takes a tenth of the collection.
+# Imports and collected tests are never garbage, and searching them for garbage takes a tenth of the collection time.
 gc.disable()
 drop_server_dates()
 share_service_models()
@@ -68,7 +68,7 @@ def _no_connection_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--part`, which runs only some of the files of slow suites."""
+    """Add `--part`, which runs only some of the files in slow suites."""
     parser.addoption("--part", default=str(ALL), help="Which part of how many: 3/10, or commit/10.")
 
 
@@ -97,16 +97,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def rank(item: pytest.Item) -> int:
         return next((number for number, folder in enumerate(begins) if item.nodeid.startswith(folder)), len(begins))
 
-    # The longest tests come first, so that all other tests run beside them.
+    # The longest tests start first, so that all other tests run in parallel.
     items.sort(key=rank)
 
 
 TOGETHER = {"tests/deployed/": "deployed", "tests/infra/": "infra", "tests/docs/": "infra"}
-"""Folders whose tests share something slow: a deployment, or the templates of every environment."""
+"""Folders whose tests share something slow, which is a deployment or the templates of every environment."""
 
 
 def scope_of(nodeid: str) -> str:
-    """Return the name that decides a test's process and part: what the test shares, or else its file."""
+    """Return the name that decides a test's process and part, which is a shared fixture's or else the file's name."""
     folders = (scope for folder, scope in TOGETHER.items() if nodeid.startswith(folder))
     return next(folders, nodeid.split("::", 1)[0])
 
@@ -130,7 +130,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Freeze what stays in memory after a file, mostly imports, so that full collections do not walk through it again.
+    """Freeze the objects that stay in memory after a file, mostly imports, so that full collections skip them.
 
     The last collection includes everything, so that objects that were never closed are reported.
     """
@@ -144,7 +144,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatIsShared:
-    """Distribute tests by what they share."""
+    """Distribute tests by the slow fixtures that they share."""
     return ByWhatIsShared(config, log)
 
 
@@ -156,7 +156,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run of the complete suite if a grant was not used by any test."""
     told = getattr(session.config, "workeroutput", None)
     if told is not None:
-        # A pytest-xdist process knows only a part of the used grants.
+        # A pytest-xdist process knows only some of the used grants.
         told["grants"] = sorted(grants.USED)
         return
     options = session.config.option

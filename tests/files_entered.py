@@ -1,9 +1,9 @@
-"""How many files a reader opens to follow one task through the code: `python -m tests.files_entered [--spine]`.
+"""Counts the files a reader opens to follow a task through the code (`python -m tests.files_entered [--spine]`).
 
-Four walks over the unmodified functions, on fakes of AWS in virtual time: a task is created; a worker claims it, runs
-it and writes its end; the trigger places an occurrence of a schedule; a node of a topology ends and the next begins. A
-file counts if one of its functions is called. Each walk is repeated and only the last repetition counts, so that
-imports and setup are left out. `--spine` prints the files of each walk in the order in which they are entered.
+Makes four walks through the unmodified functions, with AWS fakes in virtual time: a task is created; a worker claims
+the task, runs it and writes its end; the trigger places a schedule's occurrence; a topology's node ends and the next
+node begins. A file counts if one of its functions is called. Each walk is repeated and only the last repetition counts,
+so that imports and setup are left out. `--spine` prints the files of each walk in the order in which they are entered.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _CORE = Path(next(iter(duetime.__path__)))
 _COMMON = Path(next(iter(duetime_common.__path__)))
 _FUNCTIONS = Path(__file__).resolve().parents[1] / "functions"
 _GENERATED = frozen_classes.__file__
-"""The comparison of all frozen classes, which `dataclass` would generate into each class."""
+"""A comparison for all frozen classes, in place of those that `dataclass` would generate into each class."""
 _FAKES = str(Path(fakes.__file__ or "").parent)
 _REPEATS = 3
 GOALS = {"create a task": 40, "claim, run and end it": 40, "place an occurrence": 52, "end a node, begin the next": 60}
-"""The most files of each walk."""
+"""The maximum number of files in each walk."""
 
 
 class Walk:
-    """The files in which functions are called, by one Lambda function's invocations.
+    """The files in which functions are called during one Lambda function's invocations.
 
     Attributes:
         files: the files, relative to the core or to the functions' folder, in order and with the number of calls.
@@ -86,7 +86,7 @@ class Walk:
 
 
 def _is_watched(frame: FrameType | None) -> bool:
-    """Return whether the caller is the watcher of the fakes of AWS, which decodes writes to check them."""
+    """Return whether the caller is the AWS fakes' watcher, which decodes writes to check them."""
     while frame is not None and not frame.f_code.co_filename.startswith(_FAKES):
         frame = frame.f_back
     return frame is not None

@@ -1,7 +1,7 @@
 """Runs the complete test suite many times under different circumstances, and lists the tests that failed at least once.
 
-A run's number decides its circumstances: how many processes, how busy the machine is, the order of tests, and Python's
-hash seed. A run can be repeated by its number: `--first 7 --runs 1`.
+A run's number decides its circumstances (the number of processes, how busy the machine is, the order of tests, and
+Python's hash seed). A run can be repeated by its number: `--first 7 --runs 1`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Circumstances:
         processes: the number of pytest-xdist processes.
         load: the number of processes that keep the machine busy during the tests.
         hash_seed: the value of `PYTHONHASHSEED`.
-        is_shuffled: whether files and the tests in them come in a random order, which `number` seeds.
+        is_shuffled: whether files and the tests in them run in a random order, which `number` seeds.
     """
 
     number: int
@@ -50,7 +50,7 @@ class Circumstances:
 
     @classmethod
     def of(cls, number: int) -> Circumstances:
-        """Return the circumstances of a run by its number, from 0; run 0 is `make test` on a quiet machine."""
+        """Return a run's circumstances by the run's number, from 0; run 0 is `make test` on a quiet machine."""
         return cls(
             number=number,
             processes=PROCESSES[number % len(PROCESSES)],

@@ -1,4 +1,4 @@
-"""The permissions of each function: in tests, a call that the function's role does not allow is refused, as in AWS.
+"""Checks permissions in tests, where a call that a function's role does not allow is refused, as in AWS.
 
 `grants.json` has the policies of the synthesized stack for the tests' account; a test compares both, and `python -m
 tests.grants` writes the file again. Each call of a function, in the simulation and in the functions' tests, is looked
@@ -37,12 +37,12 @@ ARCHIVE: str = "arn:aws:s3:::archive"
 MACHINE: str = f"arn:aws:states:{PLACE}:stateMachine:topologies"
 SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
 SENT_SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:crm-AbCdEf"
-"""A secret that may be sent with calls of HTTP targets."""
+"""A secret that may be sent with calls to HTTP targets."""
 LIVE_API: str = "live-updates"
 CONNECTIONS: str = f"arn:aws:execute-api:{PLACE}:{LIVE_API}/live/POST/@connections"
 BUSES = f"arn:aws:events:{PLACE}:event-bus"
 POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
-"""Lambda's actions, with a function's role, on the queues that invoke the function (Source: AWS Lambda Developer Guide,
+"""Actions that Lambda takes with a function's role on the queues that invoke it (Source: AWS Lambda Developer Guide,
 SQS).
 """
 POLLED = ("worker", "deadletter", "intake")
@@ -51,14 +51,14 @@ STREAM = f"{TABLE}/stream/latest"
 STREAMED = ("broadcast", "archive")
 """The functions that the table's stream invokes."""
 STREAMING = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
-"""Lambda's actions, with a function's role, on the stream (Source: AWS Lambda Developer Guide, DynamoDB)."""
+"""Actions that Lambda takes with a function's role on the stream (Source: AWS Lambda Developer Guide, DynamoDB)."""
 
 Use = tuple[str, str, str]
 """A function, an action, and the ARN of the resource."""
 USED: set[Use] = set()
 """Allowed actions that functions have used in this process."""
 _CHECKED: set[tuple[str, str, str | None, Hashable]] = set()
-"""Functions with their DynamoDB calls, and the tables and indexes of these calls."""
+"""Functions with their DynamoDB calls, and the tables and indexes that these calls use."""
 ELSEWHERE = {
     ("api", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("worker", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
@@ -69,7 +69,7 @@ ELSEWHERE = {
     ("archive", "s3:ListBucket", ARCHIVE),
 }
 """Grants that are used where no call is recorded: by deployed tests (egress and API), by the trigger itself if there
-are over sixteen shards (`tests/adapters/test_fan_out.py`), and by Lambda if it gives up a batch of the stream.
+are over sixteen shards (`tests/adapters/test_fan_out.py`), and by Lambda if it gives up on a batch from the stream.
 """
 _ACTING: list[tuple[int, str]] = []
 """The threads in which a test has invoked a function, with the function; in the simulation, each call names its
@@ -115,18 +115,18 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
     Raises:
         ClientError: the function's role does not allow it.
     """
-    # A call on the same tables always needs the same grants, and nearly all calls of a scenario are such calls.
+    # A call on the same tables always needs the same grants, and nearly all calls in a scenario repeat such a call.
     places = _places(request) if service == "dynamodb" else None
     repeated = (name, operation, environ.get(Variable.TABLE), places)
     if places is not None and repeated in _CHECKED:
         return
     if service == "secretsmanager" and not environ.get(Variable.EGRESS_FUNCTION):
-        name = "egress"  # a test in which a function makes the HTTP calls itself
+        name = "egress"  # in this test, the function makes the HTTP calls itself
     for action, resource in needed(environ, service, operation, request):
         if (name, action, resource) in USED:
             continue
         if any(fnmatchcase(resource, pattern) for pattern in _of_targets(environ)):
-            continue  # services that tasks call: the settings name them, and `tests/infra/test_calls.py` tests that
+            continue  # the settings name the services that tasks call, as `tests/infra/test_calls.py` tests
         if not allows(name, action, resource):
             said = f"{name} is not authorized to perform: {action} on resource: {resource}"
             raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": said}}, operation)
@@ -136,7 +136,7 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
 
 
 def _places(request: Mapping[str, Any]) -> Hashable:
-    """Return everything in a DynamoDB call that decides its actions, or `None` if this is not known at once."""
+    """Return everything in a DynamoDB call that decides the needed actions, or `None` if this needs a closer look."""
     if "TransactItems" in request:
         return tuple((kind, one["TableName"]) for each in request["TransactItems"] for kind, one in each.items())
     if "RequestItems" in request:
@@ -162,8 +162,8 @@ def _of_targets(environ: Mapping[str, str]) -> list[str]:
 def acting(name: str) -> Iterator[None]:
     """Attribute the calls of watched sessions to a function within this context.
 
-    Calls in any thread belong to the first invoked function; a function that it invokes has the calls in its own
-    thread.
+    Calls in any thread belong to the function that was invoked first. If this function invokes another one in a thread,
+    that thread's calls belong to the other function.
     """
     entry = (get_ident(), name)
     _ACTING.append(entry)
@@ -233,7 +233,7 @@ def needed(
 
 
 def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return the grants for a transaction or a batch of inserts, which needs the grants for each of its writes."""
+    """Return the grants for a transaction or a batch of inserts, which needs the grants for all of its writes."""
     if action == "BatchExecuteStatement":
         tables = {inserted_item(each["Statement"], each["Parameters"])[0] for each in request["Statements"]}
         yield from (("dynamodb:PartiQLInsert", arn) for name in tables for arn in _tables(environ, {"TableName": name}))
@@ -251,7 +251,7 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
 
 
 def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return an S3 call's grants: a copy reads its source, tags need an action, and a missing object needs a list."""
+    """Return an S3 call's grants; a copy reads its source, tags need an action, and a missing object needs a list."""
     if action == "GeneratePresignedUrl":
         # Signing needs no permission, but the signed request is made with the function's role.
         action, request = "".join(map(str.capitalize, request["ClientMethod"].split("_"))), request["Params"]
@@ -290,7 +290,7 @@ def _of_job(service: str, request: Mapping[str, Any]) -> Iterator[str]:
 
 def _function_arn(environ: Mapping[str, str], name: str) -> str:
     names = {environ.get(Variable.EGRESS_FUNCTION): "egress", environ.get(Variable.BULK_FUNCTION): "bulk"}
-    # The stored policies are those of the local stack, whose functions have no aliases.
+    # The stored policies come from the local stack, whose functions have no aliases.
     return name if name.startswith("arn:") else function(names.get(name, name).removesuffix(f":{LIVE}"))
 
 

@@ -1,4 +1,4 @@
-"""DynamoDB's pricing rules that duetime's figures use.
+"""DynamoDB's pricing rules, from which duetime's figures are computed.
 
 Source: DynamoDB Developer Guide, "DynamoDB item sizes and formats" and "DynamoDB read and write operations".
 """
@@ -17,7 +17,7 @@ _CONTAINER_BYTES = 3
 
 
 def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
-    """Return the size of an item in bytes: its attribute names and values."""
+    """Return an item's size in bytes, which includes its attribute names and values."""
     return sum(len(name.encode()) + value_size(value) for name, value in item.items())
 
 
@@ -45,7 +45,7 @@ def value_size(value: Mapping[str, Any]) -> int:
 def _number_size(number: str) -> int:
     """Return one byte for each pair of digits, one more, and one for a minus sign.
 
-    Pairs begin at the decimal point, and zeros at both ends do not count: 120 is 01 20, and 12 and 1200 are 12.
+    Pairs begin at the decimal point, and zeros at both ends do not count (120 is 01 20, and 12 and 1200 are 12).
     """
     whole, _, fraction = number.lstrip("-").partition(".")
     digits = whole.zfill(len(whole) + len(whole) % 2) + fraction + "0" * (len(fraction) % 2)

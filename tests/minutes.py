@@ -1,4 +1,4 @@
-"""All items in one shard of a minute, for tests that look directly at a store."""
+"""Reads all items in one shard of a minute, for tests that look directly at a store."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Lists modules that a reader might want longer or shorter: `python -m tests.module_sizes`.
+"""Lists modules that a reader might want longer or shorter (`python -m tests.module_sizes`).
 
-The program never fails, because a reader and not a limit decides how large a module may be (CONTRIBUTING.md).
+The program never fails, because a reader decides, not a limit, how large a module may be (CONTRIBUTING.md).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def modules_of(listed: Iterable[str], importing: Sequence[str]) -> list[Module]:
 
 
 def report(modules: Sequence[Module]) -> list[str]:
-    """Return the lines to print: the long modules, longest first, and the modules that only a neighbor imports."""
+    """Return the lines to print, with the long modules (longest first) and the modules that only a neighbor imports."""
     long = sorted((each for each in modules if each.is_long), key=lambda each: -each.lines)
     satellites = [each for each in modules if len(each.importers) == 1 and each.is_satellite]
     return [

@@ -1,4 +1,4 @@
-"""Parts of a test suite that takes too long to run completely: `3/10`, or `commit/10` for the commit's own part.
+"""Splits a test suite that takes too long into parts such as `3/10`, or `commit/10` for the commit's own part.
 
 A name always has the same part, and CI runs all parts over many commits.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part, counted from 1, with the number of parts."""
+    """One part of a suite, counted from 1, with the number of parts."""
 
     number: int
     parts: int
@@ -37,7 +37,7 @@ ALL = Part(1, 1)
 
 
 def others_slow(parameters: Iterable[Any]) -> list[Any]:
-    """Return parameters of a slow test: `make test` uses the first one, and `make test-slow` uses the others."""
+    """Return a slow test's parameters so that `make test` uses only the first one and `make test-slow` the others."""
     first, *others = parameters
     rows = [each if isinstance(each, tuple) else (each,) for each in others]
     return [first, *(pytest.param(*row, marks=pytest.mark.slow) for row in rows)]

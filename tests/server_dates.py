@@ -1,4 +1,4 @@
-"""Lets tests run at another time than the servers by ignoring the times in responses."""
+"""Lets tests run at a different time than the servers by ignoring the times in responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listing modules that a reader might want longer or shorter."""
+"""Tests listing the modules that a reader might want longer or shorter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODULES = {
     "made_up/inner/own.py": "from made_up.inner import part\n",
     "made_up/inner/part.py": "x = 1\n",
 }
-"""Modules by file: one is long, two have one importer in their folder, and the other modules nearly qualify."""
+"""Modules by file; one is long, two have a single importer in their folder, and the others nearly qualify."""
 
 
 def test_long_modules_and_satellites_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Dividing tests that take too long into parts."""
+"""Tests dividing a suite that takes too long into parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_part_is_read_back_unchanged(text: str) -> None:
 
 
 def test_the_checked_out_commit_has_a_part() -> None:
-    """The hash of the checked-out commit decides the part."""
+    """The checked-out commit's hash decides the part."""
     assert read_part("commit/3").number in {1, 2, 3}
 
 

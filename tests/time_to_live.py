@@ -1,4 +1,4 @@
-"""How long each kind of item is needed, and which functions write or decide when it can be removed.
+"""Lists how long each kind of item is needed, and which functions write or decide when an item can be removed.
 
 An item's TTL is never before the last moment at which the item may be needed. All code that writes the attribute, or
 decides on its value, is listed here with its rule and the test of the rule; `test_time_to_live` fails for unlisted
@@ -189,7 +189,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
     "adapters/dynamodb/live_updates.py:_expiring": WATCH_CONNECTION,
 }
-"""The functions in the adapters that write the attribute; an empty name is the module itself."""
+"""The functions in the adapters that write the attribute; an empty name stands for the module itself."""
 
 DECIDERS: dict[str, Rule] = {
     "domain/bulk.py:BulkOperation.expires_at": BULK,
@@ -263,7 +263,7 @@ DECIDERS: dict[str, Rule] = {
     "services/tasks/erase.py:TaskEraser._finish": RECORD,
     "services/topologies/deletion.py:NodeEraser._erase_one": NODE,
 }
-"""The functions in services and the domain that name the instant at which an item of the table expires."""
+"""The functions in services and the domain that name the instant at which an item in the table expires."""
 
 
 def writers() -> set[str]:

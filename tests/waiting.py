@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.02, 0.25
-"""The pause between two checks, which grows, because the process that is awaited needs the CPU itself."""
+"""The pause between two checks, which grows because the awaited process needs the CPU itself."""
 PATIENCE_SECONDS = 180.0
-"""The time after which a wait fails; a busy machine does not need so long."""
+"""The time after which a wait fails, which is longer than even a busy machine needs."""
 
 
 def until(look: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
-    """Return the first truthy result of `look`, or its last result when the time is over."""
+    """Return the first truthy result of `look`, or the last result when the time is over."""
     deadline = time.monotonic() + seconds
     pause = LOOK_SECONDS
     while not (answer := look()) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The AWS implementations that adapter tests run against: clients, a new table, a bucket and queues."""
+"""Sets up the AWS implementations for adapter tests, with clients, a new table, a bucket and queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures for the implementations of each port over the fakes, over moto, and over the embedded engine."""
+"""Fixtures for each port's implementations, which run on the fakes, on moto and on the embedded engine."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ IMPLEMENTATIONS = ["fake", "moto", pytest.param("engine", marks=pytest.mark.engi
 
 @pytest.fixture(scope="session")
 def moto_clients() -> Cloud:
-    """Return clients that moto serves while it is active."""
+    """Return clients whose requests moto serves while it is active."""
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
     return Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
 
@@ -76,7 +76,7 @@ def moto_cloud(moto_clients: Cloud) -> Iterator[Cloud]:
 def engine_cloud(engine: Emulator) -> Cloud:
     """Return the embedded engine, shared by all tests, with the deployed functions' settings but longer timeouts.
 
-    On a busy machine a response can take seconds, and a retried creation of a table fails because the table exists.
+    On a busy machine a response can take seconds, and retrying a table's creation would fail because the table exists.
     """
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
     where: dict[str, Any] = {
@@ -88,7 +88,7 @@ def engine_cloud(engine: Emulator) -> Cloud:
 
 @pytest.fixture
 def fake_cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
-    """Return an empty fake AWS for one test; like the other implementations, its responses contain no time."""
+    """Return an empty fake AWS for one test; its responses contain no time, as in the other implementations."""
     monkeypatch.setattr(FakeDynamoDB, "_metadata", lambda _self: {"HTTPStatusCode": 200})
     began = time.monotonic_ns()
     session = FakeSession(lambda: NOW + (time.monotonic_ns() - began) // 1_000_000)

@@ -1,4 +1,4 @@
-"""The receiving end of the queues; in AWS, this is Lambda's poller."""
+"""Receives messages from the queues, as Lambda's poller does in AWS."""
 
 from __future__ import annotations
 

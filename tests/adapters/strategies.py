@@ -36,13 +36,13 @@ from duetime.domain.tasks.task import Cause, Content, ContentPlace, Progress, Re
 from duetime.domain.tasks.task_options import LockMode, LockScope, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.times import SECOND
 
-# Each property runs on three implementations; all examples share a store, and each example has its own task id.
+# Each property runs on three implementations. All examples share a store, and each example has a separate task id.
 properties = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-# DynamoDB stores UTF-8, which has no lone surrogates; the API refuses them.
+# DynamoDB stores UTF-8, which cannot encode lone surrogates, and the API refuses them.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 ASCII = st.characters(codec="ascii")
@@ -97,7 +97,7 @@ LINES = st.builds(
 
 
 JOBS_ONLY = {AwsService.ECS, AwsService.BATCH, AwsService.CODEBUILD, AwsService.GLUE}
-"""Services whose resources can only be targets of jobs."""
+"""Services whose resources can be targets only as jobs."""
 
 
 def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
@@ -249,7 +249,7 @@ def writes_to(draw: st.DrawFn, task: Task) -> Write:
 
 
 def guards_near(task: Task) -> st.SearchStrategy[Guard]:
-    """Draw guards that this task satisfies, or fails by the smallest step."""
+    """Draw guards that this task satisfies or misses by the smallest step."""
 
     def near(value: int) -> st.SearchStrategy[int | None]:
         return st.none() | st.just(value) | st.sampled_from([value + 1, max(0, value - 1)])

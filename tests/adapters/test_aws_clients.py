@@ -1,4 +1,4 @@
-"""AWS clients that threads share."""
+"""Tests AWS clients that several threads share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAKERS: dict[str, Callable[[Clients], object]] = {
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_exception_classes_are_created_with_the_client(make: Callable[[Clients], object]) -> None:
-    """The exception classes are created with the client, because concurrent creation would make different classes."""
+    """A client's exception classes are created with the client; otherwise each thread could create different ones."""
     session = boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1")
     client = cast("Any", make(Clients(session)))
     client._load_exceptions = lambda: pytest.fail("the error classes are created only when they are requested")
@@ -54,13 +54,13 @@ def test_the_user_agent_names_duetime_and_the_sdk() -> None:
     client, sent = _recorded(Clients.sqs)
     client.send_message(QueueUrl="https://example.com/queue", MessageBody="{}")
     (agent,) = [request.headers["User-Agent"].decode() for request in sent]
-    # The text `ua/2.1` marks the user agent that botocore composes; Powertools and a boto3 session add a few words.
+    # `ua/2.1` marks the long user agent that botocore composes; Powertools and a boto3 session add a few words to ours.
     assert agent.startswith(f"duetime Botocore/{botocore.__version__}")
     assert "ua/2.1" not in agent
 
 
 def test_only_requests_to_duetime_queues_skip_client_side_validation() -> None:
-    """Users' target requests are validated before sending, unlike requests to duetime's own queues."""
+    """Requests to users' targets are validated before sending, unlike requests to duetime's own queues."""
     own, sent = _recorded(Clients.sqs)
     own.send_message(QueueUrl="https://example.com/queue", MessageBody=5)
     assert len(sent) == 1

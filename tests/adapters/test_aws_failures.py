@@ -1,4 +1,4 @@
-"""How adapters handle AWS failures, with responses from botocore's stubber."""
+"""Tests how adapters handle AWS failures, with responses from botocore's stubber."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class OneByOne(Threads):
 
 @pytest.fixture
 def cloud(moto_clients: Cloud) -> Cloud:
-    """Return clients without AWS while moto is inactive: each request must be stubbed."""
+    """Return clients without any AWS implementation, so that each request must be stubbed."""
     return moto_clients
 
 
@@ -211,7 +211,7 @@ def test_a_batch_without_progress_is_unavailable(cloud: Cloud, dynamodb: Stubber
 
 
 def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
-    """Each request continues where the previous page ended."""
+    """Each request for a page continues where the previous page ended."""
     tasks = [task(id=numbered(number)) for number in range(2)]
     for page, start in ((tasks[0], None), (tasks[1], key_of(tasks[0].id))):
         expected = dict.fromkeys(_QUERY, ANY) | ({"ExclusiveStartKey": start} if start else {})
@@ -252,7 +252,7 @@ def delivery(number: int) -> Delivery:
 
 @pytest.mark.parametrize("code", ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"])
 def test_a_message_that_is_not_in_flight_is_ignored(cloud: Cloud, sqs: Stubber, code: str) -> None:
-    """An entry that fails by the sender's fault is a message that was deleted or received again, and is ignored."""
+    """An entry that fails through the sender's fault is ignored, because its message was deleted or received again."""
     failed = [{"Id": "1", "SenderFault": True, "Code": code}]
     sqs.add_response("change_message_visibility_batch", {"Successful": [{"Id": "0"}], "Failed": failed})
     SqsQueues(cloud.sqs, URLS, EXECUTOR).come_back([delivery(0), delivery(1)], [5, 5])
@@ -270,7 +270,7 @@ def test_a_visibility_timeout_stays_within_the_limits_of_sqs(cloud: Cloud, sqs: 
 
 
 def test_a_visibility_that_sqs_failed_to_set_is_unavailable(cloud: Cloud, sqs: Stubber) -> None:
-    """An entry that fails by the fault of SQS raises `Unavailable`."""
+    """An entry that fails through SQS's fault raises `Unavailable`."""
     failed = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]
     sqs.add_response("change_message_visibility_batch", {"Successful": [], "Failed": failed})
     with pytest.raises(Unavailable, match="InternalError"):

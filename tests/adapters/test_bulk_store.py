@@ -57,7 +57,7 @@ def test_each_kind_of_bulk_operation_is_read_back(store: DynamoBulkStore, kind: 
 
 
 def test_the_second_write_of_a_bulk_operation_at_one_version_is_rejected(store: DynamoBulkStore) -> None:
-    """Of two different writes at one version the second is refused, but a repeated write is accepted."""
+    """Of two different writes based on one version, the second is refused, but a repeated write is accepted."""
     assert store.save(NEW, "one")
     assert store.save(NEW, "one")
     assert not store.save(FULL, "two")
@@ -82,7 +82,7 @@ def test_only_one_concurrent_operation_on_a_topology_is_accepted(store: DynamoBu
 
 
 def test_an_operation_costs_one_unit_and_expires_after_its_end(moto_cloud: Cloud) -> None:
-    """An operation is below a kilobyte, and gets an expiry only when it has ended."""
+    """An operation's item is smaller than a kilobyte, and gets an expiry only when the operation has ended."""
     table = moto_cloud.table()
     store = DynamoBulkStore(moto_cloud.dynamodb, table)
     for operation, expires in ((FULL, False), (replace(ENDED, version=1), True)):

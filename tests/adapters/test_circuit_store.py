@@ -32,7 +32,7 @@ def test_a_circuit_is_read_back_unchanged(circuit_store: CircuitStore) -> None:
 
 
 def test_the_second_save_of_a_circuit_at_one_version_is_rejected(circuit_store: CircuitStore) -> None:
-    """Of two saves at one version the second is refused, but a repeated save is accepted."""
+    """Of two saves based on one version, the second is refused, but a repeated save is accepted."""
     circuit_store.save(OPEN, "open", LATER)
     seen = circuit_store.read(OPEN.owner, OPEN.host, consistent=True)
     assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)
@@ -55,7 +55,7 @@ def test_only_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStor
 
 
 def test_a_closed_circuit_is_not_in_the_index(moto_cloud: Cloud) -> None:
-    """Only open circuits are in the index, so closed circuits do not crowd them out."""
+    """Only open circuits are in the index, so a list of open circuits is not crowded out by closed ones."""
     table = moto_cloud.table()
     store = DynamoCircuitStore(moto_cloud.dynamodb, table)
     store.save(OPEN, "open", LATER)

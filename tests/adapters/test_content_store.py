@@ -58,7 +58,7 @@ def test_content_is_stored_by_size_and_read_back_unchanged(
 def test_contents_of_different_names_are_independent(
     content_store: ContentStore, data: bytes, place: ContentPlace
 ) -> None:
-    """Content stored under one name of a task does not affect other names or tasks."""
+    """Content stored under one name for a task does not affect content under other names or for other tasks."""
     first = content_store.keep(TASK, "result.1", data)
     content_store.keep(TASK, "result.2", data[::-1])
     content_store.keep(numbered(2), "result.1", data[::-1])
@@ -68,14 +68,14 @@ def test_contents_of_different_names_are_independent(
 
 @pytest.mark.parametrize("place", [ContentPlace.ITEM, ContentPlace.OBJECT])
 def test_reading_missing_content_raises_an_error(content_store: ContentStore, place: ContentPlace) -> None:
-    """Reading missing content from outside the record raises its own error."""
+    """Reading content outside the record raises `ContentExpired` if the content is missing."""
     with pytest.raises(ContentExpired):
         content_store.fetch(TASK, Content(place, "payload"))
 
 
 @pytest.mark.parametrize("place", ContentPlace)
 def test_an_expiry_of_missing_or_inline_content_has_no_effect(content_store: ContentStore, place: ContentPlace) -> None:
-    """Setting an expiry has no effect for content in the record or for missing content."""
+    """Setting an expiry has no effect on content in the record or on missing content."""
     data = b"1" if place is ContentPlace.RECORD else None
     content_store.expire(TASK, Content(place, "payload", data), Expiry(HOME))
     if data is None:
@@ -85,7 +85,7 @@ def test_an_expiry_of_missing_or_inline_content_has_no_effect(content_store: Con
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
 def test_content_can_be_read_until_its_expiry(content_store: ContentStore, data: bytes, place: ContentPlace) -> None:
-    """Content can be read until its expiry; setting the same expiry twice has no other effect than setting it once."""
+    """Content can be read until its expiry; setting the same expiry twice has the same effect as setting it once."""
     content = content_store.keep(TASK, "result", data)
     assert content.place is place
     content_store.expire(TASK, content, Expiry(HOME))
@@ -105,7 +105,7 @@ def test_the_attempt_records_of_a_task_are_found(content_store: ContentStore) ->
 
 
 def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> None:
-    """Content in an item has no TTL until the expiry is set, and then the same TTL as its record."""
+    """Content in an item has no TTL until its expiry is set, and then has the same TTL as its record."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     content = store.keep(TASK, "payload", noise(1_000))
@@ -172,7 +172,7 @@ def test_only_the_given_expiry_is_removed(moto_cloud: Cloud) -> None:
 
 
 def test_all_items_of_a_task_expire_together(moto_cloud: Cloud) -> None:
-    """Every item beside a record gets the expiry unless it already has a later expiry; other tasks do not change."""
+    """Each item beside a record gets the expiry unless the item's expiry is later; other tasks' items do not change."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     store.keep(TASK, "payload", noise(1_000))

@@ -48,7 +48,7 @@ def test_a_holder_can_take_its_group_again(cursor_store: CursorStore) -> None:
 
 
 def test_advanced_cursors_are_stored(cursor_store: CursorStore) -> None:
-    """The next reader starts at the stored cursors and not at the cursors that it proposes."""
+    """The next reader starts at the stored cursors, whatever cursors the reader proposes."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     assert cursor_store.advance(0, _moved(taken, 105).moved(2, ALL, Progress(44)), UNTIL)
@@ -97,7 +97,7 @@ def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
 
 
 def test_the_progress_of_an_overtaken_reader_is_merged(cursor_store: CursorStore) -> None:
-    """An overtaken reader's progress is merged; the current holder keeps the group and gets it at its next save."""
+    """An overtaken reader's progress is merged, and the current holder gets that progress at the holder's next save."""
     slow = cursor_store.take(0, "slow", HOME, UNTIL, FIRST)
     quick = cursor_store.take(0, "quick", UNTIL, FAR, FIRST)
     assert slow is not None
@@ -111,13 +111,13 @@ def test_the_progress_of_an_overtaken_reader_is_merged(cursor_store: CursorStore
 
 
 def test_a_hold_far_in_the_future_is_ignored(cursor_store: CursorStore) -> None:
-    """A hold by a process whose clock was ahead does not block the group until that time."""
+    """A hold that is far in the future, because its process's clock was ahead, does not block the group."""
     cursor_store.take(0, "ahead", HOME + 30 * MINUTE, HOME + 31 * MINUTE, FIRST)
     assert cursor_store.take(0, "b", HOME, HOME + MINUTE, FIRST) == _taken("b", 2)
 
 
 def test_each_region_has_separate_cursors() -> None:
-    """A Region's replicated write does not replace another Region's cursors; a takeover replaces the Region's own."""
+    """A write replicated from another Region does not replace a Region's cursors, but a takeover replaces them."""
     client = FakeDynamoDB(lambda: HOME)
     table = new_table(client)  # type: ignore[arg-type]  # stands in for a client
     first, second = (DynamoCursorStore(client, table, FakeTelemetry(), region) for region in ("", "eu-central-1"))  # type: ignore[arg-type]  # same

@@ -71,7 +71,7 @@ def test_only_events_rejected_by_the_bus_are_sent_again() -> None:
 
 
 def test_an_event_that_is_always_rejected_is_logged() -> None:
-    """After several attempts, an event is given up and logged without its content."""
+    """An event that is rejected several times is abandoned and logged without its content."""
     fake, telemetry = FakeEvents(), FakeTelemetry()
     fake.refuses = 1_000
     assert bus_of(fake, telemetry).publish([event(n, "secret") for n in range(3)]) == 3

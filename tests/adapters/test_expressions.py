@@ -35,7 +35,7 @@ def test_expressions_contain_only_placeholders_and_use_all_of_them(data: st.Data
 @settings(deadline=None)
 @given(st.data(), TASKS)
 def test_no_attribute_is_changed_twice(data: st.DataObject, any_task: Task) -> None:
-    """DynamoDB refuses an update expression that changes one attribute twice."""
+    """No update expression changes an attribute twice, because DynamoDB refuses such expressions."""
     request = update_of(data.draw(writes_to(any_task)), "tasks")
     changes = re.sub(r"if_not_exists\(#\w+", "", request["UpdateExpression"])
     changed = [

@@ -1,4 +1,4 @@
-"""The fakes and the embedded engine respond alike to the same calls."""
+"""Tests that the fakes and the embedded engine respond alike to the same calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.adapters.clouds import Cloud
 
 QUICK, SEEDS = 2, 20
-"""The number of seeds from which `make test` and `make test-slow` draw calls."""
+"""How many seeds `make test` and `make test-slow` each use to draw calls."""
 CALLS = 250
 pytestmark = pytest.mark.engine
 from_seeds = pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from_seeds = pytest.mark.parametrize(
 
 
 def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answers
-    """Return a call's result: the response without request ids, or the error's code and item."""
+    """Return a call's response without request ids, or the error's code and item if the call failed."""
     try:
         answer = getattr(client, call.operation)(**call.request)
     except ClientError as error:
@@ -55,7 +55,7 @@ def test_the_dynamodb_fake_responds_like_the_engine(engine_cloud: Cloud, seed: i
 def test_the_sqs_fake_responds_like_the_engine(engine_cloud: Cloud, seed: int) -> None:
     """Sends, receipts, visibility, deletions and hostile batches have the same responses from fake and engine.
 
-    Fair queues are an exception, because the engine has none; `tests/scenarios/test_fair_keys.py` tests them.
+    The engine does not implement fair queues; `tests/scenarios/test_fair_keys.py` tests them.
     """
     fake = FakeSQS()
     fake.is_fair = False

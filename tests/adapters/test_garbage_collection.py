@@ -1,4 +1,4 @@
-"""Settings of the garbage collector in a process."""
+"""Tests a process's garbage collector settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _thresholds() -> Iterator[None]:
 
 
 def test_imported_objects_are_frozen_and_garbage_collection_continues() -> None:
-    """Imported objects are frozen at the start, and new garbage is collected as usual."""
+    """Imported objects are frozen at startup, and new garbage is collected as usual."""
     usual = garbage_collection._USUAL
     gc.set_threshold(*usual)
     garbage_collection.postpone()

@@ -1,4 +1,4 @@
-"""The group store, and how much it reads to find an open member."""
+"""Tests the group store, and how many items it reads to find an open member."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Reading:
         client: Any = FakeDynamoDB()
         self.table = new_table(client)
         self.client = client
-        self.store = DynamoGroupStore(self, self.table, EXECUTOR)  # type: ignore[arg-type]  # passes on what it lacks
+        self.store = DynamoGroupStore(self, self.table, EXECUTOR)  # type: ignore[arg-type]  # delegates other calls
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of boto3's client
         return getattr(self.client, name)
 
     def query(self, **request: Any) -> Any:  # noqa: ANN401 - boto3's
-        """Return a page and count its items."""
+        """Read a page and count its items."""
         page = self.client.query(**request)
         self.items += len(page["Items"])
         return page
@@ -52,7 +52,7 @@ class Reading:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_group_members_are_read_about_once_in_any_order(order: str) -> None:
-    """Members are passed about once in total; reading all of them at each end is expensive for 100,000 members."""
+    """All ends together read each member about once, because reading all members at each end would be expensive."""
     reading = Reading()
     ids = [TaskId.of(HOME + number * SECOND, 0, number) for number in range(SIZE)]
     for task_id in ids:
@@ -64,7 +64,7 @@ def test_group_members_are_read_about_once_in_any_order(order: str) -> None:
         found = reading.store.open_members("me", "g", 1, near=task_id)
         assert bool(found) == (number < SIZE - 1)
         assert not {each.task_id for each in found} & set(ended[: number + 1])
-    # Each end reads one page plus the passed items, of which a page can be read twice.
+    # Each end reads one page and the items that it passes; one page of these items can be read twice.
     assert reading.items <= 20 * SIZE + 4 * SIZE
 
 

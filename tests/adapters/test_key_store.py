@@ -18,7 +18,7 @@ OTHER = replace(WANTED, task_id=numbered(2), body_hash="other", created_at=HOME 
 
 
 def test_the_first_use_of_a_key_stores_its_value(key_store: KeyStore) -> None:
-    """The first use of a key stores its value unchanged."""
+    """The first use of a key stores the value unchanged."""
     assert key_store.remember("ann", "order-1", WANTED, HOME) == WANTED
 
 
@@ -48,7 +48,7 @@ def test_an_expired_key_can_be_used_again(key_store: KeyStore) -> None:
 def test_keys_of_different_owners_are_different(
     key_store: KeyStore, first: tuple[str, str], second: tuple[str, str]
 ) -> None:
-    """Keys of different owners are different, even if owner and key together are the same text."""
+    """Keys of different owners never collide, even if owner and key concatenate to the same string."""
     assert key_store.remember(*first, WANTED, HOME) == WANTED
     assert key_store.remember(*second, OTHER, HOME) == OTHER
 
@@ -71,7 +71,7 @@ def test_a_key_is_found_until_it_expires(key_store: KeyStore) -> None:
 
 
 def test_a_key_is_redirected_once(key_store: KeyStore) -> None:
-    """A delayed copy of a request does not redirect the key to another task."""
+    """A delayed copy of a request does not point the key to another task."""
     key_store.remember("ann", "order-1", WANTED, HOME)
     for number, on_conflict in ((3, OnConflict.KEEP), (4, OnConflict.REPLACE)):
         key_store.redirect(KeyRedirect("ann", "order-1", WANTED.task_id, numbered(number), on_conflict))

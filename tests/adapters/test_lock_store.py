@@ -24,7 +24,7 @@ HELD = Lock(NAME, (Holder(numbered(1), 7, UNTIL),))
 
 
 def test_a_lock_that_was_never_taken_is_free(lock_store: LockStore) -> None:
-    """A lock that was never taken has no holders and no waiting tasks, and is not listed."""
+    """A lock that was never taken is read with no holders and no waiting tasks, and is not listed."""
     assert lock_store.read(NAME, 5) == (Lock(NAME), [])
     assert lock_store.read_many([NAME]) == []
     assert lock_store.list_keys("ann", "", 10) == []
@@ -39,7 +39,7 @@ def test_saved_lock_holders_are_read_back(lock_store: LockStore) -> None:
 
 
 def test_only_the_version_that_was_read_is_replaced(lock_store: LockStore) -> None:
-    """Of two saves or creations at one version, the second is refused."""
+    """Of two saves or creations based on one version, the second is refused."""
     assert lock_store.save(HELD, "n1", LATER)
     assert not lock_store.save(HELD, "n2", LATER)
     read, _ = lock_store.read(NAME, 0)
@@ -57,7 +57,7 @@ def test_a_repeated_save_of_a_lock_succeeds(lock_store: LockStore) -> None:
 
 @pytest.mark.parametrize(("older", "newer"), [(0, 1), (1, 2), (9, 10), (11, 12), (99, 100)])
 def test_an_older_attempt_cannot_replace_a_newer_one(lock_store: LockStore, older: int, newer: int) -> None:
-    """An older attempt cannot replace a newer one even at the stored version; a newer attempt or another task can."""
+    """A save that replaces a newer attempt with an older one is refused even at the stored version; others succeed."""
     task, other = numbered(1), numbered(2)
     assert lock_store.save(Lock(NAME, (Holder(task, newer, UNTIL),)), "n1", LATER)
     stored, _ = lock_store.read(NAME, 0)
@@ -75,7 +75,7 @@ def test_an_older_attempt_cannot_replace_a_newer_one(lock_store: LockStore, olde
 
 
 def test_the_first_save_of_a_lock_succeeds(lock_store: LockStore) -> None:
-    """The first save of a lock succeeds, because no lock is stored yet."""
+    """A lock that is not stored yet can be saved, and repeating the save succeeds."""
     assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
     assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
     assert lock_store.read(NAME, 0)[0].holders == HELD.holders
@@ -93,7 +93,7 @@ def test_only_the_holder_can_renew_a_hold(lock_store: LockStore) -> None:
 
 
 def test_a_late_renewal_does_not_shorten_a_hold(lock_store: LockStore) -> None:
-    """A late renewal does not shorten a later one, and the holder keeps the lock."""
+    """A renewal that arrives late does not shorten a longer renewal, and the holder keeps the lock."""
     assert lock_store.save(HELD, "n1", LATER)
     assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER), LATER)
     assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER - 1), LATER)
@@ -157,7 +157,7 @@ def test_one_of_sixteen_concurrent_tasks_gets_a_lock(engine_cloud: Cloud, rounds
 @pytest.mark.slow
 @pytest.mark.engine
 def test_four_of_sixteen_concurrent_tasks_get_four_places(engine_cloud: Cloud) -> None:
-    """Of sixteen tasks that take four places at the same time, with retries, exactly four get one."""
+    """Of sixteen tasks that compete for four places at the same time, with retries, exactly four get a place."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:

@@ -1,4 +1,4 @@
-"""The Step Functions state machine of topologies has the same results with moto and in virtual time."""
+"""Tests that starting, stopping and reading a topology's executions works alike with moto and in virtual time."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_an_execution_name_is_started_only_once(machine: StepFunctionsStateMachi
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"])
 def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: str) -> None:
-    """An execution that ended in any way is not running, and only one that was stopped by a person was aborted."""
+    """An execution that has ended is not running, and only an execution that a person stopped counts as aborted."""
     arn = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
     with Stubber(client) as stub:
         name = f"arn:aws:states:us-east-1:123456789012:execution:topologies:{TOPOLOGY}-7"
@@ -78,7 +78,7 @@ def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: s
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
 def test_sending_a_token_that_nobody_awaits_is_not_an_error(client: SFNClient, code: str) -> None:
-    """Sending a token that nobody waits for any more is not an error."""
+    """Sending a token is not an error if no execution waits for the token any more."""
     with Stubber(client) as stub:
         stub.add_client_error("send_task_success", code)
         StepFunctionsStateMachine(client, "").answer("token")

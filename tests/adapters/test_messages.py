@@ -38,7 +38,7 @@ def record(body: str = GOOD, **attributes: str) -> dict[str, Any]:
 
 @given(TASK_IDS, st.integers(0, 10**6), st.integers(0, 4_000_000_000_000))
 def test_a_message_is_unchanged_after_encoding_and_decoding(task_id: TaskId, generation: int, due: int) -> None:
-    """A message is unchanged after it is encoded and decoded, and its body is JSON."""
+    """A message does not change when it is encoded and decoded, and its body is JSON."""
     message = Message(task_id, generation, due, Priority.LOW, "")
     assert json.loads(body_of(message)) == {"i": task_id.text, "t": generation, "d": due}
     assert delivery_of(record(body_of(message)), PRIORITIES).message == message
@@ -117,7 +117,7 @@ def test_every_owner_has_a_valid_sqs_group_id(owner: str) -> None:
 
 
 def test_different_owners_have_different_group_ids() -> None:
-    """Owners never share a group because their names are cut or escaped, and a hashed group never equals an owner's."""
+    """Different owners have different groups, even if names are hashed; a hashed group is not mistaken for an owner."""
     owners = ["ann", "a b", "a  b", "a_b", "x" * 200, "x" * 201, "\u00e9", "\u00e8"]
     assert len({group_of(owner) for owner in owners}) == len(owners)
     assert delivery_of(record(MessageGroupId=group_of("a b")), PRIORITIES).message.owner == ""

@@ -43,7 +43,7 @@ def test_values_have_their_documented_sizes(value: dict[str, Any], size: int) ->
 @properties
 @given(any_task=TASKS)
 def test_computed_write_units_equal_those_of_the_engine(metered_table: tuple[Cloud, str], any_task: Task) -> None:
-    """For any record, the computed write units equal those that the engine reports."""
+    """For any record, the computed write units equal the write units that the engine reports."""
     cloud, table = metered_table
     item = item_of(fresh(any_task))
     answer = cloud.dynamodb.put_item(TableName=table, Item=item, ReturnConsumedCapacity="INDEXES")
@@ -55,7 +55,7 @@ def test_computed_write_units_equal_those_of_the_engine(metered_table: tuple[Clo
 def test_a_byte_above_a_kilobyte_costs_another_write_unit(
     metered_table: tuple[Cloud, str], size: int, units: int
 ) -> None:
-    """One byte more than a kilobyte costs another unit, for the sizer and for the engine."""
+    """One byte more than a kilobyte costs a second write unit, both in the computation and in the engine."""
     cloud, table = metered_table
     item: dict[str, Any] = {"p": {"S": "x#1"}, "s": {"S": numbered(size).text}, "b": {"S": ""}}
     item["b"]["S"] = "x" * (size - item_size(item))

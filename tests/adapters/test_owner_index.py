@@ -1,4 +1,4 @@
-"""Lists that are read from the key indexes."""
+"""Tests lists that are read from the key indexes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.adapters.test_task_store import spread
 @pytest.mark.parametrize("page", [1, 2, 7])
 @pytest.mark.parametrize("descending", [True, False])
 def test_a_list_continues_after_a_short_dynamodb_page(page: int, *, descending: bool) -> None:
-    """A DynamoDB page may be short, but the list continues after the page."""
+    """The list continues after a DynamoDB page that is shorter than its limit."""
     fake: Any = FakeDynamoDB(lambda: HOME)
     store = DynamoTaskStore(fake, new_table(fake), EXECUTOR, SilentTelemetry())
     ids = sorted(spread(store, OWNER, 60), reverse=descending)

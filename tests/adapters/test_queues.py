@@ -32,7 +32,7 @@ def in_order(messages: list[Message]) -> list[Message]:
 
 
 def test_every_message_arrives_on_the_queue_of_its_priority(receiver: Receiver) -> None:
-    """Messages in any number arrive unchanged, and only on the queue of their priority."""
+    """Any number of messages arrives unchanged, and only on the queue for the messages' priority."""
     sent = [message(number, list(Priority)[number % 3]) for number in range(37)]
     assert receiver.queues.send([Outgoing(each, 0) for each in sent]) == []
     for priority in Priority:
@@ -63,7 +63,7 @@ def test_a_delayed_message_is_neither_received_nor_backlog(receiver: Receiver) -
 
 
 def test_the_backlog_is_counted_by_queue(receiver: Receiver) -> None:
-    """Messages of one priority do not count as another priority's backlog."""
+    """Messages with one priority do not count toward another priority's backlog."""
     receiver.queues.send([Outgoing(message(number, Priority.LOW), 0) for number in range(12)])
     assert [receiver.queues.depth(priority).waiting for priority in (Priority.HIGH, Priority.LOW)] == [0, 12]
 
@@ -109,7 +109,7 @@ def laned(number: int, pull_queue: str = "resize") -> Message:
 
 
 def test_messages_of_a_lane_arrive_only_on_that_lane(receiver: Receiver) -> None:
-    """Lanes and priorities do not mix, even if a pulled type has the name of a priority."""
+    """A lane's messages are separate from a priority's messages, even if the pulled type is named like the priority."""
     pull_queues = ("resize", "high")
     sent = [laned(number, pull_queues[number % 2]) for number in range(25)]
     other = message(99, Priority.HIGH)
@@ -136,7 +136,7 @@ def test_at_most_the_requested_number_of_messages_is_received(receiver: Receiver
 
 
 def test_the_backlog_of_a_lane_is_counted_separately(receiver: Receiver) -> None:
-    """A lane's backlog counts messages for pull workers and is not part of a priority's backlog."""
+    """A lane's backlog counts only messages for pull workers, which no priority's backlog counts."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     assert receiver.queues.depth(Priority.NORMAL, "resize").waiting == 3
     assert receiver.queues.depth(Priority.NORMAL).waiting == 0

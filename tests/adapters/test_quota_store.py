@@ -1,4 +1,4 @@
-"""Quota stores: the limits that operators set, and the usage by owner."""
+"""Tests the stores of the quotas that operators set and of each owner's usage."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_usage_is_counted_by_window_and_quota(quota_use: QuotaUseStore) -> None:
 
 
 def test_an_addition_to_a_full_count_is_rejected(quota_use: QuotaUseStore) -> None:
-    """A rejected addition returns the full count."""
+    """An addition that is rejected because the window is full returns the counts."""
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (True, {Quota.CREATES: 9})
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (True, {Quota.CREATES: 18})
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (False, {Quota.CREATES: 18})
 
 
 def test_a_quota_place_has_one_holder_at_a_time(quota_use: QuotaUseStore) -> None:
-    """A place becomes free when its holder drops it or its time is over, and the holder can renew it."""
+    """A place becomes free when its holder drops it or when its time is over, unless the holder renews it."""
     polls = Quota.LONG_POLLS
     assert quota_use.take("ann", polls, 1, "a", HOME, LATER)
     assert quota_use.take("ann", polls, 1, "a", HOME, LATER + 1)

@@ -1,4 +1,4 @@
-"""Operations with exactly one winner, under repeated contention by sixteen threads on an atomic engine."""
+"""Tests operations that have exactly one winner, with sixteen threads that compete repeatedly on an atomic engine."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_value_of_an_idempotency_key_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent requests with one new key, exactly one defines what the key refers to."""
+    """Of concurrent requests with one new key, exactly one decides which task the key refers to."""
     store = DynamoKeyStore(engine_cloud.dynamodb, engine_cloud.table())
 
     def contend(number: int, who: int) -> bool:

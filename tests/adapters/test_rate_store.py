@@ -1,4 +1,4 @@
-"""The rate store: conditional updates, and the rate limit on an atomic engine."""
+"""Tests the rate store's conditional updates, and whether a rate is never exceeded on an atomic engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LATER = NOW + 1_000
 
 
 def test_an_update_of_a_rate_requires_its_conditions(rate_store: RateStore) -> None:
-    """In a condition, an absent field counts as 0, which is below any limit and above none, and can be increased."""
+    """An update applies only if its conditions hold; an absent field counts as 0 in conditions and additions."""
     first = RateUpdate({STARTS: 7}, {LINES[2]: 3}, {}, {STARTS: 5, DISPLACED[1]: 1}, NOW)
     assert rate_store.apply(NAME, first, LATER) == (True, RateState({STARTS: 7, LINES[2]: 3}))
     assert rate_store.apply(NAME, first, LATER) == (False, RateState({STARTS: 7, LINES[2]: 3}))
@@ -58,7 +58,7 @@ def test_the_largest_rate_item_costs_one_write_unit(fake_cloud: Cloud) -> None:
 
 
 class _Clock(local):
-    """A clock that keeps the last time it returned in each thread, which decides whether an attempt may start."""
+    """A clock that keeps the last time that it returned to each thread, because an attempt starts by this time."""
 
     told: Millis = 0
 

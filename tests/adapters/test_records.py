@@ -28,7 +28,7 @@ from tests.domain.write_semantics import applied
 from tests.metering import WRITE_UNIT_BYTES, item_size
 
 HOLDER = "3f6c9a1e2b7d"
-"""A name longer than a worker's name, which has eight characters."""
+"""A lease holder's name that is longer than the eight characters of a real worker's name."""
 NONCE = "Q2hhbmNlLjEy"
 
 
@@ -85,7 +85,7 @@ def test_a_record_never_expires_early(expires_at: int) -> None:
 
 
 def test_a_timer_expires_after_its_lifetime() -> None:
-    """A timer is stored in its minute, in its task's shard, and its TTL is its life after this minute."""
+    """A timer is stored under its minute in its task's shard, and expires a fixed time after that minute."""
     item = timer_item_of(Timer(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
     assert item[schema.TTL] == {"N": str((HOME + MINUTE + TIMER_LIFE) // 1_000 + 1)}
     assert item[schema.PARTITION_KEY] == {"S": "2026-11-21T02:34#0003"}
@@ -143,7 +143,7 @@ def size_of(any_task: Task) -> int:
 
 
 def test_an_ordinary_record_is_always_small() -> None:
-    """A task with a payload of 120 bytes takes at most 330 bytes, and stays far below one unit until it has ended."""
+    """A new task with a payload of 120 bytes takes at most 330 bytes, and at most 430 bytes after it has ended."""
     new = created(SMALL)
     running = claimed(new)
     done = ended(running, Move.SUCCEED, AttemptOutcome.SUCCEEDED, result=Content(ContentPlace.RECORD, "result", b"{}"))
@@ -159,7 +159,7 @@ def test_an_attempt_record_takes_about_forty_bytes() -> None:
 
 
 def test_a_record_with_many_failed_attempts_stays_within_one_write_unit() -> None:
-    """A payload of 750 bytes and five attempts with the longest errors fit a kilobyte at every step."""
+    """With a payload of 750 bytes and five attempts with the longest errors, a record never exceeds a kilobyte."""
     sentence = "could not connect to orders.internal.example.org:5432 after {} tries (timeout 2000 ms, pool 7 of 8); "
     errors = [failure("OperationalError", sentence.format(number) * 4).error for number in range(ATTEMPTS_INLINE)]
     assert {len(error.message) for error in errors} == {MAX_ERROR_MESSAGE_LENGTH}
@@ -180,7 +180,7 @@ def test_a_record_with_many_failed_attempts_stays_within_one_write_unit() -> Non
 
 
 def test_a_task_with_the_longest_aws_target_stays_within_one_write_unit() -> None:
-    """A name of 256 characters and a detail type of 128 fit a record with an ordinary payload and outcome."""
+    """A record with the longest ARN and detail type and an ordinary payload and outcome fits into a write unit."""
     arn = "arn:aws:events:eu-west-1:123456789012:event-bus/".ljust(MAX_ARN_LENGTH, "a")
     target = AwsTarget(AwsService.EVENTBRIDGE, arn, detail_type="d" * MAX_DETAIL_TYPE_LENGTH)
     new = replace(created(SMALL), target=target)

@@ -66,7 +66,7 @@ def test_a_reject_can_have_any_reason(moto_cloud: Cloud, reason: str, told: str)
 
 
 def test_a_reject_that_is_too_large_for_the_queue_is_reported(moto_cloud: Cloud) -> None:
-    """A message that the queue refuses as too large is not lost, because its producer still has it."""
+    """A message that the queue refuses as too large is returned to the caller, and the other rejects are stored."""
     place, kept = queue(moto_cloud)
     large, small = Reject("a" * 1_048_577, "is too large"), Reject("b", "is wrong")
     assert place.put([large, small]) == [large]

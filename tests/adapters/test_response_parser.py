@@ -1,4 +1,4 @@
-"""The parser of DynamoDB responses, compared with botocore's parser."""
+"""Compares the parser for DynamoDB responses with botocore's parser."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_responses_are_parsed_as_by_botocore(
 
 
 def test_clients_of_functions_use_the_fast_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clients of functions use this parser and not botocore's XML parsers."""
+    """The functions' clients use this parser and not botocore's XML parsers."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     clients: Any = Clients()
     assert isinstance(_parser_of(clients.dynamodb()), AttributeParser)

@@ -1,4 +1,4 @@
-"""A table is restored from its continuous backup, and its records are rewritten."""
+"""Tests how a table is restored from its continuous backup, and how its records are rewritten."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_settings_missing_from_a_restored_table_are_set(moto_cloud: Cloud, table
 
 
 def test_the_error_for_a_restore_rejected_by_aws_has_the_reason(moto_cloud: Cloud) -> None:
-    """The error names the table and the reason."""
+    """If AWS rejects a restore, the error names the table and the reason."""
     with pytest.raises(TableFailed, match="absent was not restored"):
         DynamoTableRestore(moto_cloud.dynamodb).begin("absent", "restored-from-nothing", NOW)
 

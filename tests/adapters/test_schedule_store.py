@@ -215,7 +215,7 @@ def test_unknown_task_options_of_a_schedule_are_kept() -> None:
 
 
 CREATION_ONLY = ("unique", "debounce", "parent_task_id", "after", "group", "upload")
-"""Fields for creating a task that a schedule's task does not have."""
+"""Fields of a request for a task that a schedule's task does not have."""
 
 
 def test_each_field_of_the_full_example_differs_from_its_default() -> None:
@@ -260,7 +260,7 @@ def test_an_explicit_handler_target_is_kept(schedule_store: ScheduleStore) -> No
 
 
 def test_only_the_revision_of_a_schedule_that_was_read_is_replaced(schedule_store: ScheduleStore) -> None:
-    """Of two saves or creations at one revision the second is refused, but repeating the same save succeeds."""
+    """Of two saves or creations based on one revision, the second is refused, but repeating the same save succeeds."""
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.save(PLAIN, "n1")
     assert not schedule_store.save(replace(PLAIN, paused_reason="other"), "n2")
@@ -285,7 +285,7 @@ def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) 
 
 
 def test_a_creation_after_a_deletion_requires_the_deletion_marker(schedule_store: ScheduleStore) -> None:
-    """After a deletion, a creation based on the earlier state is refused; one based on the marker is accepted."""
+    """After a deletion, a creation is refused unless it is based on the deletion marker."""
     assert schedule_store.vacancy(OWNER, PLAIN.name) == 0
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.vacancy(OWNER, PLAIN.name) is None
@@ -299,7 +299,7 @@ def test_a_creation_after_a_deletion_requires_the_deletion_marker(schedule_store
 
 
 def test_no_write_to_a_removed_schedule_affects_its_successor(schedule_store: ScheduleStore) -> None:
-    """No save, removal or activity of a removed schedule reaches a later schedule with the same name."""
+    """No save, removal or activity for a removed schedule affects a later schedule with the same name."""
     assert schedule_store.save(PLAIN, "n1")
     schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
     assert schedule_store.remove(replace(PLAIN, incarnation=1), "n3", HOME + DAY)
@@ -316,7 +316,7 @@ def test_no_write_to_a_removed_schedule_affects_its_successor(schedule_store: Sc
 
 
 def test_a_deletion_marker_names_the_external_payloads_of_a_schedule(moto_cloud: Cloud) -> None:
-    """A marker is not listed, expires, and names the payloads for the process that completes the removal."""
+    """A deletion marker is not listed, expires, and names the payloads that are to be deleted with the schedule."""
     table = moto_cloud.table()
     store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
     assert store.save(FULL, "n1")
@@ -331,7 +331,7 @@ def test_a_deletion_marker_names_the_external_payloads_of_a_schedule(moto_cloud:
 
 
 def test_an_activity_is_stored_separately_from_its_schedule(schedule_store: ScheduleStore) -> None:
-    """Only one writer at a time stores the active occurrence, which does not change the schedule."""
+    """An activity is refused unless it is based on the stored version, and storing it does not change the schedule."""
     assert schedule_store.save(PLAIN, "n1")
     wanted = Activity(
         PLAIN.uid,
@@ -356,7 +356,7 @@ def test_an_activity_is_stored_separately_from_its_schedule(schedule_store: Sche
 
 
 def test_a_page_is_full_despite_deleted_schedules_in_the_index(moto_cloud: Cloud) -> None:
-    """If the index lists deleted schedules, more entries are read, so that only the last page is short."""
+    """If the index still lists deleted schedules, more entries are read so that only the last page is short."""
     table = moto_cloud.table()
     store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
     names = [f"job-{number}" for number in range(6)]
@@ -377,7 +377,7 @@ def test_a_page_is_full_despite_deleted_schedules_in_the_index(moto_cloud: Cloud
 
 
 def test_schedules_are_listed_in_order_of_their_names(schedule_store: ScheduleStore) -> None:
-    """The list is in order of the names, has pages, and contains only one owner's schedules."""
+    """The list is ordered by name, is read in pages, and contains only one owner's schedules."""
     names = [f"job-{number:03}" for number in range(23)]
     for name in reversed(names):
         schedule_store.save(replace(PLAIN, spec=replace(PLAIN.spec, name=name)), name)
@@ -447,7 +447,7 @@ def test_a_calendar_is_read_back_unchanged(calendar_store: CalendarStore) -> Non
 
 
 def test_a_calendar_write_based_on_an_older_state_is_rejected(calendar_store: CalendarStore) -> None:
-    """A write that is based on a state before a change, removal or creation is refused."""
+    """A write that is based on the state before a change, removal or creation is refused."""
     assert calendar_store.put(OWNER, CALENDAR, Incarnation(), "n1")
     assert calendar_store.remove(OWNER, CALENDAR, Incarnation(1, 1), "n2", HOME + DAY)
     assert calendar_store.read_edition(OWNER, CALENDAR.name) == (None, Incarnation(2))
@@ -459,7 +459,7 @@ def test_a_calendar_write_based_on_an_older_state_is_rejected(calendar_store: Ca
 
 
 def test_a_calendar_too_large_for_an_item_is_rejected(moto_cloud: Cloud) -> None:
-    """The error names the field, and no calendar is stored."""
+    """If a calendar is too large for an item, the error names the field, and no calendar is stored."""
     labels = {date.fromordinal(800_000 - at): f"{hash((at, 'x')) % 10**18:018}" * 7 for at in range(MAX_CALENDAR_DATES)}
     store = DynamoCalendarStore(moto_cloud.dynamodb, moto_cloud.table(), EXECUTOR)
     text = {

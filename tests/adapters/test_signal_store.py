@@ -1,4 +1,4 @@
-"""The store of signals, and of the tasks that wait for signals."""
+"""Tests the store of signals and of the tasks that wait for signals."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def sent(at: int, payload: bytes = b"1") -> SentSignal:
 
 
 def first_of(signals: SignalStore, event: AwaitedEvent, first: TaskId) -> SentSignal | None:
-    """Return the first signal of an event after another signal."""
+    """Return the first signal for an event after a given signal."""
     return next(signals.since(event, first, 1), None)
 
 
 def test_the_first_signal_since_a_time_is_found(signal_store: SignalStore) -> None:
-    """Signals are ordered by the time at which they were sent, not stored."""
+    """Signals are ordered by the time at which they were sent, and not at which they were stored."""
     for at in (2, 1, 3):
         signal_store.put(PAID, sent(at), HOME + DAY)
     assert first_of(signal_store, PAID, FIRST) == sent(1)
@@ -60,7 +60,7 @@ def test_a_large_payload_is_stored_with_its_signal(signal_store: SignalStore) ->
 
 
 def test_waiting_tasks_are_listed_page_by_page(signal_store: SignalStore) -> None:
-    """Waiting tasks are listed once each, in the order of their ids, however often they were noted."""
+    """Each waiting task is listed once, in the order of ids, however often the task was noted."""
     noted = [WaitingTask(TaskId.of(HOME, 3, tail), 1) for tail in range(5)]
     for each in (*reversed(noted), noted[0]):
         signal_store.join(PAID, each, HOME + DAY)
@@ -71,7 +71,7 @@ def test_waiting_tasks_are_listed_page_by_page(signal_store: SignalStore) -> Non
 
 
 def test_a_task_that_waits_again_is_not_removed(signal_store: SignalStore) -> None:
-    """A note that a later claim has written again is not removed by a process that read the earlier note."""
+    """A process that read a note does not remove it if a later claim has since written the note again."""
     task_id = TaskId.of(HOME, 3, 4)
     signal_store.join(PAID, WaitingTask(task_id, 1), HOME + DAY)
     signal_store.join(PAID, WaitingTask(task_id, 2), HOME + DAY)

@@ -39,7 +39,7 @@ def read(*writes: tuple[Any, Any], telemetry: FakeTelemetry | None = None) -> Ch
 
 
 def test_a_task_write_has_the_state_before_and_after() -> None:
-    """All published fields are read before and after a write, including compressed fields."""
+    """All published fields, including compressed fields, are read from the images before and after a write."""
     node_ref = NodeRef(numbered(9), 1, "extract")
     before = task(node_ref=node_ref, tags={"team": "dba"}, name="nightly", priority=Priority.HIGH)
     error = TaskError("ValueError", "too long " * 500)
@@ -65,7 +65,7 @@ def test_a_task_write_has_the_state_before_and_after() -> None:
 
 
 def test_the_first_write_and_the_removal_have_one_image() -> None:
-    """A new task has no image before the write, and a removed task has none after it."""
+    """A new task has no image before the write, and a removed task has no image after the removal."""
     item = item_of(task(target=TopologyTarget()))
     created, removed = read((None, item), (item, None)).tasks
     assert (created.before, removed.after) == (None, None)
@@ -87,7 +87,7 @@ def item_at(partition: str, sort: str) -> Item:
 
 
 def test_bookkeeping_is_not_delivered() -> None:
-    """Only records of tasks and schedules pass the filter; timers and counters cause no invocation."""
+    """Only records for tasks and schedules pass the filter; timers and counters cause no invocation."""
     record = item_of(task())
     timer = {**record, schema.SORT_KEY: {"S": f"{numbered(0).text}{schema.TIMER_MARK}1"}}
     timer = {name: timer[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
@@ -131,7 +131,7 @@ def test_an_unreadable_record_is_skipped_and_logged(damage: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("record", [None, 7, "", {}, {"dynamodb": None}, {"eventID": 1, "dynamodb": {"Keys": {}}}])
 def test_a_value_that_is_not_a_record_is_left_out(record: Any) -> None:  # noqa: ANN401 - anything
-    """A value that is not a record raises no error and is left out."""
+    """An item that is not a record is left out without an error."""
     telemetry = FakeTelemetry()
     assert not changes_of({"Records": [record]}, telemetry).tasks
     assert telemetry.counts == {"stream_records_unreadable": 1}

@@ -66,7 +66,7 @@ def test_a_recount_is_stored_longer_than_it_is_used(cloud: Cloud) -> None:
 
 
 def test_owners_are_listed_once_and_in_order(cloud: Cloud) -> None:
-    """Owners are listed in pages, each after the last owner of the previous page."""
+    """Owners are listed once each, in pages that continue after the last owner on the previous page."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     for owner in ("bob", "ann#1", "carl", "ann#1"):
         store.list_owner(owner)
@@ -75,7 +75,7 @@ def test_owners_are_listed_once_and_in_order(cloud: Cloud) -> None:
 
 
 def test_only_older_tasks_are_found(cloud: Cloud) -> None:
-    """Only older tasks are found: later, erased and unreadable tasks and other items are left out."""
+    """Only older tasks are found; later, erased and unreadable tasks are left out, and so are other items."""
     table = cloud.table()
     store = DynamoSummaryRecounts(cloud.dynamodb, table, StandingClock())
     assert store.is_fresh(NOW)

@@ -30,12 +30,12 @@ def summary_store(request: pytest.FixtureRequest) -> SummaryStore:
 
 
 def step(number: int, left: Group | None, entered: Group | None) -> Step:
-    """Return a step with its own mark."""
+    """Return a step with a unique mark."""
     return Step(number.to_bytes(8), left, entered, SET.begins_at + SECOND)
 
 
 def test_steps_are_counted_and_remembered_in_one_write(summary_store: SummaryStore) -> None:
-    """The counts change by the steps, which are remembered in the same write."""
+    """The steps are added to the counts and are remembered in the same write."""
     steps = [step(1, None, SCHEDULED), step(2, SCHEDULED, WAITING), step(3, None, MAILS)]
     assert summary_store.counted(SET) == CountedSteps()
     assert summary_store.count(SET, CountedSteps(), steps, str(uuid4()))

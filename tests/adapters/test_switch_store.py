@@ -41,7 +41,7 @@ def test_switches_are_read_back_unchanged(switch_store: SwitchStore) -> None:
 
 
 def test_the_second_change_of_switches_at_one_version_is_rejected(switch_store: SwitchStore) -> None:
-    """Of two changes at one version, the second is refused and its writer must read again."""
+    """Of two changes based on one version, the second is refused, so its writer must read the switches again."""
     first, second = Switches({STOP.key: STOP}), Switches({CAP.key: CAP})
     assert switch_store.save(first, "one")
     assert not switch_store.save(second, "two")
@@ -56,7 +56,7 @@ def test_a_repeated_save_of_switches_succeeds(switch_store: SwitchStore) -> None
 
 
 def test_operator_and_owner_switches_are_stored_separately(switch_store: SwitchStore) -> None:
-    """Operator and owner switches have separate versions; if both are set for the same tasks, the operator's wins."""
+    """Operator and owner switches have separate versions; if both apply to a task, the operator's switch wins."""
     own = Switches({CAP.key: replace(CAP, max_concurrent=1)}, setter=SwitchSetter.OWNERS)
     assert switch_store.save(own, "one")
     assert switch_store.read(consistent=True).in_force.by_key == own.by_key

@@ -66,7 +66,7 @@ def test_a_batch_does_not_overwrite_existing_records(batch_store: TaskStore) -> 
 
 
 def test_only_one_of_two_records_with_an_id_is_written(batch_store: TaskStore) -> None:
-    """If two records of a batch have the same id, only the one that was written is reported."""
+    """If two records in a batch have the same id, only the record that was written is reported."""
     twice = [task(id=numbered(1), nonce="first"), task(id=numbered(1), nonce="second")]
     (written,) = batch_store.insert(twice).written
     assert written in twice
@@ -91,7 +91,7 @@ def test_an_unknown_record_reads_as_none(task_store: TaskStore) -> None:
 
 
 def test_any_number_of_records_is_read_at_once(task_store: TaskStore) -> None:
-    """More ids than one request allows, with repetitions, return each existing task once."""
+    """A read of more ids than one request allows, some of them repeated, returns each existing task once."""
     ids = [numbered(each) for each in range(230)]
     for task_id in ids[::2]:
         task_store.create(task(id=task_id))
@@ -108,7 +108,7 @@ def test_every_task_is_read_back_unchanged(task_store: TaskStore, any_task: Task
 
 
 def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
-    """A shard of a minute contains exactly its own records and timers."""
+    """A minute's shard contains exactly the records and timers that belong to this shard."""
     here, elsewhere, later = task(), task(id=TaskId.of(HOME, 4, 1)), task(id=TaskId.of(HOME + MINUTE, 3, 1))
     for each in (here, elsewhere, later):
         task_store.create(each)
@@ -121,7 +121,7 @@ def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
 @properties
 @given(any_task=TASKS)
 def test_a_trigger_entry_equals_the_record_in_its_fields(task_store: TaskStore, any_task: Task) -> None:
-    """The trigger's view of a record equals the record in all of its fields."""
+    """Every field in the trigger's view of a record equals the record's field."""
     wanted = fresh(any_task)
     task_store.create(wanted)
     entries = items_of(task_store, wanted.id.minute, wanted.id.shard, consistent=False)
@@ -161,7 +161,7 @@ def test_a_timer_does_not_replace_a_different_timer(task_store: TaskStore, other
 
 
 def test_a_timer_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
-    """A timer contains the lane, which tells the trigger the queue to use."""
+    """A timer contains the lane, from which the trigger knows the queue to use."""
     timer = Timer(numbered(1), 12, HOME, Priority.NORMAL, OWNER, pull_queue="resize")
     task_store.add_timer(timer)
     assert items_of(task_store, minute_of(HOME), 3) == [timer]
@@ -178,7 +178,7 @@ def test_a_minute_of_many_pages_is_read_completely(task_store: TaskStore) -> Non
 
 
 def spread(store: TaskStore, owner: str, number: int) -> list[TaskId]:
-    """Create tasks of an owner in consecutive seconds, over all partitions of the owner's list."""
+    """Create tasks for an owner in consecutive seconds, spread over all partitions of the owner's list."""
     ids = [TaskId.of(HOME + 1_000 * each, each % 20, each) for each in range(number)]
     for task_id in ids:
         store.create(task(id=task_id, owner=owner))
@@ -196,7 +196,7 @@ def test_the_tasks_of_an_owner_are_listed_latest_first(task_store: TaskStore) ->
 
 @pytest.mark.parametrize("descending", [True, False])
 def test_pages_of_a_list_have_no_gap_or_repetition(task_store: TaskStore, descending: bool) -> None:  # noqa: FBT001 - parametrized
-    """Each page continues after the last id of the previous page."""
+    """Each page of the list continues after the last id on the previous page."""
     ids = spread(task_store, "ann", 40)
     pages: list[TaskId] = []
     while page := task_store.list_ids(ListQuery("ann", pages[-1] if pages else None, descending, limit=7)):
@@ -206,7 +206,7 @@ def test_pages_of_a_list_have_no_gap_or_repetition(task_store: TaskStore, descen
 
 
 def test_failed_tasks_have_a_separate_list(task_store: TaskStore) -> None:
-    """A task is in its owner's list of failed tasks from the write that fails the task, and no other task is."""
+    """The write that fails a task also adds the task to its owner's list of failed tasks, which has no other tasks."""
     ids = spread(task_store, "ann", 6)
     running, created_failed = task(id=numbered(70), state=State.RUNNING), task(id=numbered(71), state=State.FAILED)
     task_store.create(replace(running, owner="ann"))

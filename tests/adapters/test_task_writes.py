@@ -100,7 +100,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("before", "guard"), HOLDING)
 def test_a_write_is_applied_at_the_limits_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
-    """A write is applied at the exact limits of its guard; an expired lease needs neither turn nor due time."""
+    """A write is applied at its guard's exact limits; if the lease has expired, no turn and no due time is required."""
     task_store.create(before)
     assert isinstance(task_store.apply(Write(before.id, Move.CLAIM, "n", guard)), Applied)
 
@@ -118,7 +118,7 @@ def test_a_write_is_rejected_beyond_the_limits_of_its_guard(task_store: TaskStor
 def test_store_writes_match_the_conditions_and_changes_of_the_domain(
     task_store: TaskStore, data: st.DataObject, any_task: Task
 ) -> None:
-    """For every task and write, the store's conditions and changes equal those of the domain."""
+    """For every task and write, the store accepts and changes exactly what the domain's rules accept and change."""
     before = fresh(any_task)
     write = data.draw(writes_to(before))
     task_store.create(before)

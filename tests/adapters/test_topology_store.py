@@ -1,4 +1,4 @@
-"""Counts and tokens of topologies over the fakes, under moto and in the embedded engine."""
+"""Tests the stored counts and tokens of topologies on the fakes, on moto and on the embedded engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = RunState(numbered(1), (Begun(HOME, 16),), fence=3, join_group=9)
 
 
 def test_a_topology_head_is_read_back_unchanged(topology_store: TopologyStore) -> None:
-    """A saved head is read back with the next version; before that, reading it returns `None`."""
+    """A saved head is read back with the next version; before the first save, reading it returns `None`."""
     assert topology_store.read(HEAD.topology) is None
     full = replace(HEAD, runs=(*HEAD.runs, Begun(HOME + 5, 32)), ran={"a": 1, "b/c:d": 1}, opened=True, stopped=True)
     assert topology_store.save(full, "n1", LATER)
@@ -42,7 +42,7 @@ def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStor
 
 
 def test_only_the_first_outcome_of_an_edge_counts(topology_store: TopologyStore) -> None:
-    """An edge's first outcome counts; a repeated edge changes nothing and leaves the chunk as it is."""
+    """Only an edge's first outcome counts, and repeating an edge leaves the chunk unchanged."""
     before, after = topology_store.add_edges(NODE, 3, {1: Outcome.FAILED}, LATER)
     assert (before, after) == (Chunk(3), Chunk(3, failed=frozenset({1})))
     assert topology_store.add_edges(NODE, 3, {1: Outcome.SUCCEEDED}, LATER) == (after, after)
@@ -53,7 +53,7 @@ def test_only_the_first_outcome_of_an_edge_counts(topology_store: TopologyStore)
 
 
 def test_only_missing_edges_of_a_batch_are_added(topology_store: TopologyStore) -> None:
-    """Of edges that arrive together, only the missing ones are added; earlier edges keep their outcome."""
+    """Of edges that arrive together, only those not stored yet are added; stored edges keep their outcome."""
     topology_store.add_edges(NODE, 4, {1: Outcome.FAILED}, LATER)
     ends = {0: Outcome.SUCCEEDED, 1: Outcome.SUCCEEDED, 2: Outcome.SKIPPED, 3: Outcome.SUCCEEDED}
     _, after = topology_store.add_edges(NODE, 4, ends, LATER)
@@ -62,7 +62,7 @@ def test_only_missing_edges_of_a_batch_are_added(topology_store: TopologyStore) 
 
 
 def test_a_run_and_its_task_are_read_together(engine_cloud: Cloud) -> None:
-    """A run and its task are read together; each of them is `None` while it does not exist."""
+    """A run and its task are read together, and either is `None` if it does not exist."""
     table = engine_cloud.table()
     topologies = DynamoTopologyStore(engine_cloud.dynamodb, table)
     tasks = DynamoTaskStore(engine_cloud.dynamodb, table, EXECUTOR, SILENT)
@@ -75,7 +75,7 @@ def test_a_run_and_its_task_are_read_together(engine_cloud: Cloud) -> None:
 
 
 def test_edges_beyond_a_hundred_are_in_another_chunk(topology_store: TopologyStore) -> None:
-    """A chunk contains only its own edges."""
+    """A chunk contains only the edges that were stored in this chunk."""
     topology_store.add_edges(NODE, 150, {7: Outcome.SUCCEEDED}, LATER)
     before, after = topology_store.add_edges(NODE, 150, {107: Outcome.SUCCEEDED}, LATER)
     assert (before, after) == (Chunk(50), Chunk(50, succeeded=frozenset({107})))
@@ -92,7 +92,7 @@ def test_the_fullest_report_of_each_chunk_is_kept(topology_store: TopologyStore)
 
 
 def test_the_last_token_of_a_node_replaces_earlier_tokens(topology_store: TopologyStore) -> None:
-    """A node has one token at a time, and the last token replaces the others."""
+    """A node has one token at a time, and the latest token replaces the earlier ones."""
     assert topology_store.read_token(NODE) is None
     topology_store.put_token(NODE, "first", LATER)
     topology_store.put_token(NODE, "second", LATER)

@@ -1,4 +1,4 @@
-"""An owner's defaults for task types are one item in DynamoDB."""
+"""Tests that an owner's defaults for task types are stored in one DynamoDB item."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_type_defaults_are_read_back_unchanged(moto_cloud: Cloud) -> None:
 
 
 def test_the_mark_for_type_defaults_is_kept_when_shards_grow(moto_cloud: Cloud) -> None:
-    """The mark that there are defaults is kept when the number of shards grows."""
+    """When the number of shards grows, the stored mark that defaults exist is kept."""
     store = DynamoShardStore(moto_cloud.dynamodb, moto_cloud.table())
     assert not store.announce(4, HOME).has_type_defaults
     store.announce_type_defaults()

@@ -1,4 +1,4 @@
-"""Uploads in S3, and the payloads that are created from them."""
+"""Tests uploads in S3 and the payloads that are created from uploads."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
 
 
 def test_the_name_of_an_uploaded_payload_has_its_size_and_type() -> None:
-    """A payload's name contains its size and type in characters that any key allows, and differs for other contents."""
+    """A payload's name contains its size and type, uses only safe characters, and is different for other contents."""
     assert UPLOADED.name == "upload.27.aW1hZ2UvcG5nOyBwcm9maWxlPWE"
     assert UploadedBytes.of_name(UPLOADED.name) == UPLOADED
     assert UploadedBytes.of_name("payload.upload.1") is None
@@ -75,7 +75,7 @@ def test_the_name_of_an_uploaded_payload_has_its_size_and_type() -> None:
 
 
 def test_uploads_of_different_owners_are_separate() -> None:
-    """The same id of another owner is a different object, and no owner's name is part of a path."""
+    """The same id refers to a different object for each owner, and no path contains an owner's name."""
     other = Upload("ann/../bob", "scan-17")
     assert other.key != UPLOAD.key
     assert [key.count("/") for key in (UPLOAD.key, other.key)] == [2, 2]

@@ -32,7 +32,7 @@ EVERYTHING = TaskFilter(
 
 
 def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
-    """The connection that has used a ticket can use it again until it expires; other connections are refused."""
+    """The connection that has used a ticket can use the ticket again until its expiry; others are refused."""
     ticket = Ticket("digest", OWNER, HOME + 30, session_ends_at=HOME + 40)
     watch_store.put_ticket(ticket)
     assert watch_store.redeem("other", "c1", HOME) is None
@@ -57,7 +57,7 @@ def test_a_connection_is_found_until_it_is_closed(watch_store: WatchStore) -> No
 
 
 def test_a_slot_holds_one_subscription(watch_store: WatchStore) -> None:
-    """Storing a subscription replaces the one with the same name, and a slot refuses one with another name."""
+    """A stored subscription replaces one with the same name; a slot in use refuses subscriptions with other names."""
     changed = replace(WANTED, topic=Topic(TopicKind.MINE), task_filter=EVERYTHING)
     assert watch_store.subscribe(WANTED)
     assert watch_store.subscribe(changed)
@@ -71,7 +71,7 @@ def test_a_slot_holds_one_subscription(watch_store: WatchStore) -> None:
 
 
 def test_owners_have_separate_subscriptions(watch_store: WatchStore) -> None:
-    """Owners have separate subscriptions, whatever characters their names contain."""
+    """Different owners never share subscriptions, whatever characters their names contain."""
     assert watch_store.subscribe(WANTED)
     for owner in ("123456789012:role/a", "123456789012:role/a#", "me"):
         assert watch_store.subscriptions(owner) == []

@@ -16,7 +16,7 @@ _STACKS = [
 
 
 def test_a_tree_contains_only_the_measured_work() -> None:
-    """Setup, the loop and waiting functions are left out; a function includes the samples of functions it calls."""
+    """Setup, the loop and waiting functions are left out; a function's samples include its callees' samples."""
     whole = tree(_STACKS, ("repeat (",), ("wait (",))
     (read,) = whole.callees.values()
     assert (whole.samples, read.samples, {name: each.samples for name, each in read.callees.items()}) == (
@@ -27,7 +27,7 @@ def test_a_tree_contains_only_the_measured_work() -> None:
 
 
 def test_each_bar_shows_its_function_and_share() -> None:
-    """The SVG is well-formed, and a caller's bar is as wide as its own samples and those of the functions it calls."""
+    """The SVG is well-formed, and a caller's bar is as wide as its own and its callees' samples together."""
     root = ET.fromstring(svg(tree(_STACKS, ("repeat (",), ("wait (",)), "Reading <one>"))  # noqa: S314 - our own
     titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
     assert titles == ["Reading <one>", "read (duetime/contract/a.py:3): 100.0%", "loads (json.py:1): 25.0%"]

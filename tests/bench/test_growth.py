@@ -1,4 +1,4 @@
-"""Counts over fakes of AWS show that the cost of operations does not depend on the number of stored tasks."""
+"""Shows with AWS fakes that the cost of operations does not depend on the number of stored tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 FEW = 200
-"""Enough tasks for a full page."""
+"""A number of tasks that is enough for a full page."""
 GROWING = {"list, a tag of few"}
 """Operations that examine all tasks, up to a limit."""
 
@@ -34,7 +34,7 @@ def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def used_with(tasks: int) -> dict[str, Used]:
-    """Return each operation's usage with a number of tasks; with one shard, few tasks fill the pages of the list."""
+    """Return each operation's usage with this many tasks; there is one shard, so that few tasks fill a list's pages."""
     stack, put, meter = faked({Variable.SHARDS: "1", Variable.SUMMARY_SPREAD: "1"})
     waiting = Filler(stack, Contents(tasks, a_minute=10, minutes=1), put).fill()
     return {
@@ -43,7 +43,7 @@ def used_with(tasks: int) -> dict[str, Used]:
 
 
 def test_calls_and_read_units_do_not_grow_with_the_stored_tasks() -> None:
-    """With four times as many tasks, every operation but one makes the same calls and reads the same units."""
+    """With four times as many tasks, every operation except one makes the same calls and reads the same units."""
     few, many = used_with(FEW), used_with(4 * FEW)
     flat = few.keys() - GROWING
     assert {name: (many[name].calls, many[name].read_units) for name in flat} == {
@@ -52,7 +52,7 @@ def test_calls_and_read_units_do_not_grow_with_the_stored_tasks() -> None:
 
 
 def test_the_operation_that_grew_most_is_reported_with_its_ratio() -> None:
-    """For each measure, the operation that grew most is named; unused measures have no ratio."""
+    """For each measure, the result names the operation that grew most; unused measures have no ratio."""
     few = {"get": Used(1, 1.0, 0.0, 0.002), "create": Used(2, 0.0, 2.0, 0.003)}
     many = {"get": Used(1, 1.5, 0.0, 0.002), "create": Used(3, 0.0, 2.0, 0.006)}
     assert worst(few, many) == {

@@ -1,4 +1,4 @@
-"""How the lateness figures are computed."""
+"""Tests how the lateness figures are computed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SPREAD = list(range(101))
 
 @pytest.mark.parametrize(("size", "in_keys"), [*zip(KEPT_SIZES, ("", "5000_"), strict=True)])
 def test_lateness_figures_are_percentiles_with_known_keys(size: int, in_keys: str) -> None:
-    """Single tasks are in milliseconds, bursts in seconds and relative to bare functions; `make bench` keeps all."""
+    """Figures for single tasks are in milliseconds, those for bursts in seconds and relative to bare functions."""
     burst = [100 * number // size * 1_000 for number in range(size)]
     figures = figures_of(_SPREAD, burst, [each // 4 for each in burst], [each // 2 for each in burst])
     assert figures == {

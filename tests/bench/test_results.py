@@ -1,4 +1,4 @@
-"""The files that `make bench` writes, and its rule for regressions."""
+"""Tests the files that `make bench` writes, and the rule for regressions."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_figures_of_another_command_replace_only_its_earlier_figures(tmp_path: P
 
 
 def test_without_committed_figures_no_figure_is_worse(tmp_path: Path) -> None:
-    """Without committed figures, no figure can be worse."""
+    """If no figures are committed, no figure counts as worse."""
     assert list(worsenings(read(tmp_path), document([START], {}))) == []
 
 
 def test_only_changes_beyond_noise_count_as_worse() -> None:
-    """A counted figure may not grow, but a ratio may grow to the slowest earlier pair and a little more."""
+    """A counted figure may not grow, but a ratio may grow slightly beyond the slowest earlier pair."""
     before = document([START], {"write_units_per_task": 4.0})
     noisy = {**before, "start_worker": 1.6}
     assert list(worsenings(before, noisy)) == []

@@ -1,4 +1,4 @@
-"""The simulator for large scale is compared with formulas and with a model that simulates each task."""
+"""Compares the simulator for large scale with formulas and with a model that simulates each task."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ READY = Deployment(
     concurrency=100,
     batch_seconds=1.0,
 )
-"""A hundred workers, with more of everything else than they need."""
+"""A hundred workers, with more of all other resources than the workers need."""
 
 
 def burst(number: float, seconds: float, step: float) -> Series:
-    """Return tasks that are all due at the start, and time to run them."""
+    """Return a series in which all tasks are due at the start, followed by time to run the tasks."""
     due = np.zeros((round(seconds / step), 1))
     due[0] = number
     return due
 
 
 def even(rate: float, seconds: float, step: float, after: float = 0.0) -> Series:
-    """Return tasks that are due evenly, and time after the last task."""
+    """Return a series in which tasks are due evenly, followed by time after the last task."""
     due = np.zeros((round((seconds + after) / step), 1))
     due[: round(seconds / step)] = rate * step
     return due
@@ -56,7 +56,7 @@ def slowest(run: Run) -> float:
 
 
 def test_a_burst_runs_in_waves() -> None:
-    """If 10,000 tasks of a second run on a hundred workers of ten, the last of ten waves starts after nine seconds."""
+    """If a hundred workers run 10,000 one-second tasks, ten at a time each, the last wave starts after nine seconds."""
     run = simulate(READY, burst(10_000, 20, 0.01), 0.01)
     assert slowest(run) == pytest.approx(9.0, rel=0.02)
     assert np.median(run.waits()) == pytest.approx(4.5, abs=0.6)
@@ -64,7 +64,7 @@ def test_a_burst_runs_in_waves() -> None:
 
 
 def test_an_overloaded_table_delays_tasks_by_its_ratio() -> None:
-    """At twice the sustainable write rate for a minute, the last task waits a minute."""
+    """If tasks need twice the sustainable write rate for a minute, the last task waits a minute."""
     limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=1_000.0)
     run = simulate(limited, even(2 * 1_000 / RUN_WRITES, 60, 0.1, after=80), 0.1)
     assert slowest(run) == pytest.approx(60, rel=0.03)
@@ -74,14 +74,14 @@ def test_an_overloaded_table_delays_tasks_by_its_ratio() -> None:
 
 
 def test_a_table_doubles_in_half_an_hour() -> None:
-    """The longest wait is the shortfall until the table has doubled: a quarter of that time at a ratio of 4 to 3."""
+    """If tasks need 4/3 of the table's capacity, the longest wait is a quarter of the table's doubling time."""
     limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=900.0)
     run = simulate(limited, even(600, 3_600, 1.0, after=3_600), 1.0)
     assert slowest(run) == pytest.approx(aws_limits.TABLE_DOUBLES_IN / 4, rel=0.03)
 
 
 def test_a_cold_mapping_grows_by_five_batches_a_second() -> None:
-    """After t seconds, n batches of a second have started, with 5t + 5t²/2 = n plus the cold start."""
+    """Without cold starts, the number of one-second batches started after t seconds is 5t + 5t²/2."""
     cold = replace(READY, warm=0.0, mapping_start=5.0, mapping_growth=5.0, mapping_most=1e4, concurrency=1e4)
     run = simulate(cold, burst(10_000, 60, 0.01), 0.01)
     expected = -1 + np.sqrt(1 + 2 * 1_000 / 5)
@@ -90,7 +90,7 @@ def test_a_cold_mapping_grows_by_five_batches_a_second() -> None:
 
 
 def test_the_backlog_of_an_outage_is_processed_with_the_free_capacity() -> None:
-    """After an outage of ten minutes at half of the capacity, the backlog takes ten minutes."""
+    """After an outage of ten minutes, with load at half the capacity, the backlog is processed in ten minutes."""
     run = simulate(READY, even(500, 1_800, 1.0, after=60), 1.0, down=(0, 600))
     assert slowest(run) == pytest.approx(600, rel=0.02)
     waiting = np.cumsum(run.due[:, 0]) - np.cumsum(run.started[:, 0])
@@ -98,7 +98,7 @@ def test_the_backlog_of_an_outage_is_processed_with_the_free_capacity() -> None:
 
 
 def test_classes_share_workers_fairly() -> None:
-    """A class that needs less than its half of the workers does not wait beside a flood of other tasks."""
+    """A class that needs less than half of the workers does not wait because of a flood of other tasks."""
     both = np.hstack([even(200, 60, 0.1), even(5_000, 60, 0.1)])
     run = simulate(replace(READY, batch_seconds=0.5), both, 0.1)
     assert run.waits(0).max() < 0.6
@@ -111,10 +111,10 @@ def test_classes_share_workers_fairly() -> None:
     ids=["burst", "flow", "table"],
 )
 def test_a_model_that_follows_each_task_has_the_same_percentiles(rate: float, workers: int, units: float) -> None:
-    """For six thousand tasks, the percentiles of the wait differ by at most a twentieth plus the time of a batch.
+    """For 6,000 tasks, both models' wait percentiles differ by at most a twentieth plus a batch's duration.
 
-    A free worker takes a single due task, so the first batches are not full, unlike those of the cohort model. The
-    cohort model's table also starts with the saved units of a second.
+    A free worker takes a single due task, so the first batches are not full, unlike the first batches in the cohort
+    model. The cohort model's table also starts with a second's saved units.
     """
     apart = 1.1 + (units > 0)
     due = [number / rate for number in range(6_000)]
@@ -147,7 +147,7 @@ def test_no_weight_of_a_key_makes_other_keys_wait(weight: int) -> None:
 
 
 def test_a_key_alone_has_all_workers() -> None:
-    """A fair key is not a limit: if it is the only key, its tasks run like tasks without a key."""
+    """A fair key sets no limit, so tasks with the only key run like tasks without a key."""
     alone = waits([Key("large", 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"]
     assert alone.max() == pytest.approx(
         waits([Key(None, 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"].max()
@@ -156,7 +156,7 @@ def test_a_key_alone_has_all_workers() -> None:
 
 @pytest.mark.slow
 def test_the_page_and_the_results_have_the_simulated_figures() -> None:
-    """`docs/scale.md` has the three tables, and `results.json` has both figures, which are below their goals."""
+    """`docs/scale.md` has the three tables, and both figures in `results.json` are below their goals."""
     page = (ROOT / "docs/scale.md").read_text("utf-8")
     assert "\n".join(case_table()) in page
     assert "\n".join(step_table()) in page

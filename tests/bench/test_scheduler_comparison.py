@@ -1,4 +1,4 @@
-"""How the scheduler comparison evaluates the starts of tasks."""
+"""Tests how the scheduler comparison evaluates when tasks start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _figures(*late: int | None) -> CaseFigures:
 
 
 def test_lost_tasks_are_not_in_the_percentiles() -> None:
-    """A task that is lost is counted, and is not part of any other figure."""
+    """A lost task is counted as lost, and is not part of any other figure."""
     figures = _figures(*range(101), None)
     assert (figures.p50_ms, figures.p99_ms, figures.all_started_s, figures.lost) == (50.0, 99.0, 0.1, 1)
 
@@ -32,7 +32,7 @@ def test_only_a_start_before_the_due_time_is_early() -> None:
 
 
 def test_a_scheduler_that_ran_nothing_has_no_lateness() -> None:
-    """The lateness of a scheduler that ran no task is NaN, which is left out of the results because they are JSON."""
+    """The lateness of a scheduler that ran no task is NaN, which is left out of the results because JSON lacks NaN."""
     nothing, some = _figures(None, None), _figures(2, 4)
     assert isnan(nothing.p50_ms)
     kept = SchedulerFigures(some, nothing).kept("rq_redis")
@@ -48,7 +48,7 @@ def test_a_scheduler_that_ran_nothing_has_no_lateness() -> None:
 
 
 def test_early_starts_and_lost_tasks_of_both_cases_are_added() -> None:
-    """The figures of both cases are added, with the larger lead, and `make bench` knows each key."""
+    """The figures for both cases are added, except that the larger lead is used, and `make bench` knows each key."""
     for scheduler in SCHEDULERS:
         kept = SchedulerFigures(_figures(-5, 2, None), _figures(-3, 4)).kept(scheduler.key)
         assert [kept[f"{key}_{scheduler.key}"] for key in ("early", "early_by_ms", "lost")] == [2, 5, 1]

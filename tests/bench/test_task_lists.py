@@ -36,7 +36,7 @@ EXPECTED = {
     "topologies?state=running": (10, 3, 6, 3),
     "topologies?state=failed": (10, 3, 6, 3),
 }
-"""The number of tasks and requests, and the read units and rounds of requests for the first page of ten tasks."""
+"""The number of tasks and requests, the read units, and the rounds of requests for a first page of ten tasks."""
 
 
 MOST_UNITS, MOST_ROUNDS = 10, 4

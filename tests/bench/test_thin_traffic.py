@@ -1,4 +1,4 @@
-"""The counted cost of sparse traffic equals the cost on the pages."""
+"""Tests that the counted cost of sparse traffic equals the cost on the pages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def normal() -> thin_traffic.Usage:
 
 
 def test_counted_costs_equal_the_committed_results_and_the_page(normal: thin_traffic.Usage) -> None:
-    """Counting again gives the committed dollars, which are also on the reference page."""
+    """Counting again gives the committed figures in dollars, which are also on the reference page."""
     results = json.loads((ROOT / "bench/results.json").read_text())
     page = (ROOT / "docs/reference/costs.md").read_text("utf-8")
     both = (normal, thin_traffic.usage(Precision.RELAXED))
@@ -52,7 +52,7 @@ def test_counted_costs_equal_the_committed_results_and_the_page(normal: thin_tra
 
 
 def test_bills_in_the_results_equal_those_of_the_estimator() -> None:
-    """The bills of the default deployment and of an idle `prod` are below their goals.
+    """The bills for the default deployment and for an idle `prod` are below their goals.
 
     With the precision `relaxed`, the goal of $6 is missed.
     """
@@ -69,7 +69,7 @@ def test_bills_in_the_results_equal_those_of_the_estimator() -> None:
 
 
 def test_an_estimate_includes_the_log_lines_of_an_ordinary_task(capsys: pytest.CaptureFixture[str]) -> None:
-    """Only the worker and the trigger write log lines about a task, and a worker's line is as long as assumed."""
+    """Only the worker and the trigger log a task, and a worker's log line is as long as assumed."""
     with Tasks() as tasks:
         tasks.create(MINUTE)
         tasks.run(3 * MINUTE)
@@ -86,14 +86,14 @@ def test_an_estimate_includes_the_log_lines_of_an_ordinary_task(capsys: pytest.C
 
 
 def test_tasks_in_sparse_traffic_are_delayed_only_by_their_aws_calls(normal: thin_traffic.Usage) -> None:
-    """Sending a message at the best moment delays a task only by the AWS calls before its start."""
+    """A message that is sent at the best moment delays a task only by the AWS calls before the task starts."""
     assert normal.lateness[0] >= 0
     assert normal.lateness[len(normal.lateness) // 2] == 0
     assert normal.lateness[-1] < 20
 
 
 def test_the_row_of_the_implemented_design_equals_the_counted_usage(normal: thin_traffic.Usage) -> None:
-    """The row of the implemented design equals the counted usage within a twentieth, and the page has every row."""
+    """The implemented design's row is within a twentieth of the counted usage, and the page has every row."""
     held = normal.gigabyte_seconds["worker"] / BUILT.worker
     assert BUILT.early + thin_traffic_designs.RUN == pytest.approx(held, rel=0.05)
     assert BUILT.tick_seconds * TICKS / MILLION == pytest.approx(normal.gigabyte_seconds["trigger"], rel=0.05)
@@ -105,7 +105,7 @@ def test_the_row_of_the_implemented_design_equals_the_counted_usage(normal: thin
 
 
 def test_the_estimate_of_the_client_is_near_the_counted_costs(normal: thin_traffic.Usage) -> None:
-    """The client's estimate is within a twentieth of the parts that the benchmark counts, and adds processor time."""
+    """The client's estimate is within a twentieth of the parts that the benchmark counts, and adds CPU time."""
     counted = sum(thin_traffic.dollars_per_million(normal, 4, 0.5).values())
     others = {"change events", "summary", "lists", "logs and metrics' lines"}
     estimated = sum(line.dollars for line in estimate(THIN_TRAFFIC).lines if line.part not in others)

@@ -1,4 +1,4 @@
-"""Serve the real API function over HTTP, backed by fakes of AWS, as a client sees it without a deployment."""
+"""Serves the real API function over HTTP, with AWS fakes, so that clients can be tested without a deployment."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class ApiServer(ThreadingHTTPServer):
     """Serves the API function on the loopback interface.
 
     Attributes:
-        dead: if set, the server closes every connection without a response.
+        dead: whether the server closes every connection without a response.
     """
 
-    # Otherwise, tests that wait for a connection to end would wait for its keep-alive timeout.
+    # Otherwise, tests that wait until a connection ends would wait for the connection's keep-alive timeout.
     daemon_threads = True
 
     def __init__(self, door: type[Door] | None = None) -> None:

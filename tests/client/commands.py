@@ -1,4 +1,4 @@
-"""All commands of `duetime`, loaded once."""
+"""Loads all `duetime` commands once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Path = tuple[str, ...]
-"""The words of a command, without `duetime`."""
+"""A command's words, without `duetime`."""
 
 
 def _leaves(group: Any, context: Any, path: Path = ()) -> Iterator[tuple[Path, tuple[Any, Any]]]:  # noqa: ANN401 - typer's classes are private
@@ -29,4 +29,4 @@ def _leaves(group: Any, context: Any, path: Path = ()) -> Iterator[tuple[Path, t
 _ROOT = get_command(app)
 GROUPS: dict[Path, tuple[Any, Any]] = {(): (_ROOT, _ROOT.make_context("duetime", [], resilient_parsing=True))}
 COMMANDS = dict(_leaves(*GROUPS[()]))
-"""Return each command that does something, with its context."""
+"""Return each command that is not a group, with its context."""

@@ -1,4 +1,4 @@
-"""Fixtures: a deployment, a client for the deployment, and the `duetime` command."""
+"""Fixtures for a deployment, a client for the deployment, and the `duetime` command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def deployment() -> Iterator[Deployment]:
 
 
 class Waits(list[float]):
-    """Records the sleeps of a client; an endless wait fails at once."""
+    """Records a client's sleeps, and fails the test at once if a wait would be endless."""
 
     def append(self, seconds: float) -> None:
         """Record a sleep and return without waiting."""
@@ -50,7 +50,7 @@ def client(deployment: Deployment, waits: list[float]) -> Iterator[Client]:
 
 @pytest.fixture
 def duetime(deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Return the command, at noon UTC in the time zone of Tokyo, with the deployment's address in its environment."""
+    """Return the command, at noon UTC in Tokyo's time zone, with the deployment's address in the environment."""
     for variable in ("DUETIME_AUTH", "DUETIME_TOKEN", "DUETIME_API_KEY", "DUETIME_OWNER"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("DUETIME_URL", deployment.url)

@@ -1,4 +1,4 @@
-"""A small HTTP server on the loopback interface that implements the API's contract over tasks in memory."""
+"""A small loopback HTTP server that implements the API's contract with tasks in memory."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def problem(status: int, code: str, detail: str, *errors: Mapping[str, str], **h
 
 
 class Deployment:
-    """Implements the contract over tasks in memory; scripted responses are sent first."""
+    """Implements the contract with tasks in memory; scripted responses are sent first."""
 
     def __init__(self) -> None:
         self.received: list[Received] = []
@@ -94,7 +94,7 @@ class Deployment:
         self.tasks: dict[str, dict[str, Any]] = {}
         self.keys: dict[str, str] = {}
         self.states: deque[str] = deque()
-        """The states that the tasks go through, one at each read."""
+        """The states that tasks go through; each read moves a task to the next state."""
         self.url = ""
 
     def answer(self, request: Received) -> Answer:
@@ -113,7 +113,7 @@ class Deployment:
                 return self.one(method, request)
 
     def create(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """Return the task with an idempotency key; create the task if there is none."""
+        """Return the task with an idempotency key, which is created if no such task exists."""
         task_id = self.keys.setdefault(key, f"01TASK{len(self.keys):020}")
         due = body.get("due_at") or (NOW + timedelta(seconds=body.get("delay_seconds", 0))).isoformat()
         defaults = {"priority": "normal", "attempt": 0, "fence": 0, "version": 1, "created_at": "2026-11-21T12:00:00Z"}
@@ -123,7 +123,7 @@ class Deployment:
         )
 
     def batched(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result for one task of a batch."""
+        """Return the result for one task in a batch."""
         if body["type"] == "refused":
             return {"status": 422, "problem": problem(422, "fields_invalid", "no such type").document}
         return {"status": 201, "task": self.create(body, f"batch {len(self.keys)}")}
@@ -136,8 +136,8 @@ class Deployment:
         return {"tasks": every[start : start + PAGE], **more}
 
     def one(self, method: str, request: Received) -> Answer:
-        """Handle a request to a task or to a resource below the task."""
-        # A path segment is encoded, whatever it contains.
+        """Handle a request for a task or for a resource below a task."""
+        # Every path segment is encoded.
         segments = urlsplit(request.target).path.removeprefix("/stage/v1/tasks/").split("/")
         task_id, action = unquote(segments[0]), "/".join(segments[1:])
         task = self.tasks.get(task_id)
@@ -155,7 +155,7 @@ class Deployment:
         return Answer(200, task, {"ETag": f'"{task["version"]}"'})
 
     def controlled(self, task: dict[str, Any], action: str, request: Received) -> Answer:
-        """Return the response to an action on a task: the task, or its attempts."""
+        """Return the response to a task action, which is the task or the list of its attempts."""
         if action == "attempts":
             return Answer(200, {"attempts": [ATTEMPT, LOST]})
         if action == "query":
@@ -173,11 +173,11 @@ class Handler(BaseHTTPRequestHandler):
 
     deployment: Deployment
     protocol_version = "HTTP/1.1"
-    # Headers and body are sent in one packet: on a kept-alive connection, a second packet would be delayed by 40 ms.
+    # Headers and body are sent in one packet, because a second packet on a kept-alive connection takes 40 ms more.
     wbufsize = -1
 
     def handle_any(self) -> None:
-        """Answer a request of any method."""
+        """Respond to a request with any method."""
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         answer = self.deployment.answer(Received(self.command, self.path, self.headers, body))
         if answer.status is None:
@@ -190,11 +190,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.content)
 
-    # The method names are those of the standard library.
+    # The standard library requires these method names.
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815 - see the line above
 
     def log_message(self, *_: object) -> None:
-        """Log nothing: tests read the requests from the deployment."""
+        """Log nothing, because tests read the requests from the deployment."""
 
 
 D = TypeVar("D", bound=Deployment)

@@ -1,4 +1,4 @@
-"""A deployment that implements the API's contract for topologies in memory: each read advances a topology by a step."""
+"""A deployment that implements the API's contract for topologies in memory; each read advances a topology by a step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GraphDeployment(Deployment):
     def __init__(self) -> None:
         super().__init__()
         self.looks: deque[Mapping[str, Any]] = deque()
-        """The changes to a topology at each read; `nodes` contains the changes to nodes by name."""
+        """The changes that each read makes to a topology; `nodes` contains the node changes by name."""
         self.graphs: dict[str, dict[str, Any]] = {}
 
     def answer(self, request: Received) -> Answer:
@@ -75,7 +75,7 @@ class GraphDeployment(Deployment):
         return task
 
     def looked_at(self, task_id: str) -> dict[str, Any]:
-        """Return the topology, one step further than at the last read."""
+        """Return the topology after one more step than at the last read."""
         graph = self.graphs[task_id]
         step = self.looks.popleft() if self.looks else {}
         for name, changes in step.get("nodes", {}).items():

@@ -94,7 +94,7 @@ SEEN = [
 
 
 def backfills(method: str, action: str) -> Answer:
-    """Handle a request to backfills; there is always the same backfill."""
+    """Handle a request for backfills, all of which return the same backfill."""
     if action == "backfills":
         return Answer(201, BACKFILL) if method == "POST" else Answer(200, {"backfills": [BACKFILL]})
     finished = None if method == "GET" else "2026-11-21T12:00:00.000Z"
@@ -120,7 +120,7 @@ class ScheduledDeployment(Deployment):
         return self.scheduled(request, names) if kind == "schedules" else self.calendar(request, names)
 
     def scheduled(self, request: Received, names: list[str]) -> Answer:
-        """Handle a request to schedules."""
+        """Handle a request for schedules."""
         match request.method, names:
             case "POST", []:
                 return self.created(request.document)
@@ -149,7 +149,7 @@ class ScheduledDeployment(Deployment):
         return self.one_schedule(name, 201)
 
     def fault_of(self, body: Mapping[str, Any]) -> Answer | None:
-        """Return a rejection that the API would also make, or `None`."""
+        """Return a rejection if the API would also reject the request, otherwise `None`."""
         if body.get("cron") == "bad":
             fault = {"field": "cron", "reason": "should have 5 fields"}
             return problem(422, "fields_invalid", "cron: should have 5 fields", fault)
@@ -161,7 +161,7 @@ class ScheduledDeployment(Deployment):
         return self.fault_of(body) or Answer(200, {"occurrences": UPCOMING[:count]})
 
     def controlled_schedule(self, method: str, name: str, action: str, request: Received) -> Answer:
-        """Handle a request to a schedule or to a resource below the schedule."""
+        """Handle a request for a schedule or for a resource below a schedule."""
         if action.startswith("backfills"):
             return backfills(method, action)
         schedule = self.schedules[name]
@@ -186,7 +186,7 @@ class ScheduledDeployment(Deployment):
         return self.one_schedule(name)
 
     def updated(self, schedule: dict[str, Any], given: Mapping[str, Any]) -> Answer | None:
-        """Merge an update into a schedule, unless the update is invalid."""
+        """Merge an update into a schedule if the update is valid."""
         if bad := self.fault_of(given):
             return bad
         gone = dict.fromkeys(TIMINGS) if set(given) & set(TIMINGS) else {}
@@ -210,7 +210,7 @@ class ScheduledDeployment(Deployment):
         return Answer(200, {kind: every[start : start + PAGE], "next_token": token})
 
     def calendar(self, request: Received, names: list[str]) -> Answer:
-        """Handle a request to calendars."""
+        """Handle a request for calendars."""
         if not names:
             return self.listed("calendars", self.calendars, request.query)
         (name,) = names

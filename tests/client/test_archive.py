@@ -64,19 +64,19 @@ def failed(**fields: Any) -> Task:  # noqa: ANN401 - fields of a task
 
 
 def query(folder: Path, where: str = "true", **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - of a query
-    """Query a copy of an archive."""
+    """Run a query on a copy of an archive."""
     wanted = ArchiveQuery(**{"first": FIRST, "last": FIRST, "where": where, "columns": ["id"], **fields})
     return Archive(FolderObjects(folder)).query(wanted, lambda _done, _size: None)
 
 
 def test_the_columns_are_the_fields_of_an_archive_line() -> None:
-    """The client's columns are the fields of an archive line, in the same order and with matching types."""
+    """The client's columns are an archive line's fields, in the same order and with matching types."""
     assert {name: KINDS[kind] for name, kind in contract.COLUMNS.items()} == COLUMNS
     assert prefix_of(FIRST) == f"{TASKS_PREFIX}day={DAY}/"
 
 
 def test_a_condition_can_read_json_fields(tmp_path: Path) -> None:
-    """Payload, error and tags are JSON and instants are times; both are shown as the API writes them."""
+    """Payload, error and tags are read as JSON and instants as times, and all are shown in the API's form."""
     found, other = failed(tags={"team": "dba"}), succeeded()
     write(tmp_path, [found, other])
     where = "state = 'failed' AND error->>'type' = 'Timeout' AND tags->>'team' = 'dba' AND finished_at > '2026-11-01'"
@@ -94,7 +94,7 @@ def test_a_task_in_several_objects_is_returned_once(tmp_path: Path) -> None:
 
 
 def test_only_objects_of_the_requested_days_are_read(tmp_path: Path) -> None:
-    """The first and the last day of a query are both included."""
+    """A query includes both its first and its last day."""
     tasks = {day: failed() for day in ("2026-11-20", "2026-11-21", "2026-11-22", "2026-11-23")}
     for day, each in tasks.items():
         write(tmp_path, [each], day)
@@ -110,7 +110,7 @@ def test_a_limited_query_returns_the_latest_tasks_first(tmp_path: Path) -> None:
 
 
 def test_days_without_objects_return_no_tasks(tmp_path: Path) -> None:
-    """A query over days without objects returns no tasks, and an invalid condition is rejected even then."""
+    """A query over days without objects returns no tasks, but still rejects an invalid condition."""
     assert query(tmp_path) == []
     with pytest.raises(ArchiveQueryInvalid, match="no_such"):
         query(tmp_path, "no_such = 1")
@@ -165,7 +165,7 @@ def test_a_query_over_too_many_days_or_bytes_is_rejected(tmp_path: Path, monkeyp
 
 @dataclass
 class FakeS3:
-    """Implements the used parts of S3, with one object per page.
+    """Implements the parts of S3 that the client uses, with one object per page.
 
     Attributes:
         objects: the bodies by key.
@@ -210,7 +210,7 @@ def test_only_objects_of_the_requested_days_are_downloaded(tmp_path: Path) -> No
 
 
 def test_the_bucket_is_read_from_the_outputs_of_the_stack() -> None:
-    """The bucket is an output of the stack; without an archive, the stack has no such output."""
+    """The bucket's name is an output of the stack; a stack without an archive lacks this output."""
 
     class Session:
         outputs: tuple[dict[str, str], ...] = ({"OutputKey": "ArchiveBucketName", "OutputValue": "archive-1"},)
@@ -258,7 +258,7 @@ def test_the_archive_command_prints_a_table_or_json(tmp_path: Path, duetime: Cal
 def test_an_invalid_query_is_an_error_without_traceback(
     duetime: Callable[..., Result], arguments: list[str], said: str
 ) -> None:
-    """The error is printed on the error stream, without a traceback."""
+    """The error for an invalid query is printed on the error stream, without a traceback."""
     result = duetime("archive", "query", *arguments)
     assert result.exit_code == 2
     assert said in result.output
@@ -268,7 +268,7 @@ def test_an_invalid_query_is_an_error_without_traceback(
 def test_without_duckdb_the_error_names_the_extra_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, duetime: Callable[..., Result]
 ) -> None:
-    """Without DuckDB, the error names the extra to install."""
+    """If DuckDB is not installed, the error names the extra to install."""
 
     def missing(*_arguments: object) -> None:
         raise ModuleNotFoundError("duckdb")

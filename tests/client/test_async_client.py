@@ -1,4 +1,4 @@
-"""`AsyncClient` sends the same requests, retries the same way and returns the same results as `Client`."""
+"""Tests that `AsyncClient` sends the same requests, retries the same way and returns the same results as `Client`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_an_update_that_may_have_been_applied_is_not_retried(deployment: Deploym
 
 
 def test_tasks_are_created_listed_followed_and_waited_for(deployment: Deployment, run: Run) -> None:
-    """Lists are fetched page by page, a task is polled until its outcome is known, and result types are exact."""
+    """Lists are fetched page by page, a task is polled until its outcome is known, and results have exact types."""
 
     async def use(client: AsyncClient) -> list[TaskState]:
         task = assert_type(await client.tasks.create("report", delay_seconds=60), Task)

@@ -1,4 +1,4 @@
-"""Requests of `duetime audit` to CloudWatch Logs, and its output."""
+"""Tests the requests that `duetime audit` sends to CloudWatch Logs, and the command's output."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FakeSession:
     Attributes:
         records: the log's records.
         outputs: the stack's outputs.
-        asked: the requests to the log.
+        asked: the requests for log records.
     """
 
     records: list[dict[str, Any]]
@@ -95,7 +95,7 @@ def test_all_audit_records_of_a_period_are_printed(duetime: Run, session: FakeSe
 
 
 def test_the_ends_of_a_period_are_durations_or_timestamps(duetime: Run, session: FakeSession) -> None:
-    """A time is a duration before now or a timestamp; any other text is refused before anything is read."""
+    """A time is given as a duration before now or as a timestamp; other texts are refused before anything is read."""
     options = ("--stack", "duetime-prod", "--since", "2026-11-01T00:00Z", "--until", "1d")
     assert duetime("audit", *options).exit_code == 0
     first = round(datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000)

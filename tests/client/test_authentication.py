@@ -1,4 +1,4 @@
-"""Authentication of the client's requests."""
+"""Tests how the client's requests are authenticated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRET = "a secret of nobody"  # noqa: S105 - signs nothing outside this test
 
 
 def digest(key: bytes, text: str) -> bytes:
-    """Compute one HMAC of the algorithm."""
+    """Compute one of the algorithm's HMACs."""
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
@@ -49,7 +49,7 @@ def expected_signature(request: Received, signed_headers: str, scope: str) -> st
 
 
 def verified_scope(request: Received) -> str:
-    """Return the scope of a request's signature after checking the signature."""
+    """Check a request's signature and return the signature's scope."""
     parts = dict(part.split("=", 1) for part in request.headers["Authorization"].split(" ", 1)[1].split(", "))
     scope = parts["Credential"].split("/", 1)[1]
     assert parts["Signature"] == expected_signature(request, parts["SignedHeaders"], scope)
@@ -144,7 +144,7 @@ def test_a_bearer_token_is_sent_in_the_authorization_header(deployment: Deployme
 def test_the_command_reads_its_identity_from_the_environment(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The authentication method, the token and the owner can all be set in the environment."""
+    """The environment can set the authentication method, the token and the owner."""
     monkeypatch.setenv("DUETIME_AUTH", "bearer")
     monkeypatch.setenv("DUETIME_TOKEN", "t0ken")
     monkeypatch.setenv("DUETIME_OWNER", "dba")
@@ -182,7 +182,7 @@ def test_an_identity_that_cannot_be_sent_is_a_usage_error(
     token: str,
     message: str,
 ) -> None:
-    """An identity that cannot be sent is a usage error on one line; nothing is sent and no secret is shown."""
+    """An identity that cannot be sent causes a one-line usage error; nothing is sent and no secret is shown."""
     monkeypatch.setenv("DUETIME_TOKEN", token)
     result = duetime("tasks", "list", *arguments)
     assert (result.exit_code, result.stdout, deployment.received) == (2, "", [])

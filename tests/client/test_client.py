@@ -1,4 +1,4 @@
-"""The client's request for each call, and how the client reads the response."""
+"""Tests the client's request for each call, and how the client reads the response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Invoice:
-    """An instance of a class where JSON is expected."""
+    """An object that is passed where JSON is expected."""
 
     number: str
 
@@ -69,7 +69,7 @@ def test_loopback_addresses_bypass_the_proxy(deployment: Deployment, monkeypatch
 
 
 def test_clients_share_certificates_and_load_them_only_for_tls() -> None:
-    """Certificates are read once per process and not for the local stack, because reading them is slow."""
+    """Certificates, which are slow to read, are read once per process and not at all for the local stack."""
     first, second = (http_options("https://example.org", {}, 1)["verify"] for _ in range(2))
     assert first is second
     assert first.get_ca_certs()
@@ -136,13 +136,13 @@ def test_non_json_values_in_options_and_batches_are_reported_with_the_field(
 
 
 def test_a_filter_accepts_any_collection(client: Client, deployment: Deployment) -> None:
-    """A filter takes several states or ids as any collection."""
-    list(client.tasks.list(state={"failed"}))  # type: ignore[arg-type]  # a set has no order, but none is needed
+    """A filter accepts any collection of states or ids."""
+    list(client.tasks.list(state={"failed"}))  # type: ignore[arg-type]  # a set, whose order is irrelevant
     assert "state=failed" in deployment.received[-1].target
 
 
 def test_a_batch_returns_a_result_at_the_position_of_each_task(client: Client) -> None:
-    """A refused task of a batch is an error at its position in the results, and the other tasks are created."""
+    """A refused task in a batch is an error at the task's position in the results, and the other tasks are created."""
     results = client.tasks.create_batch([{"type": "report"}, {"type": "refused"}, {"type": "report"}])
     assert [type(result) for result in results] == [Task, InvalidRequest, Task]
 
@@ -164,14 +164,14 @@ def test_a_batch_response_of_the_wrong_length_raises_an_error(client: Client, de
 
 
 def test_get_reads_a_task_with_its_version(client: Client) -> None:
-    """The client reads a created task with the ETag for later updates."""
+    """A task that is read has the ETag that later updates need."""
     created = client.tasks.create("report", payload={"month": 11})
     task = client.tasks.get(created.id)
     assert (task.payload, task.state, task.etag) == ({"month": 11}, "scheduled", '"1"')
 
 
 def test_an_unknown_field_of_a_task_is_kept(client: Client, deployment: Deployment) -> None:
-    """A task with an unknown field can be read, and its document contains the field."""
+    """A task with an unknown field can be read, and the task's document contains the field."""
     created = client.tasks.create("report")
     deployment.tasks[created.id]["color"] = "blue"
     assert client.tasks.get(created.id).document["color"] == "blue"
@@ -200,7 +200,7 @@ def test_list_fetches_pages_only_on_demand(client: Client, deployment: Deploymen
 
 
 def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deployment) -> None:
-    """Filters are sent in the API's form, and are sent again with the token of the next page."""
+    """Filters are sent in the API's form, and are sent again with each page's token."""
     for _ in range(3):
         client.tasks.create("report")
     due_after = datetime(2026, 11, 21, tzinfo=UTC)
@@ -242,7 +242,7 @@ def test_cancel_returns_the_cancelled_task(client: Client) -> None:
 
 
 def test_following_a_task_ends_at_its_final_state(client: Client, deployment: Deployment) -> None:
-    """Following a task yields it at each poll and stops at the first final state."""
+    """Following a task yields the task at each poll and stops at the first final state."""
     task = client.tasks.create("report")
     deployment.states.extend(["scheduled", "running", "rolling_back", "failed", "succeeded"])
     states = [seen.state for seen in client.tasks.follow(task.id)]
@@ -269,7 +269,7 @@ def test_following_polls_slowly_until_due_then_with_growing_pauses(
 def test_an_invalid_response_raises_unexpected_response(
     client: Client, deployment: Deployment, document: object
 ) -> None:
-    """Any invalid response raises the same documented error."""
+    """Every kind of invalid response raises the same documented error."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         client.tasks.get("x")

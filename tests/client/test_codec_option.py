@@ -1,4 +1,4 @@
-"""The command line's codec is set by an option, a variable or the context."""
+"""Tests that the command line's codec is set by an option, a variable or the context."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NONE = 7
 
 @pytest.fixture(autouse=True)
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Write a module with a codec to the current directory, without any contexts, and return its name."""
+    """Write a module with a codec to the current directory, and return the module's name; no contexts are defined."""
     name = f"codec_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
@@ -59,7 +59,7 @@ def run(duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Run
 def test_create_show_attempts_and_wait_use_the_codec(
     run: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the codec, values are shown decrypted; without it, the payload's size and encrypted errors are shown."""
+    """With the codec, decrypted values are shown; without it, the payload's size and encrypted errors are shown."""
     monkeypatch.setenv("DUETIME_CODEC", f"{module}:CODEC")
     task_id = json.loads(run("tasks", "create", TYPE, "--payload", f'{{"card": "{SECRET}"}}', "--json").stdout)["id"]
     codec = __import__(module).CODEC
@@ -129,7 +129,7 @@ def test_an_invalid_codec_is_reported_on_one_line(run: Run, module: str, name: s
 
 
 def test_a_value_that_cannot_be_decrypted_is_an_error_on_one_line(run: Run, module: str, tmp_path: Path) -> None:
-    """A value that was encrypted with another key is reported as an error on one line."""
+    """A value that was encrypted with a different key causes a one-line error."""
     codec = ["--codec", f"{module}:CODEC"]
     task_id = json.loads(run("tasks", "create", TYPE, "--payload", "1", *codec, "--json").stdout)["id"]
     (tmp_path / f"{module}_b.py").write_text(MODULE.replace('b"!"', 'b"?"'))

@@ -1,4 +1,4 @@
-"""Requests, output and exit codes of `duetime tasks` in scripts."""
+"""Tests the requests, output and exit codes of `duetime tasks` when scripts use the command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def test_create_sends_the_request_of_the_target(
     duetime: Run, deployment: Deployment, auth: str, sent: dict[str, str]
 ) -> None:
-    """The method, headers and secret's name are sent; an unknown authentication scheme is taken as a header name."""
+    """The method, headers and secret's name are sent; an unknown authentication scheme is used as a header's name."""
     duetime(
         *("tasks", "create", "rows", "--http-url=https://example.org/r", "--http-method=PATCH"),
         *("--http-header=Accept=a=b", "--http-header=X-A=1", f"--http-auth={auth}"),
@@ -192,7 +192,7 @@ def test_the_in_option_is_a_delay_by_the_clock_of_the_api(duetime: Run, deployme
 
 
 def test_a_payload_is_read_from_a_file_or_standard_input(duetime: Run, deployment: Deployment, tmp_path: Path) -> None:
-    """`@file` and `-` are read as JSON in UTF-8."""
+    """The arguments `@file` and `-` are read as JSON in UTF-8."""
     path = tmp_path / "payload.json"
     path.write_text('{"città": 1}', encoding="utf-8")
     duetime("tasks", "create", "report", "--payload", f"@{path}")
@@ -330,7 +330,7 @@ def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) 
 
 
 def test_children_are_listed_and_cancelled_with_their_parent(duetime: Run, deployment: Deployment) -> None:
-    """Options select a parent and include its children; without a parent's id, the options are refused."""
+    """`--parent-task-id` lists a task's children, and `--children` also cancels them, but only with the parent's id."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     assert duetime("tasks", "list", "--parent-task-id", task_id).exit_code == 0
@@ -369,7 +369,7 @@ def test_an_interrupted_wait_still_prints_the_id(duetime: Run, deployment: Deplo
 
 
 def test_each_rejected_field_is_printed_on_a_separate_line(duetime: Run, deployment: Deployment) -> None:
-    """An API error is one line plus one for each rejected field; standard output is empty and the exit code is 1."""
+    """An API error is printed as one line plus a line per rejected field; standard output is empty, the exit code 1."""
     refused = {"field": "type", "reason": "at most 64 characters"}
     deployment.scripted.append(problem(422, "fields_invalid", "type: at most 64 characters", refused))
     result = duetime("tasks", "create", "report")
@@ -398,14 +398,14 @@ def test_each_rejected_field_is_printed_on_a_separate_line(duetime: Run, deploym
 def test_the_error_for_a_rejected_field_names_its_option(
     duetime: Run, deployment: Deployment, field: str, shown: str
 ) -> None:
-    """An error names the option that sets the rejected field, or the field itself if it has no option."""
+    """The error for a rejected field names the option that sets the field, or the field itself if no option exists."""
     deployment.scripted.append(problem(422, "fields_invalid", "no", {"field": field, "reason": "is not right"}))
     result = duetime("tasks", "create", "report")
     assert result.stderr.splitlines()[1] == f"  {shown}: is not right"
 
 
 def test_options_are_named_like_their_fields_with_listed_exceptions() -> None:
-    """Options that are named differently from their fields are listed in this test."""
+    """Only the options listed in this test have other names than their fields."""
     known = {option for command, _ in COMMANDS.values() for each in command.params for option in each.opts}
     assert set(messages._OPTIONS.values()) <= known
 
@@ -417,7 +417,7 @@ def test_a_missing_task_is_reported_on_one_line(duetime: Run) -> None:
 
 
 def test_an_unreachable_api_has_a_separate_exit_code(duetime: Run) -> None:
-    """An unreachable API has a different exit code than a rejection."""
+    """The exit code for an unreachable API differs from the exit code for a rejection."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     result = duetime("tasks", "list", "--url", f"http://127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""The help of every command fits a screen, and the examples in it are valid commands."""
+"""Tests that every command's help fits a screen, and that the examples in the help are valid commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _help(path: Path, columns: int, monkeypatch: pytest.MonkeyPatch, *, every: b
 
 @EVERY_COMMAND
 def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each example in a command's help is a call of the command with options that parse."""
+    """Each example in a command's help calls the command with options that can be parsed."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graph.json").touch()
     (tmp_path / "nightly.json").touch()
@@ -64,7 +64,7 @@ def test_the_help_of_a_group_fits_a_screen(path: Path, monkeypatch: pytest.Monke
 
 @EVERY_COMMAND
 def test_help_names_every_option_and_help_all_describes_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--help` names the options that it does not describe; `--help-all` describes them."""
+    """`--help` names every option, even options that it does not describe, and `--help-all` describes every option."""
     command, _ = COMMANDS[path]
     short = "\n".join(_help(path, 80, monkeypatch))
     long = " ".join(" ".join(_help(path, 80, monkeypatch, every=True)).split())

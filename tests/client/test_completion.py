@@ -1,4 +1,4 @@
-"""Shell completion by the script that `duetime --install-completion` installs."""
+"""Tests shell completion with the script that `duetime --install-completion` installs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def _completed(line: str) -> list[str]:
     ],
 )
 def test_commands_options_and_values_are_completed(line: str, found: list[str]) -> None:
-    """Commands of every level, options, and option values from a fixed list are completed."""
+    """Commands on every level, options, and option values from a fixed list are completed."""
     assert _completed(line) == found
 
 
 def test_contexts_are_completed_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Added contexts and `local` are completed; with a broken contexts file, nothing is completed."""
+    """Added contexts and `local` are completed, but nothing is completed if the contexts file is broken."""
     file = tmp_path / "contexts.json"
     monkeypatch.setenv("DUETIME_CONTEXTS", str(file))
     assert _completed("duetime context use ") == ["local"]

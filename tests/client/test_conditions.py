@@ -1,4 +1,4 @@
-"""Every precondition and idempotency key that the API supports has a command option."""
+"""Tests that every precondition and idempotency key that the API supports has a command option."""
 
 from __future__ import annotations
 
@@ -58,8 +58,7 @@ BY_OTHER_WAYS = {
     "cancelGroup",
     "retryGroup",
 }
-"""Operations without a key option: no command sends a batch, and actions on many objects use a separate key for each
-part.
+"""Operations without a key option, because no command sends a batch, and actions on many objects use one key per part.
 """
 
 

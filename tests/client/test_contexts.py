@@ -1,4 +1,4 @@
-"""Contexts select the deployment of a command that has no option for its address."""
+"""Tests how a context selects the deployment if a command's options do not name an address."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def announce(folder: Path, url: str, pid: int) -> None:
 def test_by_default_the_local_stack_of_the_checkout_is_used(
     unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In any folder of the checkout in which the stack runs, a command finds the stack without an option."""
+    """In any folder of a checkout whose stack is running, a command finds the stack without an option."""
     announce(home, deployment.url, os.getpid())
     (home / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(home / "deep" / "er")
@@ -114,7 +114,7 @@ def test_an_explicit_address_ignores_the_current_context(unset: Run, deployment:
 def test_a_variable_selects_a_context_for_one_command(
     unset: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The variable takes precedence over the current context; the error for an unknown name lists the known names."""
+    """The context in the variable replaces the current context, and the error for an unknown name lists known names."""
     unset("context", "add", "away", "--url", "http://127.0.0.1:1", "--use")
     unset("context", "add", "team", "--url", deployment.url)
     monkeypatch.setenv("DUETIME_CONTEXT", "team")
@@ -153,7 +153,7 @@ def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> 
     ],
 )
 def test_a_context_without_exactly_one_address_is_rejected(unset: Run, home: Path, arguments: tuple[str, ...]) -> None:
-    """A context must have exactly one address and cannot be called `local`; otherwise it is refused and not written."""
+    """A context without exactly one address, or with the name `local`, is refused and not written."""
     assert unset("context", *arguments).exit_code == 2
     assert not (home / "config").exists()
 
@@ -179,7 +179,7 @@ def test_only_the_user_can_read_the_contexts_file(unset: Run, home: Path) -> Non
 
 
 class CloudFormation:
-    """Implements stacks with their outputs."""
+    """Implements the parts of CloudFormation that return stacks and their outputs."""
 
     def __init__(self, outputs: dict[str, str]) -> None:
         self._outputs = outputs
@@ -226,7 +226,7 @@ def test_the_version_command_and_short_help_option_work(unset: Run) -> None:
 def test_a_misspelled_command_or_option_is_answered_with_a_suggestion(
     unset: Run, arguments: tuple[str, ...], meant: str
 ) -> None:
-    """A misspelled command or option is answered with a suggestion."""
+    """The error for a misspelled command or option suggests the correct spelling."""
     result = unset(*arguments)
     assert result.exit_code == 2
     assert meant in result.stderr

@@ -1,4 +1,4 @@
-"""The client is compared with the operations that the API declares."""
+"""Compares the client with the operations that the API declares."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         ((), {}),
     ),
 }
-"""Each method that sends a request, with arguments that set everything it can send."""
+"""Each method that sends a request, with arguments that set everything that the method can send."""
 COMBINED = {
     *(
         "bulk_operations.follow",
@@ -221,16 +221,16 @@ COMBINED = {
     ),
     *("tasks.watch", "topologies.watch", "schedules.watch"),
 }
-"""Methods that use the requests of other methods."""
+"""Methods that send their requests through other methods."""
 NAMED_OTHERWISE = {
     "listTasks": {"tasks.list", "dead_letters.list"},
     "reportOutcome": {"tasks.notify_success", "tasks.notify_failure"},
     "signalTask": {"tasks.approve", "tasks.reject"},
     "putCalendar": {"calendars.put", "calendars.put_icalendar"},
 }
-"""Operations whose methods have other names."""
+"""Operations whose methods are named differently."""
 WITHOUT_METHOD = {"getHealth", "getApiIndex", "getOpenApiDocument"}
-"""Operations for monitoring systems and for client generators."""
+"""Operations that only monitoring systems and client generators use."""
 
 _OF_A_LEASE = "a lease's id is known to the worker that acquired it: duetime worker run"
 WITHOUT_COMMAND = {
@@ -252,13 +252,13 @@ WITHOUT_COMMAND = {
     "getHealth": "it is for monitors",
     "getOpenApiDocument": "it is for generators of clients",
 }
-"""Operations that no command requests, with the reasons."""
+"""Operations that no command requests, each with the reason."""
 COMMANDS = ("commands", "manifests")
-"""The packages that contain the commands and what commands create from files."""
+"""The packages that contain the commands and the code with which commands read files."""
 
 
 def _names_of(method: str) -> set[str]:
-    """Return the operation names that a method can have: `cancel_tasks_by_filter` for `tasks.cancel_by_filter`."""
+    """Return the operation names that a method can have, like `cancel_tasks_by_filter` for `tasks.cancel_by_filter`."""
     resource, name = method.split(".")
     verb, _, rest = name.partition("_")
     singular = _SINGULAR.get(resource, resource.removesuffix("s"))
@@ -300,7 +300,7 @@ def _methods_called() -> set[str]:
 
 
 def test_every_operation_has_a_command_or_a_listed_reason() -> None:
-    """Every operation either has a command or is listed with the reason why it has none."""
+    """Every operation either has a command or is listed with the reason why no command exists."""
     called = _methods_called()
     lacking = {one.id: _methods_of(one) - called for one in OPERATIONS if not _methods_of(one) & called}
     assert lacking.keys() == WITHOUT_COMMAND.keys()

@@ -1,4 +1,4 @@
-"""`duetime cost` estimates costs from the price table without a deployment, and adds up the API's estimates."""
+"""Tests that `duetime cost` estimates costs from the price table without a deployment, and sums the API's estimates."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PLAIN = Workload(MILLION, has_summary=False, has_lists=False)
 
 
 def part(found: CostEstimate, name: str) -> float:
-    """Return the dollars of one part of an estimate."""
+    """Return one part of an estimate in dollars."""
     (line,) = (line for line in found.lines if line.part == name)
     return line.dollars
 
 
 def test_writes_are_priced_by_their_write_units() -> None:
-    """A task costs four write units, a retry two, and an idempotency key and a heartbeat one each."""
+    """A task costs four write units, a retry costs two, and an idempotency key and a heartbeat cost one each."""
     assert part(estimate(Workload(MILLION)), "table writes") == pytest.approx(2.5)
     dear = Workload(MILLION, retries=0.5, keys=True, heartbeats=2)
     assert part(estimate(dear), "table writes") == pytest.approx((4 + 1 + 1 + 2) * 0.625)
@@ -45,7 +45,7 @@ def test_a_million_tasks_in_full_batches_cost_at_most_3_50_dollars() -> None:
 
 
 def test_a_longer_stream_window_costs_less_in_sparse_traffic() -> None:
-    """In sparse traffic, each additional second of the stream window saves deliveries and transactions."""
+    """In sparse traffic, a longer stream window saves deliveries and transactions."""
     windows = [estimate(Workload(MILLION, stream_seconds=seconds)) for seconds in (1, 5, 30)]
     assert [round(part(each, "change events") + part(each, "summary"), 2) for each in windows] == [7.16, 2.01, 0.48]
     without = estimate(PLAIN)
@@ -54,7 +54,7 @@ def test_a_longer_stream_window_costs_less_in_sparse_traffic() -> None:
 
 
 def test_workers_hold_messages_of_the_api_longer_than_of_the_trigger() -> None:
-    """Workers hold the API's messages longer, and the trigger does not wait for tasks due within its look-ahead."""
+    """Workers hold messages from the API longer; the trigger waits to send only for tasks that are due later."""
     soon, later = (estimate(Workload(MILLION, ahead=ahead)) for ahead in (False, True))
     assert part(soon, "worker, duration") > 2 * part(later, "worker, duration")
     assert part(soon, "trigger, waiting to send") == 0 < part(later, "trigger, waiting to send")
@@ -69,7 +69,7 @@ def test_x_ray_records_one_request_per_second_and_5_percent_more() -> None:
 
 
 def test_without_tasks_a_deployment_costs_the_idle_price() -> None:
-    """Without tasks, a deployment costs the price of an idle deployment, in each Region."""
+    """Without tasks, a deployment costs as much as an idle deployment, and each Region has different prices."""
     found = estimate(Workload(0))
     assert found.dollars == found.idle == pytest.approx(1.46, abs=0.005)
     months = {region: estimate(Workload(MILLION, region=region)).dollars for region in PRICES}
@@ -80,7 +80,7 @@ def test_without_tasks_a_deployment_costs_the_idle_price() -> None:
     ("field", "value"), [("tasks", -1), ("per_request", 101), ("precision", "nano"), ("region", "mars"), ("retries", 2)]
 )
 def test_an_impossible_workload_is_rejected_with_its_field(duetime: Run, field: str, value: object) -> None:
-    """The model and the command reject an impossible workload, the command with exit code 2."""
+    """The model rejects an impossible workload and names its field, and the command exits with code 2."""
     with pytest.raises(WorkloadError, match=f"{field}: "):
         Workload(**{"tasks": 1, field: value})  # type: ignore[arg-type]  # wrong on purpose
     tasks = str(value) if field == "tasks" else "1"
@@ -141,7 +141,7 @@ def test_a_creation_shows_its_estimate(duetime: Run, deployment: Deployment, wha
 def test_the_estimate_option_is_rejected_where_it_does_not_apply(
     duetime: Run, deployment: Deployment, other: tuple[str, ...]
 ) -> None:
-    """`--estimate` is refused where it does not apply, and nothing is sent."""
+    """If `--estimate` does not apply to the command line, it is refused and nothing is sent."""
     result = duetime("tasks", "create", "report", "--estimate", *other)
     assert result.exit_code == 2
     assert "--estimate" in result.stderr
@@ -149,7 +149,7 @@ def test_the_estimate_option_is_rejected_where_it_does_not_apply(
 
 
 def test_sparse_tasks_cost_at_most_one_delivery_each(duetime: Run) -> None:
-    """Sparse tasks cost at most one delivery each, and concurrent tasks share a delivery for their changes."""
+    """Each sparse task costs at most one delivery, and concurrent tasks share a delivery for their changes."""
     one = estimate(Workload(1))
     assert part(one, "queues") == pytest.approx(4 * 0.4e-6)
     alone, together = (estimate(Workload(100, together=n, per_request=n)) for n in (1, 100))
@@ -161,7 +161,7 @@ def test_sparse_tasks_cost_at_most_one_delivery_each(duetime: Run) -> None:
 
 
 def listed(**fields: object) -> dict[str, object]:
-    """Return a task as in a list."""
+    """Return a task in the form that a list has."""
     times = dict.fromkeys(("due_at", "created_at"), "2026-11-21T10:00:00Z")
     plain = {"id": "01M7YNDJ1G001YV6ER3QGDA636", "type": "report", "state": "succeeded", "attempt": 1, **times}
     return {**plain, "cost_dollars": 0.000004, **fields}

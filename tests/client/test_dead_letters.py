@@ -1,4 +1,4 @@
-"""The client's requests for dead letters, and the commands that list and redrive dead letters."""
+"""Tests the client's requests for dead letters, and the commands that list and redrive dead letters."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_dead_letters_are_fetched_page_by_page(client: Client, deployment: Deplo
 
 
 def test_a_redrive_continues_until_the_last_page(client: Client, deployment: Deployment) -> None:
-    """Each redrive request has the filter and the token of the previous response."""
+    """Each redrive request has the filter and the token from the previous response."""
     deployment.scripted += [piece(100, "one"), piece(1)]
     assert [each.affected for each in client.tasks.retry_by_filter({"error_type": "Boom"}, per_second=5)] == [100, 1]
     body = {"filter": {"error_type": "Boom"}, "per_second": 5}
@@ -69,7 +69,7 @@ def test_a_redrive_continues_until_the_last_page(client: Client, deployment: Dep
 
 
 def test_the_command_lists_dead_letters_with_their_errors(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """Dead letters are a table with error and attempts, `--json` prints everything, and an empty list is reported."""
+    """Dead letters are listed with error and attempts, `--json` prints all fields, and an empty list is reported."""
     found = page(deployment, client)
     deployment.scripted += [found, found, Answer(200, {"tasks": [], "next_token": None})]
     table = duetime("dead-letters", "list", "--error-type", "Boom").stdout
@@ -94,7 +94,7 @@ def test_the_command_redrives_after_confirmation(duetime: Run, client: Client, d
 
 
 def test_one_dead_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) -> None:
-    """Redriving one dead letter by id sends a retry of the task."""
+    """Redriving one dead letter by id sends a request to retry the task."""
     duetime("tasks", "create", "report", "--in", "1h")
     (task_id,) = deployment.tasks
     duetime("dead-letters", "retry", task_id)

@@ -1,4 +1,4 @@
-"""Commands that are imported only when they run."""
+"""Tests that a command's module is imported only when the command runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_listed_summary_equals_the_summary_in_the_commands_help(command: Def
 
 
 def test_the_error_for_a_missing_distribution_names_the_distribution() -> None:
-    """If a command's distribution is missing, the error names it; other errors in its module are raised unchanged."""
+    """If a command's package is not installed, the error names it; other import errors are raised unchanged."""
     absent = DeferredCommand("restore", "absent_distribution.restore", "restore", "Restore.", "duetime-cdk")
     with pytest.raises(UsageError, match="'restore' comes with duetime-cdk: pip install duetime-cdk"):
         absent.load()
@@ -41,7 +41,7 @@ def test_the_error_for_a_missing_distribution_names_the_distribution() -> None:
 
 
 def test_every_group_of_commands_is_listed() -> None:
-    """A module that defines a group is listed as a command, or its commands are listed in another group."""
+    """Each module that defines a group is a command, or its commands belong to another group."""
     modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = CommandGroup(" in path.read_text()}
     assert modules - {command.module.rpartition(".")[2] for command in COMMANDS} == {
         "app",

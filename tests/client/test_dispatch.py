@@ -1,4 +1,4 @@
-"""The output of `duetime dispatch`."""
+"""Tests the output of `duetime dispatch`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATUS: dict[str, Any] = {
 
 
 def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: Deployment) -> None:
-    """The command prints the time since the last tick and a row per queue and shard group, or the response as JSON."""
+    """The command prints the time since the last tick, and one row per queue and per shard group, or prints JSON."""
     deployment.scripted += [Answer(200, STATUS)] * 2
     lines = duetime("dispatch").stdout.splitlines()
     assert lines[0].startswith("the trigger last ran ")

@@ -1,4 +1,4 @@
-"""The output of `duetime tasks` for interactive users."""
+"""Tests the output of `duetime tasks` for interactive users."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sheet(duetime: Run, deployment: Deployment, **fields: object) -> dict[str, s
 
 
 def test_times_are_local_and_show_the_distance_from_now(duetime: Run, deployment: Deployment) -> None:
-    """A user in Tokyo sees times in Tokyo's time zone, with the distance from now."""
+    """A user in Tokyo sees times in Tokyo's time zone, with the time until or since then."""
     lines = sheet(duetime, deployment)
     assert lines["due"] == "2026-11-21 21:05:00 JST (in 5 min)"
     assert lines["created"] == "2026-11-21 20:00:00 JST (1 h ago)"
@@ -85,7 +85,7 @@ def test_the_view_of_a_task_shows_payload_and_result(duetime: Run, deployment: D
 
 
 def test_the_view_of_a_new_task_has_no_empty_lines(duetime: Run, deployment: Deployment) -> None:
-    """The view of a new task contains no empty lines."""
+    """A new task's view contains no empty lines."""
     assert set(sheet(duetime, deployment)) == {"id", "state", "type", "priority", "due", "created"}
 
 
@@ -115,7 +115,7 @@ def test_a_narrow_screen_shortens_only_names(
 
 
 def test_a_table_cut_by_its_limit_says_that_there_are_more_tasks(duetime: Run, deployment: Deployment) -> None:
-    """A list that was cut by its limit says that there are more tasks."""
+    """If a list is cut by its limit, the output says that there are more tasks."""
     deployment.tasks |= {str(number): TASK for number in range(3)}
     assert "2 shown, there are more" in duetime("tasks", "list", "--limit", "2").stdout
     assert "there are more" not in duetime("tasks", "list", "--limit", "3").stdout

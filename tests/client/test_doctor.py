@@ -1,4 +1,4 @@
-"""`duetime doctor` without AWS; `tests/infra/test_doctor.py` tests it with AWS."""
+"""Tests `duetime doctor` without AWS; `tests/infra/test_doctor.py` tests the command with AWS."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def nothing_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_region_the_aws_checks_are_marked_as_not_known(
     duetime: Callable[..., Result], tmp_path: Path
 ) -> None:
-    """Without a Region, the doctor reports this and marks all checks that need AWS as not known, in table and file."""
+    """If no Region is set, the doctor reports this and marks checks that need AWS as not known, in table and file."""
     file = tmp_path / "findings.json"
     ended = duetime("doctor", "--stack", "duetime-dev", "--json", str(file))
     assert ended.exit_code == 1
@@ -65,7 +65,7 @@ def test_missing_expired_and_wrong_credentials_are_reported_differently(code: st
 
 
 def test_a_queue_near_the_limit_of_messages_in_flight_is_reported() -> None:
-    """SQS stops delivery at 120,000 messages in flight; the doctor reports a problem from 100,000 on."""
+    """SQS stops delivery at 120,000 messages in flight; the doctor reports a problem at 100,000 or more."""
     attributes = {"ApproximateNumberOfMessagesNotVisible": "100000", "RedrivePolicy": "{}"}
     read = {"attributes": {"Q": attributes}, "ages": {}, "redrives": {"Q": True}}
     ((severity, found, _),) = checks._judge_queues(read)
@@ -103,7 +103,7 @@ def test_the_suggested_command_restores_the_reserved_concurrency(
 
 
 def test_the_doctor_advises_to_undo_manual_changes_by_hand() -> None:
-    """CloudFormation does not update an unchanged template, so the doctor advises to undo manual changes by hand."""
+    """CloudFormation does not apply an unchanged template, so the doctor advises undoing manual changes by hand."""
     tick = {"name": "T", "state": "DISABLED", "expression": "rate(1 minute)", "wanted": "rate(1 minute)"}
     ((_, _, disabled),) = checks._judge_tick([{**tick, "function": "trigger", "known": ["trigger"]}])
     ((_, _, drifted),) = checks._judge_drift({"status": "", "pairs": [("MemorySize of Api", 512, 128)]})

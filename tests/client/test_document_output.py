@@ -1,4 +1,4 @@
-"""`--json`, `--output` and `--query` work the same with every command that prints a document."""
+"""Tests that `--json`, `--output` and `--query` work alike with every command that prints a document."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WITHOUT = {
     "template",
     *("dev", "local up", "local demo", "secrets rotate"),
 }
-"""Commands that print a sentence, a report, or lines in another format."""
+"""Commands that print no document but a sentence, a report, or lines in another format."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The error that the client raises for each rejection by the API."""
+"""Tests which error the client raises for each rejection by the API."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_status_of_a_problem_selects_the_error_class(
 
 
 def test_an_invalid_request_names_its_fields(client: Client, deployment: Deployment) -> None:
-    """The error contains the reason and code of every rejected field."""
+    """The error for an invalid request contains the reason and code for every rejected field."""
     refused = {"field": "retry.max_attempts", "reason": "at most 100", "code": "out_of_range"}
     deployment.scripted.append(problem(400, "invalid_request", "one field is wrong", refused))
     with pytest.raises(InvalidRequest) as caught:
@@ -75,7 +75,7 @@ def test_a_malformed_problem_is_still_the_error_of_its_status(
 
 
 def test_a_rejection_by_api_gateway_keeps_its_message(client: Client, deployment: Deployment) -> None:
-    """A refusal by API Gateway raises an error with the gateway's message."""
+    """If API Gateway refuses a request, the error has the gateway's message."""
     deployment.scripted.append(Answer(403, {"message": "Missing Authentication Token"}))
     with pytest.raises(Forbidden, match="Missing Authentication Token"):
         client.tasks.get("x")
@@ -99,7 +99,7 @@ def test_a_404_of_another_server_is_not_a_missing_task(client: Client, deploymen
 
 
 def test_a_404_for_an_unknown_path_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
-    """If the path is unknown, the API's 404 raises an error about the address and not about a task."""
+    """If the API's 404 says that the path is unknown, the error is about the address and not about a task."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing at this path"))
     with pytest.raises(UnexpectedResponse, match="nothing at this path"):
         client.tasks.get("x")

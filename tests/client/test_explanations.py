@@ -1,4 +1,4 @@
-"""The client's requests for explanations, and the output of `duetime why`."""
+"""Tests the client's requests for explanations, and the output of `duetime why`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SCHEDULE = {
 
 
 def test_an_explanation_has_the_gates_in_order(client: Client, deployment: Deployment) -> None:
-    """The gates are in order and have their times, and the objects that a task waits for are data."""
+    """The gates are in order and have times, and the objects that a task waits for are given as data."""
     deployment.scripted.append(Answer(200, TASK))
     found = client.tasks.explain("01M7/8")
     assert deployment.received[0].target == "/stage/v1/tasks/01M7%2F8/explain"
@@ -84,7 +84,7 @@ def test_an_invalid_explanation_raises_unexpected_response(client: Client, deplo
 
 
 def test_the_command_prints_the_current_wait_then_a_table_of_gates(duetime: Run, deployment: Deployment) -> None:
-    """The current wait is printed first, then a row for each gate and the total; `--json` prints the response."""
+    """The current wait is printed first, followed by a row per gate and the total; `--json` prints the response."""
     deployment.scripted += [Answer(200, TASK)] * 2
     shown = duetime("why", "01M7")
     assert shown.exit_code == 0, shown.output
@@ -118,7 +118,7 @@ def test_the_command_explains_a_schedule_at_a_time(duetime: Run, deployment: Dep
 def test_without_a_time_the_latest_occurrence_is_explained(
     duetime: Run, client: Client, deployment: Deployment
 ) -> None:
-    """Without a time, the request has none; the response's time and the error of a failed run are printed."""
+    """If no time is given, the request contains none; the response's time and a failed run's error are printed."""
     error = {"type": "ValueError", "message": "no paper"}
     deployment.scripted += [Answer(200, {**SCHEDULE, "outcome": "ran", "state": "failed", "error": error})] * 2
     assert duetime("why", "--schedule", "nightly").exit_code == 0

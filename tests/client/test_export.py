@@ -1,4 +1,4 @@
-"""Exports write all data of a caller as JSON Lines, and an interrupted export can be continued."""
+"""Tests that an export writes all of a caller's data as JSON Lines, and that an interrupted export can continue."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_an_export_has_everything_with_payloads(duetime: Run, deployment: Deploy
 def test_an_interrupted_export_continues_after_its_last_page(
     duetime: Run, deployment: Deployment, tmp_path: Path
 ) -> None:
-    """Lines of an incomplete page are removed, so the file equals that of an uninterrupted export."""
+    """Lines from an incomplete page are removed, so the file equals the file from an uninterrupted export."""
     deployment.scripted += [*BEFORE_TASKS, FIRST, LAST]
     whole, broken = tmp_path / "whole.jsonl", tmp_path / "broken.jsonl"
     duetime("export", str(whole))
@@ -81,7 +81,7 @@ def test_an_interrupted_export_continues_after_its_last_page(
 
 
 def test_a_cursor_that_is_not_from_an_export_is_rejected(client: Client) -> None:
-    """A cursor that is not from an export is refused, and nothing is sent."""
+    """A file whose cursor is not from an export is refused, and nothing is sent."""
     with pytest.raises(InvalidCursor):
         list(client.exports.read({"part": "pages", "next_token": "", "lines": 0}))
 
@@ -89,7 +89,7 @@ def test_a_cursor_that_is_not_from_an_export_is_rejected(client: Client) -> None
 def test_every_kind_of_object_is_exported_as_the_api_returns_it(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every kind of object is exported as its own operation returns it."""
+    """Each object is exported in the form in which the API returns the object alone."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     duetime("schedules", "create", "nightly", "report", "--cron", "30 1 * * *", "--payload", '{"month": 11}')
     duetime("types", "set", "report", "retry.max_attempts=3")

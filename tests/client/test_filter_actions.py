@@ -1,4 +1,4 @@
-"""Actions by filter: the client's requests for each part, and the command's question and totals."""
+"""Tests the client's requests for each part of an action by filter, and the command's question and totals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_bulk_cancel_continues_until_the_last_page(client: Client, deployment:
 
 
 def test_a_bulk_update_is_retried_and_can_be_resumed_with_a_token(client: Client, deployment: Deployment) -> None:
-    """After a lost response, a part is requested again, because repeating it is harmless; a token resumes an update."""
+    """After a lost response, the part is requested again, as repeating it is harmless; a token resumes an update."""
     deployment.scripted += [Answer(None), piece(3)]
     (last,) = client.tasks.update_by_filter({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page token
     body = {"filter": {}, "all": True, "update": {"priority": "low"}, "next_token": "there"}
@@ -62,7 +62,7 @@ def operation(changed: int, state: str = "running", status: int = 200, **refused
 
 
 def test_a_bulk_operation_is_followed_until_it_ends(client: Client, deployment: Deployment, waits: list[float]) -> None:
-    """Each result reports the progress since the previous one; the key makes repeated requests start one operation."""
+    """Each result reports the progress since the previous result; requests with the same key start one operation."""
     deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", state_conflict=1)]
     pieces = list(client.tasks.cancel_by_filter({"type": "report"}))
     assert [(piece.affected, dict(piece.refused), piece.state) for piece in pieces] == [
@@ -106,7 +106,7 @@ def test_a_command_exits_with_code_1_if_its_operation_is_cancelled(duetime: Run,
 
 
 def test_an_iterator_that_is_not_consumed_sends_nothing(client: Client, deployment: Deployment) -> None:
-    """An iterator that is not consumed sends nothing, and a rejection raises an ordinary error."""
+    """If the iterator is not consumed, nothing is sent; a rejection raises the usual error."""
     pieces = client.tasks.cancel_by_filter({})
     assert not deployment.received
     deployment.scripted.append(problem(422, "fields_invalid", "bad", {"field": "filter", "reason": "is empty"}))
@@ -129,7 +129,7 @@ def test_a_bulk_action_requires_confirmation(duetime: Run, deployment: Deploymen
 
 
 def test_the_action_applies_to_the_tasks_of_the_dry_run(duetime: Run, deployment: Deployment) -> None:
-    """All pages of the dry run count the tasks as of the first page, and the action is sent with that page's token."""
+    """All pages of the dry run count the tasks that existed at the first page, and the action has that page's token."""
     deployment.scripted += [
         piece(0, "more", 100, "until-then"),
         piece(0, None, 7, "until-then"),
@@ -143,7 +143,7 @@ def test_the_action_applies_to_the_tasks_of_the_dry_run(duetime: Run, deployment
 
 
 def test_the_yes_option_skips_the_confirmation(duetime: Run, deployment: Deployment) -> None:
-    """With `--yes` no count precedes the action; `--json` sums all parts; rejections set the exit code."""
+    """With `--yes` the tasks are not counted first, `--json` sums all parts, and rejections set the exit code."""
     deployment.scripted += [piece(100, "more"), piece(7, state_conflict=2)]
     result = duetime("tasks", "cancel", *WANTED, "--of-tag", "team=dba", "--yes", "--json", "--per-second", "50")
     body = {
@@ -202,7 +202,7 @@ def test_options_for_new_values_and_for_selection_are_separate(duetime: Run, dep
     ],
 )
 def test_actions_by_filter_accept_text_conditions(duetime: Run, deployment: Deployment, words: str, path: str) -> None:
-    """Each action by a filter accepts the same text conditions as a list."""
+    """Each action by filter accepts the same text conditions as a list."""
     deployment.scripted.append(piece(1))
     result = duetime(*words.split(), "--name-contains", "close", "--error-contains", "timed out", "--yes")
     (body,) = bodies(deployment, path)

@@ -1,4 +1,4 @@
-"""The output of `duetime schedules forecast`."""
+"""Tests the output of `duetime schedules forecast`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def period(start_at: str, runs: int, **schedules: int) -> dict[str, Any]:
-    """Return a period of a forecast response."""
+    """Return one period in a forecast response."""
     planned = [{"name": name, "runs": number} for name, number in schedules.items()]
     return {"start_at": start_at, "runs": runs, "schedules": planned}
 

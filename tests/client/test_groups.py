@@ -1,4 +1,4 @@
-"""The client's requests for groups, the `groups` commands, and their output."""
+"""Tests the client's requests for groups, and the `groups` commands with their output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_group_is_shown_with_its_members_by_state(deployment: Deployment, duet
 
 
 def test_a_group_is_closed_with_a_task_or_a_callback(deployment: Deployment, duetime: Run) -> None:
-    """`--run` and `--callback-url` exclude each other; without either, nothing runs after the group."""
+    """`--run` and `--callback-url` exclude each other; if neither is given, nothing runs after the group."""
     deployment.scripted += [Answer(200, GROUP)] * 3
     duetime("groups", "close", "a", "--run", "report", "--payload", '{"n": 1}', "--rule", "all_success")
     duetime("groups", "close", "a", "--callback-url", "https://example.org")
@@ -64,7 +64,7 @@ def test_members_of_a_group_are_cancelled_and_retried(deployment: Deployment, du
 
 
 def test_a_task_is_added_to_a_group_and_listed(deployment: Deployment, duetime: Run) -> None:
-    """The option for the group has the field's name."""
+    """The option that puts a task into a group has the field's name."""
     duetime("tasks", "create", "import", "--group", "import-17")
     duetime("tasks", "list", "--group", "import-17")
     assert deployment.received[0].document["group"] == {"id": "import-17"}

@@ -1,4 +1,4 @@
-"""The import cost of the client: modules are counted, because time differs between machines."""
+"""Tests the client's import cost by counting modules, because import times differ between machines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ print(sum(name.startswith("duetime_client") for name in sys.modules))
 
 
 def _imported(code: str) -> tuple[set[str], int]:
-    """Return the libraries that some code imports, and how many modules of the client."""
+    """Return the libraries that some code imports, and how many of the client's modules."""
     script = [sys.executable, "-I", "-c", COUNT.format(code=code)]
     printed = subprocess.run(script, check=True, capture_output=True, text=True)  # noqa: S603 - our own code
     libraries, own = printed.stdout.splitlines()
@@ -26,7 +26,7 @@ def _imported(code: str) -> tuple[set[str], int]:
 
 @pytest.mark.parametrize("names", ["AsyncClient, Client", "NotFound, RateLimited"])
 def test_importing_the_clients_imports_no_library(names: str) -> None:
-    """Importing the clients imports neither httpx nor pydantic; they are imported at the first use."""
+    """Importing the clients imports neither httpx nor pydantic; both libraries are imported when first used."""
     libraries, own = _imported(f"from duetime_client import {names}")
     assert libraries == {"duetime_client"}
     assert own <= 11

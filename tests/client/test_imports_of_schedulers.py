@@ -1,4 +1,4 @@
-"""`duetime import` converts other schedulers' files and reports everything that it cannot convert."""
+"""Tests that `duetime import` converts other schedulers' files and reports everything that it cannot convert."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def paths(program: str) -> list[str]:
 
 
 def texts(findings: list[dict[str, Any]], entry: str) -> dict[str, str]:
-    """Return the reasons that are reported for each part of an entry."""
+    """Return the reasons that the report gives for each part of an entry."""
     return {each["field"]: each["text"] for each in findings if each["entry"] == entry}
 
 
@@ -85,7 +85,7 @@ def test_the_api_accepts_every_imported_schedule(program: str, imported: Callabl
 
 
 def test_celery_beat_entries_become_schedules(imported: Callable[..., Imported]) -> None:
-    """Arguments get the names of the task's parameters; retries, limits and rate are those of the task's decorator."""
+    """Arguments get the names of the task's parameters; retries, limits and rate come from the task's decorator."""
     schedules, findings, exit_code = imported("celery", *paths("celery")[:2])
     assert schedules["nightly-report"] == {
         "cron": "30 1 * * *",
@@ -162,7 +162,7 @@ def test_a_celery_retry_policy_keeps_its_defaults(imported: Callable[..., Import
 
 
 def test_eventbridge_schedules_keep_expression_target_and_input(imported: Callable[..., Imported]) -> None:
-    """Templates are included; an ARN that only CloudFormation knows becomes a placeholder and is reported."""
+    """Schedules in templates are imported, and ARNs that only CloudFormation knows become reported placeholders."""
     schedules, findings, _ = imported("eventbridge-scheduler", *paths("eventbridge-scheduler"))
     assert schedules["nightly"] == {
         "cron": "cron(30 1 ? * MON-FRI *)",
@@ -192,7 +192,7 @@ def test_eventbridge_schedules_keep_expression_target_and_input(imported: Callab
 def test_schedules_and_rules_of_an_aws_account_are_imported(
     imported: Callable[..., Imported], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--from-account` reads the schedules of all groups, and the rules that have a schedule, with their targets."""
+    """`--from-account` reads the schedules in all groups, and all rules that have a schedule, with their targets."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     arn = "arn:aws:sqs:eu-west-1:123456789012:reminders"
     with mock_aws():
@@ -250,7 +250,7 @@ def graph_of(schedule: dict[str, Any]) -> dict[str, list[str]] | None:
 
 
 def test_unsupported_airflow_styles_become_a_placeholder_and_a_finding(imported: Callable[..., Imported]) -> None:
-    """Tasks that only running code creates become a placeholder and a finding, never an incomplete graph."""
+    """Tasks that only running code can create become a placeholder and a finding, never an incomplete graph."""
     schedules, findings, _ = imported("airflow", str(FILES / "airflow_styles.py"))
     assert {name: graph_of(fields) for name, fields in schedules.items()} == {
         "legacy": {"t1": [], "t2": ["t1"], "t3": ["t2"]},
@@ -303,7 +303,7 @@ def test_each_cron_expression_of_a_workflow_becomes_a_schedule(imported: Callabl
 
 
 def test_quartz_triggers_are_imported(imported: Callable[..., Imported]) -> None:
-    """Cron with seconds and years, simple and calendar triggers are imported, with the maps of job and trigger."""
+    """Cron (with seconds and years), simple and calendar triggers are imported with job and trigger data maps."""
     schedules, findings, _ = imported("quartz", *paths("quartz"), "--timezone", "Europe/Paris")
     nightly = schedules["nightly"]
     assert (nightly["cron"], nightly["timezone"]) == ("15 30 1 ? * 6L 2026-2030", "Europe/London")
@@ -341,7 +341,7 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]: 
 def test_an_unknown_field_is_never_dropped_silently(
     program: str, name: str, imported: Callable[..., Imported], tmp_path: Path
 ) -> None:
-    """An unknown field, wherever it is, appears in the manifest or in the report."""
+    """An unknown field at any position appears in the manifest or in the report."""
     text = (FILES / name).read_text()
     file = tmp_path / name
     document = json.loads(text) if name.endswith("json") else next(iter(yaml.load_all(text, yaml.BaseLoader)))
@@ -419,7 +419,7 @@ def test_a_missing_file_is_reported_and_other_files_are_imported(
 
 
 def test_an_imported_python_file_is_not_executed(imported: Callable[..., Imported], tmp_path: Path) -> None:
-    """A Python file is parsed as text: importing the file would leave a trace."""
+    """A Python file is only parsed; the file would leave a trace if it were imported."""
     trace = tmp_path / "trace"
     file = tmp_path / "app.py"
     file.write_text(f"open({str(trace)!r}, 'w')\napp.conf.beat_schedule = {{'a': {{'task': 't', 'schedule': 60}}}}")
@@ -447,7 +447,7 @@ def test_files_and_account_exclude_each_other(duetime: Run) -> None:
 
 
 def test_every_celery_option_is_in_the_tables() -> None:
-    """The tables of options have no empty cells and cover the options of `beat_schedule`."""
+    """The documented tables of options have no empty cells and cover the options of `beat_schedule`."""
     for table in (TASK_OPTIONS, CALL_OPTIONS, ENTRY_KEYS, SETTINGS):
         assert all(text.strip() for text in table.values())
     assert {"countdown", "eta", "expires", "link", "queue", "priority"} <= set(CALL_OPTIONS)

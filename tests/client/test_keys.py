@@ -1,4 +1,4 @@
-"""The client's requests for API keys, and the `keys` commands."""
+"""Tests the client's requests for API keys, and the `keys` commands."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ TEXT = f"dtk_{KEY['id']}_{'0' * 64}"
 
 
 def test_client_and_command_know_every_role() -> None:
-    """The client and the command know the API's roles, in the API's order."""
+    """The client and the command list the API's roles, in the API's order."""
     assert [*RoleName] == [*get_args(api_keys.Role)] == [*Role]
 
 
 def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment) -> None:
-    """Standard output contains only the key, for scripts; the key's roles are printed on the error stream."""
+    """For scripts, standard output contains only the key; the key's roles are printed on the error stream."""
     deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
     wanted = ("--role", "writer", "--role", "worker", "--for", "billing", "--expires", "90d")
     result = duetime("keys", "create", "billing api", *wanted)
@@ -52,7 +52,7 @@ def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment)
 
 
 def test_creating_a_key_is_not_retried(client: Client, deployment: Deployment) -> None:
-    """Creating a key is not retried, because the first key could be lost; fields that are not given are not sent."""
+    """Creating a key is not retried, because the first key could be lost; omitted fields are not sent."""
     deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
     assert client.api_keys.create("n", ["reader"]).key == TEXT
     assert deployment.received[0].document == {"name": "n", "roles": ["reader"]}

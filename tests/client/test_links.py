@@ -1,4 +1,4 @@
-"""The client's requests for links to tasks, and the `links` commands."""
+"""Tests the client's requests for links to tasks, and the `links` commands."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ LINK = {
 
 
 def test_client_and_command_know_every_action() -> None:
-    """The client and the command know the API's actions, in the API's order."""
+    """The client and the command list the API's actions, in the API's order."""
     assert [*ActionName] == [*get_args(task_links.LinkAction)] == [*LinkAction]
 
 
 def test_a_link_is_created_and_printed_once(duetime: Run, deployment: Deployment) -> None:
-    """Standard output contains only the link's address, for scripts; its actions are printed on the error stream."""
+    """For scripts, standard output contains only the link's address; the error stream names the actions."""
     deployment.scripted.append(Answer(201, {**LINK, "url": URL}))
     wanted = ("--action", "approve", "--action", "reject", "--expires", "2d", "--message", "Pay Ann?")
     result = duetime("links", "create", ID, *wanted)
@@ -54,7 +54,7 @@ def test_a_link_is_created_and_printed_once(duetime: Run, deployment: Deployment
 
 
 def test_links_are_listed_as_a_table_or_json(duetime: Run, deployment: Deployment) -> None:
-    """Links are listed as a table or as one JSON array; a link that has ended shows the reason."""
+    """Links are listed as a table or as one JSON array, and a link that has ended is shown with the reason."""
     used = {**LINK, "ended": "it has been used", "used_at": "2026-11-21T11:30:00Z", "used_for": "approve"}
     found = [LINK, used, {**LINK, "ended": "it has expired"}]
     deployment.scripted += [Answer(200, {"links": found})] * 2
@@ -71,7 +71,7 @@ def test_a_link_is_deleted_by_its_id(duetime: Run, deployment: Deployment) -> No
 
 
 def test_a_link_is_used_by_its_token(client: Client, deployment: Deployment) -> None:
-    """A link can be used with an action, a payload and a reason, or without any of them."""
+    """A link can be used with an action, a payload and a reason, or only to read the task."""
     task = {"name": None, "type": "pay", "state": "succeeded", "due_at": "2026-11-21T11:00:00Z", "finished_at": None}
     opened = {**LINK, "is_awaited": False, "task": {**task, "percent": None}, "used_for": "approve"}
     deployment.scripted += [Answer(200, opened)] * 2

@@ -1,4 +1,4 @@
-"""Commands read past empty pages of a list, and an interrupted command says that its list is incomplete."""
+"""Tests that commands read past a list's empty pages, and that an interrupted command reports an incomplete list."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 server = server_of_the_api
 CROWD = 1_600
-"""A number of tasks that is larger than one page covers."""
+"""A number of tasks that is larger than the number examined for one page."""
 PAGES = 5
 REACHED = "2026-12-03T02:00:00.000Z"
 
 
 class LongList(Deployment):
-    """Serves lists whose pages are all empty except for the last one.
+    """Serves lists whose pages are all empty except for the last page, and possibly the first page.
 
     Attributes:
         hits: the entries of the last page.
@@ -101,7 +101,7 @@ def test_an_interrupted_list_reports_that_there_may_be_more(
 
 
 def test_an_interrupted_table_shows_the_entries_found_so_far(duetime: Run, deployment: LongList) -> None:
-    """After Ctrl-C the table contains the entries found so far, and the error stream says that it is incomplete."""
+    """After Ctrl-C the table has the entries found so far, and the error stream says that the table is incomplete."""
     deployment.interrupted_at, deployment.early = 3, [TASK]
     result = duetime("tasks", "list", "--state", "running")
     assert result.exit_code == 130
@@ -110,7 +110,7 @@ def test_an_interrupted_table_shows_the_entries_found_so_far(duetime: Run, deplo
 
 
 def test_an_interrupted_json_list_prints_nothing(duetime: Run, deployment: LongList) -> None:
-    """With `--json`, Ctrl-C ends the command without output: a partial list could be taken for a complete one."""
+    """With `--json`, Ctrl-C ends the command without output, because a partial list could be mistaken for complete."""
     deployment.interrupted_at, deployment.early = 3, [TASK]
     result = duetime("tasks", "list", "--json")
     assert (result.exit_code, result.stdout) == (130, "")
@@ -125,7 +125,7 @@ def test_an_interrupted_sum_of_costs_is_marked_as_incomplete(duetime: Run, deplo
 
 
 def test_a_listener_is_called_for_each_page(deployment: LongList) -> None:
-    """A listener is called for each page, even if it is empty, with the examined tasks and the due time reached."""
+    """A listener is called for each page, even an empty page, with the examined tasks and the due time reached."""
     deployment.hits = [TASK]
     heard: list[PageRead] = []
     with Client(deployment.url) as client:

@@ -1,4 +1,4 @@
-"""Fields whose values are from a fixed set."""
+"""Tests fields whose values are from a fixed set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("name", open_literals.__all__)
 def test_literals_have_the_values_of_their_api_schemas(name: str) -> None:
-    """Each literal is named like its schema and has the same values as in the API."""
+    """Each literal type is named like its API schema and has the same values."""
     assert list(get_args(getattr(literals, name))) == document()["components"]["schemas"][name]["enum"]
 
 

@@ -1,4 +1,4 @@
-"""The connection through the `websockets` package to a server on the loopback interface."""
+"""Tests the connection through the `websockets` package to a server on the loopback interface."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def url() -> Iterator[str]:
 
 
 def test_live_messages_are_json_objects(url: str) -> None:
-    """Messages are received; silence returns `None`, and a message that is not an object is ignored."""
+    """Messages are received, silence returns `None`, and messages that are not objects are ignored."""
     with WebSocketConnection(f"{url}/live?ticket=t") as connection:
         connection.send({"do": "ping", "ref": "é"})
         assert connection.receive(10) == {"do": "ping", "ref": "é"}
@@ -62,7 +62,7 @@ def test_live_updates_of_the_local_stack_do_not_use_the_proxy(url: str, monkeypa
 
 
 def test_a_closed_connection_raises_an_error_of_this_package(url: str) -> None:
-    """Errors of the library, and the ticket in the address, are not exposed to callers."""
+    """Callers see neither the library's errors nor the ticket in the address."""
     connection = WebSocketConnection(f"{url}/live?ticket=secret")
     connection.send({"do": "bye"})
     with pytest.raises(Unreachable) as lost:
@@ -74,6 +74,6 @@ def test_a_closed_connection_raises_an_error_of_this_package(url: str) -> None:
 
 
 def test_a_refused_connection_raises_an_error_of_this_package() -> None:
-    """A refused connection raises an error of this package."""
+    """A refused connection raises one of the client's own errors."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1/live"):
         WebSocketConnection("ws://127.0.0.1:1/live?ticket=t")

@@ -1,4 +1,4 @@
-"""The client's view finally agrees with REST, whatever happens to connections and messages."""
+"""Tests that the client's view finally agrees with REST, whatever happens to connections and messages."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Remote:
         connections: the messages of each connection that can be opened; a connection is lost after its last message.
         records: the records as REST returns them, by id.
         sent: the messages sent by clients.
-        slept: how long the clients waited before they reconnected.
+        slept: how long the clients waited before each reconnection, in seconds.
         codec: the clients' codec.
     """
 
@@ -135,7 +135,7 @@ class Connection:
         self.remote.sent.append(message)
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """Return the next message; `{"wait": seconds}` is silence, and `after` is the time before a message."""
+        """Return the next message; `{"wait": seconds}` stands for silence, and `after` is the time before a message."""
         if not self.frames:
             raise Unreachable("ws", "lost", sent=True)
         if (seconds := self.frames[0].get("wait")) is not None:
@@ -185,7 +185,7 @@ def test_texts_in_messages_are_decrypted() -> None:
 
 
 def test_watching_a_list_reports_only_later_changes() -> None:
-    """Tasks that are listed at first are not reported as changes; a task that leaves the filter is reported."""
+    """Tasks in the first list are not reported as changes, but a task that leaves the filter is reported."""
     remote = Remote(deque([[changed("A", 1), changed("A", 2), changed("B", 1), changed("B", 2, left=True)]]))
     remote.records["A"] = (1, item("A", 1))
     told = list(islice(remote.changes(remote.watch(filter={"state": "running"})), 3))
@@ -214,7 +214,7 @@ def test_lost_and_reordered_messages_are_corrected_by_the_next_rest_read(
     last = Change("end", 1, item("end", 1))
     view: dict[str, int] = {}
     watch = remote.watch()
-    watch.topic = "schedule:all"  # unlike a list's, this first read is reported, too
+    watch.topic = "schedule:all"  # unlike a list's first read, this first read is reported, too
     remote.connections.append([{"kind": "stale", "refs": ["1"]}, changed("end", 1)])
     for change in remote.changes(watch):
         if change.id == last.id:
@@ -238,7 +238,7 @@ def test_a_lost_message_is_corrected_within_half_a_minute() -> None:
 
 
 def test_pauses_before_reconnections_grow_to_thirty_seconds() -> None:
-    """Pauses before a reconnection grow from one second to thirty, with a REST read each time."""
+    """Pauses before reconnections grow from one second to thirty seconds, with a REST read after each pause."""
     remote = Remote()
     remote.records["A"] = (1, item("A", 1))
     changes = remote.changes(remote.watch("task:A"))
@@ -300,7 +300,7 @@ def test_watching_a_task_that_never_existed_raises_an_error() -> None:
 
 
 def test_a_rejected_subscription_raises_an_error_without_retry() -> None:
-    """A rejected subscription raises an error and is not retried, because each connection would reject it."""
+    """A rejected subscription raises an error and is not retried, because every connection would reject it again."""
     refusal = {"kind": "error", "ref": "1", "code": "fields_invalid", "detail": "filter.x: is not a known field"}
     remote = Remote(deque([[refusal], []]))
     with pytest.raises(SubscriptionRejected, match=r"filter\.x"):
@@ -338,7 +338,7 @@ def test_the_watch_command_accepts_exactly_one_selection(
 
 
 def test_many_stale_messages_cause_one_read_per_second() -> None:
-    """A flood of `stale` messages causes few reads, but the last message is always followed by a read."""
+    """Many `stale` messages in a row cause few reads, but the last message is always followed by a read."""
     remote = Remote(deque([[{"kind": "stale", "refs": ["1"], "after": 0.004} for _ in range(500)]]))
     remote.connections[0].append({"wait": 60.0})
     remote.records["end"] = (1, item("end", 1))
@@ -356,5 +356,5 @@ def test_many_stale_messages_cause_one_read_per_second() -> None:
         if change.version == 2:
             break
     assert remote.now - START <= timedelta(seconds=4), "the last message is followed, too"
-    # Two of the reads are those of a new connection.
+    # Two of the reads belong to the new connection.
     assert len(readings) <= 2 + 3

@@ -35,15 +35,15 @@ def line(message: object, **fields: object) -> str:
 
 
 class Missing(Exception):
-    """The error for a log group that does not exist."""
+    """The error that AWS raises for a log group that does not exist."""
 
 
 @dataclass
 class FakeLogs:
-    """Implements the used parts of CloudWatch Logs with scripted results in pages of two.
+    """Implements the parts of CloudWatch Logs that the client uses, with scripted results in pages of two.
 
     Attributes:
-        found: the events for each call; additional calls return those of the last call.
+        found: the events for each call; additional calls return the last call's events.
         asked: the requests.
     """
 
@@ -75,7 +75,7 @@ def texts(reader: LogReader, since_ms: int = AT) -> list[str]:
 
 
 def test_all_log_pages_are_read_and_filtered_by_task() -> None:
-    """All pages are read; lines that are not JSON, or that match the pattern but are from other tasks, are left out."""
+    """All pages are read; lines that are not JSON are left out, and so are other tasks' lines in the response."""
     events = [
         event(AT, line("one")),
         event(AT, line("other", task_id="X")),
@@ -100,7 +100,7 @@ def test_a_log_pattern_escapes_special_characters_in_names() -> None:
 
 
 def test_following_shows_each_log_line_once_even_if_ingested_late() -> None:
-    """Each read looks back, so a line that was ingested late is shown, and no line is shown twice."""
+    """Each read starts earlier than the last line, so that lines ingested late are shown; no line is shown twice."""
     first = [event(AT, line("a")), event(AT + 10_000, line("c"))]
     second = [event(AT, line("a")), event(AT + 5_000, line("b")), event(AT + 10_000, line("c"))]
     third = [event(AT + 60_000, line("d"))]
@@ -117,7 +117,7 @@ def test_a_missing_log_group_has_no_lines() -> None:
 
 
 def test_the_embedded_aws_supports_the_log_query(engine: Emulator) -> None:
-    """The same call reads the embedded AWS, which accepts any JSON pattern, so the client matches the lines."""
+    """The same call works with the embedded AWS, which ignores patterns, because the client also filters the lines."""
     logs: Any = engine.client("logs")
     group = f"/aws/lambda/{uuid4().hex}"
     logs.create_log_group(logGroupName=group)
@@ -152,7 +152,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
 
 
 def test_the_log_lines_of_a_task_are_printed(duetime: Callable[..., Result], logs: FakeLogs) -> None:
-    """Time, attempt, level and message are printed with a traceback below, and control characters are escaped."""
+    """Time, attempt, level and message are printed with the traceback below, and control characters are escaped."""
     shown = duetime("logs", ID.lower(), "--stack", "duetime-dev", "--since", "10m")
     assert shown.exit_code == 0
     assert shown.stdout.splitlines() == [
@@ -196,7 +196,7 @@ def test_an_incomplete_log_command_is_rejected(
 def test_logs_in_the_local_context_are_read_from_the_local_stack(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """In the `local` context, the command of `duetime-local` reads the stack's log."""
+    """In the `local` context, the command from `duetime-local` reads the stack's log."""
     asked: list[tuple[str, LogFilter]] = []
 
     def reader_at(address: str, wanted: LogFilter) -> LogReader:
@@ -243,7 +243,7 @@ def test_a_context_from_a_stack_needs_no_stack_option(
 def test_encrypted_log_lines_are_decrypted_by_the_codec(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A codec from an option, the variable or the context decrypts lines; what it cannot read is printed unchanged."""
+    """A codec from an option, the variable or the context decrypts lines; other lines are printed unchanged."""
     name = f"codec_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)

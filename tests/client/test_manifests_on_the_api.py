@@ -1,4 +1,4 @@
-"""`duetime schedules apply` with the real API."""
+"""Tests `duetime schedules apply` with the real API."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "notify-on": {"notify_on": {"to": "https://example.org/alerts", "failed": True}},
     "handler": {"target": {"kind": "handler"}},
 }
-"""Tasks whose parts have as few fields as the API accepts; the API adds the default values."""
+"""Tasks with as few fields in each part as the API accepts; the API adds the default values."""
 
 
 @pytest.mark.parametrize("part", PARTS)

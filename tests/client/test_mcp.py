@@ -1,4 +1,4 @@
-"""`duetime mcp` offers the API's operations as tools; the tests call the tools with an MCP client and the real API."""
+"""Tests the tools that `duetime mcp` offers for the API's operations, with an MCP client and the real API."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LEFT_OUT = {
     *("report_outcome", "report_heartbeat", "report_progress", "get_api_index", "get_open_api_document"),
     "preview_task",
 }
-"""Operations that are not tools: for workers, useless to an assistant, with secrets, or with a schema that is too long.
+"""Operations that are not tools, because only workers need them, they expose secrets, or their schemas are too long.
 """
 
 
@@ -171,7 +171,7 @@ def test_a_tool_argument_that_json_cannot_represent_is_rejected() -> None:
 
 
 def test_a_read_only_server_rejects_tools_that_change_something(server: ApiServer) -> None:
-    """A tool that changes something is not listed, and calling it names the option that allows it; nothing is sent."""
+    """A tool that changes data is not listed; calling the tool sends nothing and returns the option that allows it."""
     assert "create_task" not in {tool.name for tool in _with(server.url, _listed, allow_writes=False)}
     error, problem = _called(server.url, "create_task", {"body": {"type": "mail"}}, allow_writes=False)
     assert (error, problem["code"]) == (True, "tool_unknown")
@@ -188,7 +188,7 @@ def test_an_unresponsive_api_is_reported_and_the_server_continues(server: ApiSer
 
 
 def test_a_long_list_keeps_its_first_entries_without_a_token() -> None:
-    """A long list keeps its first entries, without a token that would skip the omitted entries; other text is cut."""
+    """A long list is cut and loses its token, which would skip the omitted entries; other long texts are cut, too."""
     page = {"tasks": [{"id": str(number), "payload": "x" * 100} for number in range(100)], "next_token": "t"}
     assert json.loads(bounded(page)) == page
     shown = json.loads(bounded(page, 2_000))

@@ -1,4 +1,4 @@
-"""Option bundles are dataclasses whose fields are options that several commands share."""
+"""Tests option bundles, which are dataclasses whose fields are options that several commands share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duetime_client.commands.task_options import TaskOptions
 
 @dataclass(frozen=True)
 class Paint:
-    """The options of a test."""
+    """A bundle of options for the tests."""
 
     color: Annotated[str, typer.Option(help="Which color.")]
     coats: Annotated[int, typer.Option("--layers", min=1, help="How many layers.")] = 2
@@ -86,7 +86,7 @@ def test_help_lists_the_options_of_a_bundle(app: CommandGroup) -> None:
 
 
 def test_two_options_with_the_same_name_are_an_error() -> None:
-    """A bundle and a parameter with the same option are an error, because one would silently replace the other."""
+    """It is an error if a bundle and a parameter have the same option, because one would silently replace the other."""
 
     def command(color: str, *, paint: Paint) -> None:
         """Take the same option twice."""

@@ -1,4 +1,4 @@
-"""The commands' confirmation messages, and the wording of counts, times and errors."""
+"""Tests the commands' confirmation messages, and the wording of counts, times and errors."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
 
 
 def test_occurrences_print_each_time_once(duetime: Run) -> None:
-    """Times, including moved ones, are in the schedule's time zone with an unambiguous offset."""
+    """Times, including moved occurrences' times, are in the schedule's time zone with an unambiguous offset."""
     header, first, _, moved = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
     assert header.split() == ["time", "decision"]
     assert first.split() == ["2026-11-22", "01:30:00+00:00", "runs"]
@@ -128,7 +128,7 @@ def test_occurrences_print_each_time_once(duetime: Run) -> None:
 
 
 def test_a_lock_lists_its_holders_and_waiting_tasks(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each task of a lock has a state, and waiting tasks have a position; a release is confirmed."""
+    """Each task listed for a lock has a state, waiting tasks also have a position, and a release is confirmed."""
     deployment.scripted += [Answer(200, LOCK), Answer(200, {**LOCK, "holders": []})]
     _, holder, waiter = duetime("locks", "show", "db-17").stdout.splitlines()
     assert "held until 21:05:00 (in 5 min)" in holder
@@ -176,12 +176,12 @@ def test_counts_of_a_bulk_operation_use_the_correct_singular_or_plural(
     ],
 )
 def test_a_short_duration_is_rounded_to_the_nearest(seconds: float, shown: str) -> None:
-    """A duration is shown in one unit only from two of that unit on, so the rounding error is below a quarter."""
+    """A unit is used only for durations of at least two units, so that the rounding error is below a quarter."""
     assert span(seconds, 1) == shown
 
 
 def test_a_duration_in_two_units_is_rounded_to_the_nearest() -> None:
-    """A task that was due in ten minutes a moment ago is still shown as due in ten minutes."""
+    """A task that is due in slightly less than ten minutes is shown as due in ten minutes."""
     assert distance(NOW + timedelta(minutes=9, seconds=59.95), NOW) == "in 10 min"
     assert distance(NOW + timedelta(days=1, hours=23, minutes=40), NOW) == "in 2 d"
     assert distance(NOW - timedelta(hours=3, minutes=59, seconds=40), NOW) == "4 h ago"
@@ -199,7 +199,7 @@ def test_a_duration_in_two_units_is_rounded_to_the_nearest() -> None:
 def test_the_error_for_a_bad_option_does_not_mention_the_parser(
     duetime: Run, arguments: tuple[str, ...], said: str
 ) -> None:
-    """The error for a bad option does not mention the library that parses options."""
+    """The error for a bad option does not expose the library that parses options."""
     shown = " ".join(duetime(*arguments).stderr.replace("\u2502", " ").split())
     assert said in shown
     for words in ("Value error", "Input should", "parse string"):

@@ -1,4 +1,4 @@
-"""Other packages can add sub-commands to `duetime`."""
+"""Tests that other packages can add sub-commands to `duetime`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def greet(name: str) -> None:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Install a package that announces a sub-command, as a package installer would."""
+    """Install a package that declares a sub-command, as a package installer would."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def package(name: str, source: str, command: str) -> None:
@@ -42,7 +42,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
 
 
 def test_a_plugin_is_a_sub_command(duetime: Run, install: Callable[..., None]) -> None:
-    """An installed typer app is a sub-command with its entry point's name, its own commands and help."""
+    """An installed typer app becomes a sub-command with the entry point's name and the app's commands and help."""
     install("plugin_that_works", WORKING, "hello")
     assert "Greets" in duetime("--help").stdout
     assert duetime("hello", "greet", "world").stdout == "hello world\n"

@@ -1,4 +1,4 @@
-"""The number of polls while waiting for one task, as stated on the reference page about costs."""
+"""Tests the number of polls while waiting for one task, as stated on the reference page about costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's requests for purges, and the command's question and output."""
+"""Tests the client's requests for purges, and the command's question and output."""
 
 from __future__ import annotations
 

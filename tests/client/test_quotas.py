@@ -1,4 +1,4 @@
-"""The client's requests for quotas, the `quotas` commands, and their output of quotas and use."""
+"""Tests the client's requests for quotas, and how the `quotas` commands print quotas and their use."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ STATUS = {
 
 
 def test_the_command_knows_every_quota() -> None:
-    """The command knows the API's quotas, in the API's order."""
+    """The command lists the API's quotas, in the API's order."""
     assert tuple(Quota) == NAMES
 
 
 def test_quotas_are_replaced_as_a_whole_and_read_by_owner(client: Client, deployment: Deployment) -> None:
-    """The owner is encoded in the path; setting quotas is idempotent, so it is retried after a lost response."""
+    """The owner is encoded in the path, and a request to set quotas is idempotent and retried after a lost response."""
     deployment.scripted += [Answer(None), Answer(200, STATUS), Answer(200, STATUS), Answer(200, STATUS)]
     found = client.quotas.put("1:role/a", {"creates_per_second": 20}, reason="a loop")
     assert (found.limits["open_tasks"], found.used["creates_per_second"]) == (10_000, 3.5)
@@ -51,7 +51,7 @@ def test_quotas_are_replaced_as_a_whole_and_read_by_owner(client: Client, deploy
 
 
 def test_an_error_names_the_quota(client: Client, deployment: Deployment) -> None:
-    """The error names the quota and says when to repeat the request."""
+    """The error for a used-up quota names the quota."""
     used_up = problem(429, "quota_exceeded", "used up")
     used_up.document["quota"] = "creates_per_second"
     deployment.scripted += [used_up] * 10
@@ -77,7 +77,7 @@ def test_the_command_sets_quotas_and_shows_their_usage(duetime: Run, deployment:
 
 
 def test_the_command_lists_and_deletes_quotas(duetime: Run, deployment: Deployment) -> None:
-    """The defaults are listed first, and a deletion prints the deleted quotas."""
+    """The default quotas are listed first, and a deletion prints the deleted quotas."""
     listed = {"defaults": {**UNSET, "open_tasks": 10_000}, "owners": [OWN]}
     deployment.scripted += [Answer(200, listed), Answer(200, {"defaults": UNSET, "owners": []}), Answer(200, STATUS)]
     found = duetime("quotas", "list").stdout

@@ -1,4 +1,4 @@
-"""The client's requests for rates, unique keys and ordered keys, the commands, and their output."""
+"""Tests the client's requests for rates, unique keys and ordered keys, and the commands with their output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEY = {"key": "customer/17", "kind": "unique", "until": "ended", "holders": [HEL
 
 
 def test_a_rate_is_shown_with_its_limit_and_waiting_tasks(deployment: Deployment, duetime: Run) -> None:
-    """The pinned limit, the requested limit, the next start, and each waiting task with its turn are printed."""
+    """The pinned limit, the limit that tasks request, the next start, and each waiting task's position are printed."""
     deployment.scripted.append(Answer(200, RATE))
     _, first, waiter = duetime("rates", "show", "crm").stdout.splitlines()
     assert "10 per 60 s, pinned; tasks ask for 50 per 1 s + 5" in first
@@ -48,7 +48,7 @@ def test_a_rate_is_shown_with_its_limit_and_waiting_tasks(deployment: Deployment
 
 
 def test_a_paused_rate_is_marked_in_the_list(deployment: Deployment, duetime: Run) -> None:
-    """A rate that is paused is marked in the list, which does not show waiting tasks."""
+    """A paused rate is marked in the list, which does not show waiting tasks."""
     paused = {**RATE, "paused_at": "2026-11-21T11:00:00Z", "waiting": None, "next_free_at": None}
     paused.pop("waiters")
     deployment.scripted.append(Answer(200, {"rates": [paused], "next_token": None}))
@@ -67,7 +67,7 @@ def test_an_action_on_a_rate_sends_its_reason(deployment: Deployment, duetime: R
 
 
 def test_a_rate_limit_is_pinned_and_unpinned(deployment: Deployment, duetime: Run) -> None:
-    """Pinning sends a complete limit and can be repeated."""
+    """A request to pin a rate contains a complete limit and can be repeated."""
     deployment.scripted += [Answer(None), Answer(200, RATE), Answer(200, RATE)]
     duetime("rates", "pin", "crm", "10", "--per", "60")
     duetime("rates", "unpin", "crm")
@@ -85,7 +85,7 @@ def test_a_unique_key_is_shown_with_its_task(client: Client, deployment: Deploym
 
 
 def test_an_ordered_key_is_shown_with_its_waiting_tasks(client: Client, deployment: Deployment, duetime: Run) -> None:
-    """The task whose turn it is and the positions of waiting tasks are printed; a list shows only the current task."""
+    """An ordered key's current task and the waiting tasks' positions are printed; a list has only current tasks."""
     line = {"key": "customer/17", "turn": HELD | {"state": "failed"}, "waiting": [HELD, HELD]}
     listed = [{"key": "customer/17", "turn": None}]
     deployment.scripted += [Answer(200, line), Answer(200, line), Answer(200, {"ordered_keys": listed})]

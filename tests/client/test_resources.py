@@ -1,4 +1,4 @@
-"""The API's operations by resource, such as `client.tasks.create(...)` and `client.schedules.pause(...)`."""
+"""Tests operations grouped by resource, such as `client.tasks.create(...)` and `client.schedules.pause(...)`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _resources(client: Client | AsyncClient) -> dict[str, Resource]:
 
 
 def test_both_clients_have_the_same_resources() -> None:
-    """Each resource of one client exists under the same name in the other client."""
+    """Each resource exists under the same name in the blocking and in the asynchronous client."""
     client, async_client = (_resources(made("http://localhost")) for made in (Client, AsyncClient))
     assert client.keys() == async_client.keys()
     for name, resource in client.items():
@@ -52,7 +52,7 @@ def test_a_task_is_created_read_and_waited_for(client: Client, deployment: Deplo
 def test_a_task_is_polled_at_the_interval_suggested_by_the_api(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
-    """A task due in an hour is polled every 30 s instead of 5 s, and a due task with pauses that grow beyond 3 s."""
+    """A task due in an hour is polled every 30 s instead of 5 s, and pauses for a due task grow beyond 3 s."""
     far = client.tasks.create("report", delay_seconds=3600)
     due = client.tasks.create("report")
     for task, polls in ((far, 2), (due, 10)):
@@ -65,7 +65,7 @@ def test_a_task_is_polled_at_the_interval_suggested_by_the_api(
 
 
 def test_a_schedule_is_created_with_its_name_as_a_keyword(client: Client, deployment: Deployment) -> None:
-    """The keyword `name` is sent as the body's name."""
+    """The keyword argument `name` is sent as the name in the body."""
     with pytest.raises(Exception, match="404"):
         client.schedules.create(name="nightly", cron="30 1 * * *", task={"type": "report"})
     assert deployment.received[-1].document["name"] == "nightly"

@@ -1,4 +1,4 @@
-"""Which requests the client retries, and after how long."""
+"""Tests which requests the client retries, and how long it waits."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_rejection_with_retry_after_is_retried(
 def test_a_wait_is_retry_after_plus_a_growing_backoff(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
-    """A wait is the API's `Retry-After` plus half of a doubling backoff, with random numbers of one half."""
+    """With random numbers of one half, a wait is the API's `Retry-After` plus half of a doubling backoff."""
     client.tasks.create("report")
     deployment.scripted.extend([refusal("3"), refusal(), HANG_UP])
     list(client.tasks.list())
@@ -79,7 +79,7 @@ def test_a_wait_is_retry_after_plus_a_growing_backoff(
 
 
 def test_full_jitter_waits_between_zero_and_the_backoff() -> None:
-    """With full jitter, a wait is random between zero and the backoff, which is capped."""
+    """With full jitter, a wait is random between zero and the backoff, which has an upper limit."""
     retries, error = Retries(initial_seconds=1, max_seconds=5), Unreachable("u", "r", sent=True)
     assert retries.wait_seconds(error, 3, lambda: 0.0) == 0
     assert retries.wait_seconds(error, 3, lambda: 1.0) == 4
@@ -89,7 +89,7 @@ def test_full_jitter_waits_between_zero_and_the_backoff() -> None:
 def test_the_error_after_the_last_throttled_attempt_has_the_retry_time(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
-    """After the last attempt, the error contains the time after which the request can be repeated."""
+    """The error after the last attempt says after how many seconds the request can be repeated."""
     deployment.scripted.extend([refusal("2")] * 9)
     with pytest.raises(RateLimited) as caught:
         client.tasks.get("x")
@@ -116,7 +116,7 @@ def test_a_conflict_is_not_retried(client: Client, deployment: Deployment) -> No
 
 
 def test_any_request_is_retried_after_a_refused_connection(waits: list[float]) -> None:
-    """After a refused connection, even a cancel request is retried, and then the API is reported as unreachable."""
+    """If connections are refused, even a cancel request is retried, and finally the API is reported as unreachable."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     with Client(f"http://127.0.0.1:{port}", sleep=waits.append) as client, pytest.raises(Unreachable) as caught:

@@ -1,4 +1,4 @@
-"""`duetime schedules apply` and `import crontab` make the schedules match a file and change nothing else."""
+"""Tests that `duetime schedules apply` and `import crontab` make schedules match a file and change nothing else."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def changed(deployment: ScheduledDeployment) -> list[tuple[str, str]]:
 def test_applying_a_file_twice_changes_nothing_the_second_time(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Applying a file creates its schedules; applying it again changes nothing, whatever defaults the API filled in."""
+    """Applying a file creates its schedules; applying the file again changes nothing, despite the API's defaults."""
     path = file(f"{A}\n\n{B}\n")
     first = duetime("schedules", "apply", path, "--yes")
     assert (first.exit_code, changed(deployment)) == (0, [("POST", "schedules")] * 2), first.output
@@ -92,7 +92,7 @@ def test_only_fields_that_differ_are_shown_and_sent(
 def test_a_file_can_replace_a_timing_with_another_kind(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """The previous kind of timing is not sent as null, because the API would refuse this."""
+    """An update to another kind of timing does not send the previous kind as null, which the API would refuse."""
     duetime("schedules", "apply", file(A), "-y")
     duetime("schedules", "apply", file(A.replace('"cron": "0 1 * * *"', '"permanent": {"gap_seconds": 60}')), "-y")
     assert deployment.received[-1].document == {"permanent": {"gap_seconds": 60}, "dialect": "cron"}
@@ -115,7 +115,7 @@ def test_schedules_are_not_deleted_without_prune(
 def test_prune_by_tag_deletes_only_schedules_with_the_tag(
     duetime: Run, deployment: ScheduledDeployment, client: Client, file: Callable[[str], str]
 ) -> None:
-    """A tag marks the schedules of a file; other schedules, and those whose entries are now invalid, are kept."""
+    """Pruning by tag keeps schedules without the tag, and schedules whose entries in the file are now invalid."""
     client.schedules.create("others", rate="1 hour", task={"type": "x", "tags": {"team": "ops"}})
     duetime("schedules", "apply", file(f"{A}\n{B}"), "-y", "--tag", "file=ours")
     assert deployment.schedules["a"]["task"]["tags"] == {"file": "ours"}
@@ -158,7 +158,7 @@ def test_apply_changes_nothing_without_confirmation(
 def test_an_error_in_one_schedule_does_not_stop_the_others(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Each refusal names its line and its field; after a correction, a second run applies the rest."""
+    """Each refusal names the line and the field; after a correction, a second run applies the remaining entries."""
     bad = A.replace('"a"', '"bad"').replace("0 1 * * *", "bad")
     lines = [A, bad, '{"cron": "* * * * *"}', "{", B, B]
     result = duetime("schedules", "apply", file("\n".join(lines)), "-y")
@@ -259,7 +259,7 @@ YAML = """
 
 
 def test_yaml_values_are_read_as_in_json() -> None:
-    """Times and `on` are read as text, anchors work, and each entry has its line number."""
+    """Times and `on` are read as text, anchors are supported, and each entry has its line number."""
     first, second = entries_of(YAML)
     assert (first.line, first.name, second.line) == (3, "a", 9)
     assert first.fields == {
@@ -276,7 +276,7 @@ def test_yaml_values_are_read_as_in_json() -> None:
 
 @pytest.mark.parametrize("text", ["a: [1\n", "a: b: c", "- !!python/object:os.system x", "\t- a", "[" * 5_000])
 def test_a_file_that_is_neither_yaml_nor_json_is_rejected(text: str) -> None:
-    """The error names the position of the YAML error, and nothing in the file is executed."""
+    """If a file is neither YAML nor JSON, the error names the position, and nothing in the file is executed."""
     with pytest.raises(ManifestUnreadable):
         entries_of(text)
 
@@ -338,7 +338,7 @@ def test_an_invalid_entry_is_reported_with_its_line(text: str, fault: str) -> No
     ],
 )
 def test_a_prow_job_becomes_a_schedule(job: dict[str, Any], fields: dict[str, Any]) -> None:
-    """An interval from start to start becomes a rate; an interval from end to start becomes a permanent schedule."""
+    """An interval from start to start becomes a rate; one from an end to the next start, a permanent schedule."""
     assert schedule_of_prow(job) == fields
 
 
@@ -407,13 +407,13 @@ def test_a_crontab_becomes_schedules() -> None:
     ],
 )
 def test_the_input_of_a_crontab_command_ends_with_a_newline(command: str, stdin: str) -> None:
-    """As in Vixie cron, Debian's cron and cronie, the input ends with exactly one newline, which `while read` needs."""
+    """As in Vixie cron, Debian's cron and cronie, the input ends with exactly one newline, as `while read` needs."""
     (entry,) = entries_of_crontab(f"30 1 * * * {command}", task_type="shell", timezone=None)
     assert entry.fields["task"]["payload"] == {"command": "cat > /tmp/x", "stdin": stdin}
 
 
 def test_a_leading_dash_of_a_crontab_line_is_ignored() -> None:
-    """A dash before the minute, which turns off cronie's logging, is not read as part of the time."""
+    """A dash before the minute, which turns off logging in cronie, is not read as part of the time."""
     (entry,) = entries_of_crontab("-*/15 * * * * /usr/bin/poll\n-@daily /usr/bin/x", task_type="shell", timezone=None)[
         :1
     ]
@@ -421,7 +421,7 @@ def test_a_leading_dash_of_a_crontab_line_is_ignored() -> None:
 
 
 def test_a_random_time_of_a_crontab_is_the_same_in_each_import() -> None:
-    """`low~high` becomes a value in the range that is the same in each import and differs between commands."""
+    """`low~high` becomes a value in the range, which is the same in each import but differs between commands."""
     lines = [f"0~59 ~ 5~7 * ~2 /usr/bin/job{number}" for number in range(40)]
     drawn = [entries_of_crontab("\n".join(lines), task_type="shell", timezone=None) for _ in range(2)]
     first, second = ([str(entry.fields["cron"]) for entry in entries] for entries in drawn)
@@ -436,13 +436,13 @@ def test_a_random_time_of_a_crontab_is_the_same_in_each_import() -> None:
 
 @pytest.mark.parametrize("field", ["9~5", "0~60", "~99"])
 def test_an_invalid_random_range_of_a_crontab_is_reported(field: str) -> None:
-    """An empty range or a range beyond an hour is an error with the line, and never becomes another time."""
+    """An empty range or a range beyond an hour is reported with the line, and never becomes a different time."""
     (entry,) = entries_of_crontab(f"{field} * * * * /usr/bin/x", task_type="shell", timezone=None)
     assert f"{field}: should be a range within 0~59" in (entry.fault or "")
 
 
 def test_ambiguous_cron_expressions_are_imported_with_the_semantics_of_their_source() -> None:
-    """Ambiguous expressions are applied as in their source: both days must match in a crontab, either day in Prow."""
+    """Ambiguous expressions keep the source's meaning: both days must match in this crontab, but either day in Prow."""
     (of_crontab,) = entries_of_crontab("0 0 */2 * 1-5 /usr/bin/x", task_type="shell", timezone=None)
     of_prow = schedule_of_prow({"name": "x", "cron": "0 0 */2 * 1-5"})
     both, either = (
@@ -453,7 +453,7 @@ def test_ambiguous_cron_expressions_are_imported_with_the_semantics_of_their_sou
 
 
 def test_every_real_prow_job_is_accepted() -> None:
-    """All periodic jobs of Kubernetes' CI have an accepted timing, except two that are switched off by a date."""
+    """All periodic jobs in Kubernetes' CI have an accepted timing, except two jobs that a date switches off."""
     if not PERIODICS.exists():
         pytest.skip("the shared data is not beside this checkout")
     jobs = [json.loads(line) for line in PERIODICS.read_text().splitlines()]
@@ -489,14 +489,14 @@ def test_unicode_line_separators_stay_in_a_crontab_command() -> None:
 
 
 def test_a_crontab_variable_with_many_blanks_is_parsed_in_linear_time() -> None:
-    """A long run of blanks is parsed in linear time; backtracking took twelve seconds."""
+    """A long run of blanks is parsed in linear time; a regular expression with backtracking took twelve seconds."""
     value = f"x{' ' * 100_000}y"
     (entry,) = entries_of_crontab(f"A =  {value}  \n0 1 * * * a\n", task_type="s", timezone=None)
     assert entry.fields["task"]["payload"]["env"] == {"A": value}
 
 
 def test_an_imported_name_is_stable_when_line_or_time_changes() -> None:
-    """A schedule's name is stable, so a second import updates the schedule instead of creating another."""
+    """A schedule's name is stable, so a second import updates the schedule instead of creating another schedule."""
     one = entries_of_crontab("0 1 * * * /bin/a x\n", task_type="s", timezone=None)[0]
     other = entries_of_crontab("# new\n0 2 * * * /bin/a x\n", task_type="s", timezone=None)[0]
     assert (one.name, one.fields["cron"]) != (other.name, other.fields["cron"])
@@ -537,7 +537,7 @@ def test_a_changed_schedule_is_not_overwritten(
 def test_a_stale_list_neither_duplicates_nor_reverts_schedules(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """A schedule that a stale list lacks is not created again, and a stale entry does not revert a change."""
+    """If the list is stale, a missing schedule is not created again, and an outdated entry does not revert a change."""
     duetime("schedules", "apply", file(A), "-y")
     deployment.scripted.append(Answer(200, {"schedules": [], "next_token": None}))
     assert duetime("schedules", "apply", file(A), "-y").exit_code == 0

@@ -1,4 +1,4 @@
-"""Schedules and calendars from Python and from the command line."""
+"""Tests requests for schedules and calendars from Python and from the command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def nightly(client: Client, name: str = "nightly") -> Schedule:
 
 
 def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployment: ScheduledDeployment) -> None:
-    """Requests follow the contract, times are sent with offsets, and responses are typed."""
+    """Requests match the contract, times are sent with offsets, and responses have types."""
     made = client.schedules.create("nightly", rate="1 hour", start_at=NOON, task={"type": "report"})
     assert deployment.received[0].document == {
         "name": "nightly",
@@ -119,7 +119,7 @@ def test_a_list_of_schedules_is_filtered_by_the_api(
 def test_a_run_on_request_sends_only_the_given_fields(
     client: Client, duetime: Run, deployment: ScheduledDeployment
 ) -> None:
-    """A run by request sends only the given fields, and a null payload is sent."""
+    """A request for a run contains only the given fields, which can include a null payload."""
     nightly(client)
     client.schedules.run("nightly", payload=None, delay_seconds=1.5)
     client.schedules.run("nightly", due_at=NOON, reason="why")
@@ -134,7 +134,7 @@ def test_a_run_on_request_sends_only_the_given_fields(
 
 
 def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
-    """Each action on a schedule has its own path and parameters."""
+    """Each action on a schedule is sent to a separate path with the action's parameters."""
     nightly(client)
     assert client.schedules.pause("nightly", "no paper").paused_reason == "no paper"
     assert client.schedules.resume("nightly").state == "active"
@@ -180,7 +180,7 @@ def test_a_backfill_is_cancelled_by_its_id(duetime: Run, client: Client, deploym
 
 
 def test_occurrences_are_returned_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
-    """The bounds and the limit are sent under the contract's names."""
+    """Bounds and limit are sent with the parameter names in the contract."""
     nightly(client)
     past, coming = client.schedules.list_occurrences("nightly", scheduled_after=NOON, limit=2)
     assert (past.task_id, past.state, coming.task_id, coming.runs) == ("01TASK", "succeeded", None, False)
@@ -224,7 +224,7 @@ def test_a_calendar_is_sent_as_fields_or_as_a_file(client: Client, deployment: S
 
 
 def test_the_dialect_of_an_ambiguous_timing_is_shown(duetime: Run, client: Client) -> None:
-    """The dialect is shown if the expression means something else in another dialect; EventBridge's is unambiguous."""
+    """The dialect is shown only if the expression would have a different meaning in another dialect."""
     task: NewTask = {"type": "report"}
     client.schedules.create("a", cron="0 0 */2 * 1-5", dialect="vixie", task=task)
     client.schedules.create("b", cron="cron(0 10 * * ? *)", dialect="eventbridge", task=task)
@@ -236,7 +236,7 @@ def test_the_dialect_of_an_ambiguous_timing_is_shown(duetime: Run, client: Clien
 
 
 def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) -> None:
-    """The list and the detail view show until when a calendar is known, or "always"."""
+    """The list and the detail view show the date until which a calendar is known, or "always"."""
     client.calendars.put("weekends", weekdays=["sat", "sun"])
     client.calendars.put_icalendar("uk", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n")
     listed = duetime("calendars", "list").stdout
@@ -256,7 +256,7 @@ def test_a_response_from_another_server_is_an_error(
 
 
 def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each option of `create` is sent as its API field."""
+    """Each option of `schedules create` is sent as its API field."""
     options = [
         *("--cron", "30 1 * * *", "--timezone", "Europe/London", "--dst-gap", "shift_forward", "--dst-fold", "both"),
         *(
@@ -336,7 +336,7 @@ def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: Schedul
 def test_every_kind_of_timing_has_an_option(
     duetime: Run, deployment: ScheduledDeployment, options: list[str], sent: dict[str, object]
 ) -> None:
-    """There are options for five kinds of timing and for the dialect."""
+    """Options set each of five kinds of timing, and the dialect."""
     assert duetime("schedules", "create", "x", "report", *options).exit_code == 0
     document = deployment.received[0].document
     assert {key: len(document[key]) if key == "dates" else document[key] for key in sent} == sent
@@ -395,7 +395,7 @@ def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -
 
 
 def test_the_view_of_a_schedule_shows_next_and_skipped_runs(duetime: Run, client: Client) -> None:
-    """The next runs are in local time, and skipped runs have their reasons."""
+    """The next runs are shown in local time, and skipped runs are shown with the reasons."""
     nightly(client)
     shown = duetime("schedules", "show", "nightly").stdout
     assert "30 1 * * * (Europe/London)" in shown
@@ -405,7 +405,7 @@ def test_the_view_of_a_schedule_shows_next_and_skipped_runs(duetime: Run, client
 
 
 def test_a_missed_expectation_is_shown(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
-    """The list marks a missed expectation until the next success, and the view says since when and how often."""
+    """The list marks a missed expectation until the next success; the view says since when and how many were missed."""
     nightly(client)
     schedule = deployment.schedules["nightly"]
     schedule["expectation"] = {"missed_at": "2026-11-21T06:00:00.000Z", "met_at": None, "misses": 2}
@@ -430,7 +430,7 @@ def test_an_expectation_is_removed_with_the_value_none(
 
 
 def test_a_preview_shows_whether_each_occurrence_will_run(duetime: Run) -> None:
-    """Each previewed occurrence has its local time and whether it will run."""
+    """Each previewed occurrence is shown with the local time and whether it will run."""
     shown = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
     assert shown[0].split() == ["time", "decision"]
     assert "uk: 2026-11-23 (Holiday): skipped" in shown[2]
@@ -438,7 +438,7 @@ def test_a_preview_shows_whether_each_occurrence_will_run(duetime: Run) -> None:
 
 
 def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) -> None:
-    """Each occurrence has its task and state, or the reason why there is no task."""
+    """Each occurrence is shown with its task and state, or with the reason why there is no task."""
     nightly(client)
     shown = duetime("schedules", "occurrences", "nightly", "--after", "2026-11-21").stdout.splitlines()
     assert shown[1].split()[-2:] == ["01TASK", "succeeded"]
@@ -447,7 +447,7 @@ def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) ->
 
 @pytest.mark.parametrize("action", ["pause", "resume", "run", "delete --yes"])
 def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> None:
-    """An action on an unknown schedule exits with code 1 and prints the API's text."""
+    """For an unknown schedule, an action prints the API's message and exits with code 1."""
     result = duetime("schedules", *action.split(), "nobody")
     assert (result.exit_code, "no such schedule" in result.stderr) == (1, True)
 
@@ -480,7 +480,7 @@ def test_the_format_of_a_calendar_file_is_determined_by_its_extension(
 def test_a_bad_calendar_file_sends_nothing(
     duetime: Run, deployment: ScheduledDeployment, tmp_path: Path, content: str, options: list[str], reason: str
 ) -> None:
-    """A bad calendar file exits with code 2 and the reason."""
+    """If a calendar file is bad, the command prints the reason and exits with code 2."""
     path = tmp_path / "calendar.json"
     path.write_text(content)
     result = duetime("calendars", "put", "x", str(path), *options)
@@ -496,7 +496,7 @@ def test_each_reason_for_a_rejection_is_printed_with_its_field(duetime: Run, dep
 
 
 def test_the_command_lists_the_events_of_a_schedule(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each event is a row with time, action, actor, fields and reason."""
+    """Each event is shown in a row with time, action, actor, fields and reason."""
     event = {"type": "created", "at": "2026-11-21T10:00:00Z", "actor": {"kind": "user", "name": "ann"}, "fields": []}
     paused = {**event, "type": "paused", "actor": {"kind": "system", "name": None}, "reason": "it failed"}
     cron = {"field": "cron", "before": "* * * * *", "after": "*/7 * * * *"}

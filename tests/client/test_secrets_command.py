@@ -1,4 +1,4 @@
-"""`duetime secrets`: its output, and the secret that the command stores."""
+"""Tests the output of `duetime secrets`, and the secret that the command stores."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Account:
         self.stored = FIRST
         self.versions = {"0": FIRST}
         self.meanwhile: list[str] = []
-        """Values that another operator stores, based on the same version, before the command does."""
+        """Values that another operator stores before the command does, based on the same version."""
         self.exceptions = SimpleNamespace(ResourceExistsException=VersionExists)
 
     def create_client(self, _name: str) -> _Account:
@@ -60,7 +60,7 @@ class _Account:
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> _Account:
-    """The account that the command uses."""
+    """The fake AWS account that the command uses."""
     made = _Account()
     monkeypatch.setattr(stack_outputs, "_session", lambda _stack: made)
     return made
@@ -82,7 +82,7 @@ def test_public_keys_of_an_owner_are_listed(duetime: Run, deployment: Deployment
 
 
 def test_a_rotation_stores_the_new_and_the_previous_key(duetime: Run, account: _Account) -> None:
-    """The second rotation removes the first key, and the schedule stays until another schedule is given."""
+    """The second rotation removes the first key, and the rotation schedule stays until another schedule is given."""
     duetime("secrets", "rotate", "--stack=prod", "--yes", "--every-days=90")
     keys = SigningKeys.parse(account.stored).keys
     assert (keys[0].days, keys[1].key, len(keys)) == (90, FIRST, 2)
@@ -106,7 +106,7 @@ def test_rotating_one_owners_key_changes_no_other_key(duetime: Run, account: _Ac
 
 
 def test_concurrent_rotations_are_both_stored(duetime: Run, account: _Account) -> None:
-    """If two operators read the same version, the second reads again and keeps the first operator's change."""
+    """If two operators read the same version, the second write is repeated and keeps the first operator's change."""
     present = SigningKeys.parse(account.stored)
     account.meanwhile.append(present.rotated_for("bob", 1_000).text)
     assert duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann").exit_code == 0
@@ -114,7 +114,7 @@ def test_concurrent_rotations_are_both_stored(duetime: Run, account: _Account) -
 
 
 def test_a_rotation_that_always_conflicts_ends_with_an_error(duetime: Run, account: _Account) -> None:
-    """A rotation that another operator always precedes ends with an error after a limited number of attempts."""
+    """If another operator always stores first, a rotation fails with an error after a limited number of attempts."""
     present = SigningKeys.parse(account.stored)
     account.meanwhile += [present.rotated_for(f"owner-{n}", 1_000).text for n in range(9)]
     result = duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
@@ -124,7 +124,7 @@ def test_a_rotation_that_always_conflicts_ends_with_an_error(duetime: Run, accou
 
 
 def test_an_unsupported_rotation_is_rejected_with_the_reason(duetime: Run, account: _Account) -> None:
-    """A schedule for one owner, and a secret in another format, are refused, and nothing is stored."""
+    """A rotation schedule for one owner is refused, and so is a secret in an unknown format; nothing is stored."""
     assert duetime("secrets", "rotate", "--stack=prod", "-y", "--owner=a", "--every-days=9").exit_code == 2
     account.stored = "{}"
     assert duetime("secrets", "rotate", "--stack=prod", "--yes").exit_code == 2

@@ -1,4 +1,4 @@
-"""The client's requests for signals, and the command's output."""
+"""Tests the client's requests for signals, and the command's output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SENT = {"id": "01M7XZ8CGJ0013P2ZBN3YDT3DX", "sent_at": "2026-11-26T11:00:00Z", "
 
 
 def test_the_command_sends_a_signal_and_prints_how_many_tasks_it_woke(duetime: Run, deployment: Deployment) -> None:
-    """The request has an idempotency key, so a repeated request is the same signal."""
+    """The request has an idempotency key, so that repeating the request sends no second signal."""
     deployment.scripted += [Answer(200, SENT), Answer(200, {**SENT, "woken": 0})]
     ended = duetime("signals", "send", "order.paid", "--key", "o-17", "--payload", '{"amount": 17}')
     assert (ended.exit_code, ended.stdout) == (0, "woke 1 task\n")

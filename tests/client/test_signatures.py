@@ -1,4 +1,4 @@
-"""Receivers verify calls with the client; the tests compare this with the signer itself."""
+"""Tests that receivers can verify calls with the client, using calls from the real signer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIGNATURES = HEADERS["webhook-signature"].split(" ")
 
 
 def verifier(*keys: str, **expected: Any) -> CallVerifier:  # noqa: ANN401 - the verifier's fields
-    """Return a verifier that uses the time of the calls."""
+    """Return a verifier whose clock shows the time at which the calls were signed."""
     return CallVerifier(keys, now=lambda: CLOCK.now() / 1_000, **expected)
 
 
@@ -40,7 +40,7 @@ def test_a_call_verifies_with_each_current_or_previous_key(key: str) -> None:
 
 @pytest.mark.parametrize("key", [BOB.secret, BOB.public_key, f"whsec_{DEPLOYMENT}"])
 def test_a_call_for_another_owner_does_not_verify(key: str) -> None:
-    """A call for another owner does not verify, not even with the deployment's own key."""
+    """A call that was signed for another owner does not verify, even with the deployment's key."""
     with pytest.raises(SignatureInvalid):
         verifier(key).verify(HEADERS, BODY)
 
@@ -62,7 +62,7 @@ def test_a_call_for_another_owner_does_not_verify(key: str) -> None:
     ],
 )
 def test_a_changed_header_does_not_verify(key: str, changed: dict[str, str]) -> None:
-    """The id, the time and the signature's kind are signed, and only the first of many signatures are examined."""
+    """The id, the time and the signature's kind are signed, and of many signatures only the first few are examined."""
     with pytest.raises(SignatureInvalid):
         verifier(key).verify(HEADERS | changed, BODY)
 
@@ -83,7 +83,7 @@ def test_an_old_call_does_not_verify(seconds: int) -> None:
 
 
 def test_owner_and_audience_are_compared_with_the_signed_body() -> None:
-    """A call for another endpoint of the owner is refused; a status query has no body to compare."""
+    """A call for another of the owner's endpoints is refused; a status query has no body that could be compared."""
     for expected in ({"owner": "bob"}, {"audience": "https://example.org/other"}):
         with pytest.raises(SignatureInvalid, match="another"):
             verifier(CURRENT.secret, **expected).verify(HEADERS, BODY)

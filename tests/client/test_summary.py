@@ -1,4 +1,4 @@
-"""The client's requests for the summary, the command, and its output."""
+"""Tests the client's requests for the summary, and the command with its output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUMMARY = {
 
 
 def test_the_summary_has_the_counts_of_the_api(client: Client, deployment: Deployment) -> None:
-    """Counts are by state, priority and type, with the time of the count."""
+    """Tasks are counted by state, priority and type, and the time of the count is returned."""
     deployment.scripted.append(Answer(200, SUMMARY))
     found = client.summary.get()
     assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/summary")

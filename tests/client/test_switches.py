@@ -1,4 +1,4 @@
-"""The client's requests for switches, the commands, and their output."""
+"""Tests the client's requests for switches, and the commands with their output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CIRCUIT = {
 
 
 def test_switches_are_listed_with_circuits(client: Client, deployment: Deployment) -> None:
-    """Each switch and circuit is returned as in the response."""
+    """Each switch and circuit has the values in the response."""
     deployment.scripted.append(Answer(200, {"switches": [SWITCH], "circuits": [CIRCUIT]}))
     held = client.switches.list()
     assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/switches")
@@ -55,7 +55,7 @@ def test_a_switch_is_replaced_as_a_whole_and_idempotently(client: Client, deploy
 
 
 def test_a_switch_is_read_and_deleted_by_its_name(client: Client, deployment: Deployment) -> None:
-    """The name is encoded in the path; the switch for all tasks is called `all`."""
+    """A switch's name is encoded in the path, and the switch for all tasks is called `all`."""
     deployment.scripted += [Answer(200, SWITCH)] * 3
     client.switches.delete("owner", "1:role/a&b")
     client.switches.delete("all")

@@ -1,4 +1,4 @@
-"""A pull worker with a batch handler and the real API."""
+"""Tests a pull worker with a batch handler and the real API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["client", "server"]
 LONG = Batch(max_size=10, max_wait_seconds=60)
-"""A batch that waits until as many attempts have joined as the worker runs at a time, however slow the machine is."""
+"""A batch that waits, even on a slow machine, until as many attempts have joined as the worker runs at a time."""
 
 
 def created(client: Client, payloads: Sequence[Any], **options: Any) -> list[Task]:  # noqa: ANN401 - of a creation
@@ -31,7 +31,7 @@ def created(client: Client, payloads: Sequence[Any], **options: Any) -> list[Tas
 
 
 def test_tasks_that_are_leased_together_share_a_call(client: Client) -> None:
-    """Each task has its own outcome, and a call has as many tasks as the worker runs at a time."""
+    """Each task in a call has a separate outcome, and a call has as many tasks as the worker runs at a time."""
     running, calls = Running(client, concurrency=4), list[list[Any]]()
 
     @running.worker.task(TYPE, batch=LONG)
@@ -51,7 +51,7 @@ def test_tasks_that_are_leased_together_share_a_call(client: Client) -> None:
 
 
 def test_an_exception_fails_every_task_of_a_batch_call(client: Client) -> None:
-    """A bad task fails the first call for all tasks, but each last attempt is a call of its own."""
+    """A bad task fails the first call for all tasks, but each task's last attempt is a separate call."""
     running, calls = Running(client, concurrency=2), list[int]()
 
     @running.worker.task(TYPE, batch=LONG)
@@ -69,7 +69,7 @@ def test_an_exception_fails_every_task_of_a_batch_call(client: Client) -> None:
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a search index."""
+    """A document in a search index."""
 
     number: int
 
@@ -77,7 +77,7 @@ class Document:
 def test_a_batch_handler_of_the_worker_functions_runs_in_a_pull_worker(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batch settings, payload class and coroutine are used; a wrong number of results fails a task at once."""
+    """Batch settings, a payload class and a coroutine are supported; a wrong number of results fails tasks at once."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE, payload=Document, batch=handlers.Batch(max_size=2, max_wait_seconds=60))
@@ -102,7 +102,7 @@ def test_the_error_for_an_invalid_batch_names_the_keyword() -> None:
 
 
 def function(body: Callable[[Sequence[BatchItem[Any]]], Any], **batch: Any) -> BatchFunction[Any]:  # noqa: ANN401 - of a `Batch`
-    """Return a function for batches of one task, which does not wait."""
+    """Return a function for batches of one task, which never waits for other tasks."""
     return BatchFunction(TYPE, body, None, batch=Batch(max_size=1, **batch), concurrency=lambda: 4)
 
 
@@ -119,7 +119,7 @@ def test_a_waiting_attempt_that_was_cancelled_or_lost_is_not_called() -> None:
 
 
 def test_an_attempt_stopped_with_a_cancelled_attempt_is_repeated() -> None:
-    """An attempt that was stopped with a cancelled attempt is repeated, because it was not cancelled itself."""
+    """An attempt that was stopped only because another attempt in the call was cancelled is repeated."""
 
     def stop(_items: Sequence[BatchItem[Any]]) -> None:
         raise AttemptCancelled

@@ -1,4 +1,4 @@
-"""The client's requests for actions on a task, such as pause and resume, the commands, and their output."""
+"""Tests the client's requests for task actions, such as pause and resume, and the commands with their output."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployment, action: str) -> None:
-    """Each method sends a POST without a body to its own address, and returns the resulting task."""
+    """Each method sends a POST without a body to the action's address, and returns the resulting task."""
     task = client.tasks.create("report")
     controlled = ACTIONS[action](client, task.id)
     request = deployment.received[-1]
@@ -122,7 +122,7 @@ def test_an_action_is_not_retried_after_a_lost_response(deployment: Deployment, 
 def test_a_report_with_its_fence_is_retried_after_a_lost_response(
     client: Client, deployment: Deployment, what: str, tell: Callable[[Client, str], Task], body: dict[str, object]
 ) -> None:
-    """A report with its fence can be repeated without effect, so it is retried after a lost response."""
+    """A report that contains the fence is retried after a lost response, because repeating it has no effect."""
     task = client.tasks.create("report")
     deployment.scripted.append(Answer(None))
     assert tell(client, task.id).id == task.id
@@ -132,7 +132,7 @@ def test_a_report_with_its_fence_is_retried_after_a_lost_response(
 
 
 def test_a_fence_mismatch_is_a_conflict_with_a_specific_code(client: Client) -> None:
-    """A fence mismatch and a state conflict have different codes."""
+    """The errors for a fence mismatch and for a state conflict have different codes."""
     task = client.tasks.create("report")
     with pytest.raises(Conflict) as refusal:
         client.tasks.report_heartbeat(task.id, STRANGE_FENCE)
@@ -140,7 +140,7 @@ def test_a_fence_mismatch_is_a_conflict_with_a_specific_code(client: Client) -> 
 
 
 def test_the_attempts_of_a_task_are_returned(client: Client) -> None:
-    """The known attributes of each attempt are returned, and those of a lost attempt are `None`."""
+    """Each attempt's known attributes are returned, and a lost attempt's unknown attributes are `None`."""
     last, lost = client.tasks.list_attempts(client.tasks.create("report").id)
     assert (last.worker, last.outcome, last.duration_ms) == ("worker 1", "succeeded", 480)
     assert last.started_at == datetime.fromisoformat("2026-11-21T12:00:00Z")
@@ -149,14 +149,14 @@ def test_the_attempts_of_a_task_are_returned(client: Client) -> None:
 
 @pytest.mark.parametrize("document", [None, [], {"attempts": {}}, {"attempts": [5]}, {"attempts": [{"fence": 1}]}])
 def test_an_invalid_response_for_attempts_is_an_error(client: Client, deployment: Deployment, document: object) -> None:
-    """Any invalid response raises the same documented error."""
+    """Every kind of invalid response raises the same documented error."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         client.tasks.list_attempts("x")
 
 
 def test_force_and_wait_are_sent_only_if_requested(client: Client, deployment: Deployment) -> None:
-    """Cancelling or creating a task without options sends no parameters."""
+    """If a task is cancelled or created without options, no query parameters are sent."""
     task = client.tasks.create("report", wait_seconds=25)
     client.tasks.cancel(task.id, force=True)
     client.tasks.create("report")
@@ -166,7 +166,7 @@ def test_force_and_wait_are_sent_only_if_requested(client: Client, deployment: D
 
 
 def test_the_lease_and_requested_action_of_a_task_are_read(client: Client, deployment: Deployment) -> None:
-    """The lease, the deferral and the requested action are read; an older API without them is supported."""
+    """The lease, the deferral and the requested action are read; an older API that omits these fields is supported."""
     task = client.tasks.create("report")
     assert (task.lease, task.awaiting_notification, task.requested_action) == (None, False, None)
     lease = {"worker": "worker 1", "expires_at": "2026-11-21T12:01:00Z"}
@@ -197,7 +197,7 @@ def test_each_action_has_a_command_that_prints_the_task(duetime: Run, deployment
 
 
 def test_the_commands_for_targets_report_outcome_and_progress(duetime: Run, deployment: Deployment) -> None:
-    """The command reports a success unless an error is given; the percentage is an argument."""
+    """`tasks notify` reports a success unless an error is given, and `tasks progress` takes a percentage."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     for words, body in (
         (["notify", task_id, "--result", '{"rows": 17}'], REPORTS[0][2]),

@@ -1,4 +1,4 @@
-"""Task types with a payload class, for callers and for pull workers."""
+"""Tests task types with a payload class, for callers and for pull workers."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ def test_tasks_of_a_type_are_created_with_its_payload(client: Client, deployment
 
 
 def test_a_payload_of_another_type_is_rejected_before_it_is_sent(client: Client, deployment: Deployment) -> None:
-    """The error names the field but not its value; a time without a time zone is refused as well."""
+    """The error for a wrong payload names the field but not its value; a time without a time zone is refused, too."""
     with pytest.raises(PayloadInvalid, match="amount") as caught:
         client.tasks.of(CHARGE).create(Charge.model_construct(id=7, amount=-512))
     assert "-512" not in str(caught.value)
     with pytest.raises(PayloadInvalid):
-        client.tasks.of(CHARGE).delay(1, Move("here", NOW))  # type: ignore[arg-type]  # what a type checker would say
+        client.tasks.of(CHARGE).delay(1, Move("here", NOW))  # type: ignore[arg-type]  # the error that is tested
     with pytest.raises(TimeWithoutZone):
         client.tasks.of(CHARGE).at(NOW.replace(tzinfo=None), Charge(id=7, amount=5))
     assert deployment.received == []
 
 
 def test_the_error_for_a_class_without_handler_suggests_a_fix(client: Client) -> None:
-    """The error says what to write, instead of an `AttributeError` at the first creation."""
+    """A wrong declaration raises an error that says what to write, not an `AttributeError` at the first creation."""
 
     class Transfer:
         def run(self, context: HandlerContext, payload: object) -> None: ...
@@ -86,11 +86,11 @@ def test_the_error_for_a_class_without_handler_suggests_a_fix(client: Client) ->
     ):
         client.tasks.of(Transfer)
     with pytest.raises(NoTaskType, match=r"write tasks\.of\(TaskType\('charge'\)\)"):
-        client.tasks.of("charge")  # type: ignore[call-overload]  # what a type checker would say
+        client.tasks.of("charge")  # type: ignore[call-overload]  # the error that is tested
 
 
 def test_many_tasks_of_a_type_are_created_at_once(client: Client, deployment: Deployment) -> None:
-    """Each task has its own payload and the shared fields; if one payload is invalid, no task is created."""
+    """Each task has a separate payload and the shared fields; if any payload is invalid, no task is created."""
     charges = client.tasks.of(CHARGE)
     found = charges.create_batch(
         (Charge(id=number, amount=5) for number in range(120)), due_at=NOW, tags={"team": "dba"}, idempotency_key="k"
@@ -154,7 +154,7 @@ def test_without_a_class_any_json_is_a_payload(client: Client, deployment: Deplo
 
 
 def test_a_pull_worker_function_receives_its_payload_class() -> None:
-    """The payload is an instance of its class, a result object becomes JSON, and tests can call the function."""
+    """A worker's function gets an instance of the payload class and can return an object, and tests can call it."""
     worker = Worker()
 
     @worker.task("move", payload=Move)
@@ -171,7 +171,7 @@ def test_a_pull_worker_function_receives_its_payload_class() -> None:
 
 
 def test_a_pull_worker_function_can_be_a_coroutine() -> None:
-    """The coroutine runs to its end, and its exceptions are raised."""
+    """A handler that is a coroutine runs to its end, and its exceptions are raised."""
     worker = Worker()
 
     @worker.task("report")

@@ -1,4 +1,4 @@
-"""`duetime tasks create --file` creates many tasks, each with its own result."""
+"""Tests that `duetime tasks create --file` creates many tasks, each with a separate result."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_line_edited_after_its_task_was_created_is_rejected(
 
 
 def test_options_are_defaults_of_the_lines(duetime: Run, deployment: Deployment, written: Callable[..., str]) -> None:
-    """The values of a line take precedence over the options, including its due time, and tags are merged."""
+    """A line's values, including the due time, take precedence over the options, and tags are merged."""
     file = written({"tags": {"a": "1"}}, {"type": "own", "due_at": "2026-12-01T09:00:00Z", "priority": "low"})
     result = duetime("tasks", "create", "report", "-f", file, "--tag", "b=2", "--in", "5m", "--priority", "high")
     assert result.exit_code == 0
@@ -91,7 +91,7 @@ def test_options_are_defaults_of_the_lines(duetime: Run, deployment: Deployment,
 def test_many_tasks_of_a_file_are_sent_in_batches_of_a_hundred(
     duetime: Run, deployment: Deployment, written: Callable[..., str]
 ) -> None:
-    """Each batch has its own key, derived from the position of its first line."""
+    """Each batch has a separate idempotency key, which is derived from the position of the batch's first line."""
     file = written(*({"type": "mail", "name": str(number)} for number in range(950)))
     made = json.loads(duetime("tasks", "create", "--file", file, "--idempotency-key", "K", "--json").stdout)
     assert len(made["created"]) == 950
@@ -194,6 +194,6 @@ def test_invalid_csv_is_reported_with_its_line() -> None:
 
 
 def test_a_task_without_type_is_not_sent() -> None:
-    """The error names both ways to set a type."""
+    """The error for a task without a type names both ways to set the type."""
     (line,) = lines_of_json('{"name": "a"}')
     assert with_defaults(line, {}).fault == "type: is required: write it, or give TYPE"

@@ -1,4 +1,4 @@
-"""The client and the command support every task field of the API."""
+"""Tests that the client and the command support every task field in the API."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OPTIONS = {
     "name": ("--name", "monthly"),
     "tags": ("--tag", "team=dba"),
 }
-"""How to set each field on the command line."""
+"""The options that set each field on the command line."""
 SHOWN: dict[str, tuple[Any, str]] = {
     "priority": ("low", "low"),
     "lock": ({"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}, "db-17"),
@@ -64,7 +64,7 @@ NOT_OF_A_RUN = {
     ),
     "allow_unknown_type": "the types of the nodes were checked when the definition was put",
 }
-"""Task fields that a run of a topology definition does not have, with the reasons."""
+"""Task fields that a run of a topology definition lacks, each with the reason."""
 ARGUMENTS_OF_A_RUN = {"parameters", "version"}
 """Run fields that are separate arguments of `client.topology_definitions.run`."""
 
@@ -84,14 +84,14 @@ def test_a_definition_run_supports_every_field_or_lists_the_reason() -> None:
 
 @pytest.mark.parametrize("action", ["create", "update"])
 def test_every_task_field_has_an_option(duetime: Callable[..., Result], deployment: Deployment, action: str) -> None:
-    """Each option for creating and updating a task sets one field."""
+    """Each task field can be set by options when a task is created or updated."""
     assert set(OPTIONS) == set(TASK_OPTIONS)
     task = "mail"
     if action == "update":
         duetime("tasks", "create", "mail")
         (task,) = deployment.tasks
     for other in ("lock", "locks"):
-        # Both options are forms of the same option.
+        # Both fields are set by the same option.
         said = [word for name, words in OPTIONS.items() if name != other for word in words]
         result = duetime("tasks", action, task, *said)
         assert result.exit_code == 0, result.output
@@ -99,7 +99,7 @@ def test_every_task_field_has_an_option(duetime: Callable[..., Result], deployme
 
 
 def test_every_task_field_is_shown(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """Each field must be shown with a task, or listed here."""
+    """Each field that a task can have is either shown by `tasks get` or listed here as not shown."""
     assert set(SHOWN) | NOT_SHOWN == set(TASK_OPTIONS)
     duetime("tasks", "create", "mail")
     (task_id,) = deployment.tasks
@@ -122,7 +122,7 @@ def test_an_ordered_key_is_set_by_its_options_and_shown(duetime: Callable[..., R
 
 
 def test_locks_are_repeated_options(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """Each `--lock` is a lock, which may be shared; a time limit applies to all locks, a number of holders to one."""
+    """Each `--lock` adds a lock; `--lock-wait` applies to all locks, but `--lock-max-holders` needs a single lock."""
     duetime("tasks", "create", "mail", "--lock", "db:17=shared", "--lock", "gpu", "--lock-wait", "9")
     assert deployment.received[-1].document["locks"] == [
         {"key": "db:17", "mode": "shared", "wait_seconds": 9},

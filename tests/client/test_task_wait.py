@@ -29,7 +29,7 @@ def ids(duetime: Run, deployment: Deployment) -> list[str]:
 def test_wait_returns_when_all_tasks_have_ended(
     duetime: Run, deployment: Deployment, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each poll is one request for all tasks that have not ended; tasks are printed in the order of the arguments."""
+    """Each poll is one request for all tasks that have not ended, and tasks are printed in the arguments' order."""
     states = iter([("running", "succeeded"), ("running", "succeeded"), ("succeeded", "succeeded")])
     page = deployment.page
 
@@ -56,7 +56,7 @@ def test_wait_returns_when_all_tasks_have_ended(
 def test_tasks_due_much_later_are_polled_rarely(
     duetime: Run, deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tasks that are due later are polled as by `tasks.wait`: every few seconds until the first task is due."""
+    """Tasks that are due later are polled as often as by `tasks.wait`, every few seconds until the first is due."""
     for wait in ("1h", "3s"):
         duetime("tasks", "create", "report", "--in", wait)
     page = deployment.page
@@ -107,7 +107,7 @@ def test_an_invalid_wait_sends_nothing(duetime: Run, deployment: Deployment, arg
 
 
 def test_watch_accepts_the_filters_of_a_list(duetime: Run) -> None:
-    """The filters of `watch` select from many tasks and are refused together with an id."""
+    """The filters for `watch` select from many tasks and are therefore refused together with an id."""
     result = duetime("tasks", "watch", "01TASK", "--state", "failed")
     assert result.exit_code == 2
     assert "--state" in result.stderr

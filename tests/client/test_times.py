@@ -1,4 +1,4 @@
-"""Parsing and printing of times and durations in the form that people write."""
+"""Tests how times and durations are parsed from, and printed in, the forms that people write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_invalid_duration_is_rejected(text: str) -> None:
 
 @given(st.text(max_size=12))
 def test_any_text_is_a_duration_or_a_value_error(text: str) -> None:
-    """Any text is a duration or raises a `ValueError`, and no duration is negative."""
+    """Any text is either parsed as a duration, which is never negative, or raises a `ValueError`."""
     try:
         assert seconds_of_span(text) >= 0
     except ValueError as error:
@@ -49,7 +49,7 @@ def test_any_text_is_a_duration_or_a_value_error(text: str) -> None:
     ],
 )
 def test_a_time_distance_is_shown_in_two_units(away: timedelta, shown: str) -> None:
-    """A distance in time is shown in two units."""
+    """The time until or since an instant is shown in two units."""
     assert distance(NOW + away, NOW) == shown
 
 

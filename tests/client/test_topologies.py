@@ -70,7 +70,7 @@ def file(tmp_path: Path) -> Callable[[object], str]:
 
 
 def picture(nodes: Mapping[str, Mapping[str, Any]], width: int = 80, height: int = 24, **more: object) -> list[str]:
-    """Return the lines of a topology as a terminal of that size shows them."""
+    """Return a topology's lines as a terminal of the given size shows them."""
     filled = {
         name: {"type": "x", "state": "blocked", "trigger_rule": "all_success", **node} for name, node in nodes.items()
     }
@@ -92,7 +92,7 @@ def plain(text: str) -> str:
 def test_a_graph_is_sent_unchanged_and_shown(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """Without waiting, the command prints the picture of the start."""
+    """If the command does not wait, it prints the topology's picture right after the start."""
     result = duetime("topologies", "run", file(BODY))
     assert (result.exit_code, deployment.received[0].document) == (0, BODY), result.output
     assert [(request.method, request.path) for request in deployment.received] == [
@@ -117,7 +117,7 @@ def test_waiting_for_a_graph_prints_one_final_document(
 def test_a_failed_graph_exits_with_code_1(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], option: str
 ) -> None:
-    """The failed nodes are named, with the command that shows their errors."""
+    """If nodes fail, the output names the nodes and the command that shows their errors."""
     deployment.looks.extend(FAILS)
     result = duetime("topologies", "run", file(BODY), option)
     assert result.exit_code == 1
@@ -159,7 +159,7 @@ def test_watching_on_a_terminal_redraws_one_picture(
 
 
 def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: GraphDeployment) -> None:
-    """Each action is sent to its own address and prints the resulting topology."""
+    """Each action is sent to a separate address, and the command prints the resulting topology."""
     deployment.begun(BODY, "k")
     for action in ("retry", "cancel", "pause", "resume"):
         controlled = duetime("topologies", action, ID, "--json")
@@ -177,7 +177,7 @@ def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: Gr
 
 
 def test_a_topology_is_rerun_from_selected_nodes(duetime: Run, deployment: GraphDeployment) -> None:
-    """Each option names a node; without options, no nodes are sent."""
+    """Each `--node` option is sent as a node's name; without options, no nodes are sent."""
     deployment.begun(BODY, "k")
     assert duetime("topologies", "retry", ID, "--node", "a", "--node", "b", "--reason", "why").exit_code == 0
     assert deployment.received[-2].document == {"nodes": ["a", "b"], "reason": "why"}
@@ -213,7 +213,7 @@ def test_an_unknown_topology_id_is_an_error_on_one_line(duetime: Run, command: s
 
 
 def test_a_response_from_another_server_is_an_error(duetime: Run, deployment: GraphDeployment) -> None:
-    """A page of another server is not mistaken for a topology."""
+    """A web page from another server is not mistaken for a topology."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing here"))
     assert duetime("topologies", "show", ID).exit_code == 1
     deployment.begun(BODY, "k")
@@ -280,7 +280,7 @@ def test_an_unreadable_graph_file_is_a_usage_error(duetime: Run, tmp_path: Path,
 def test_rejections_by_the_api_are_printed_like_errors_of_the_client(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """File, field and reason are printed as for errors that the client finds."""
+    """For a rejection by the API, file, field and reason are printed as for errors that the client finds."""
     fault = {"field": "nodes.fetch.priority", "reason": "should be one of high, normal, low"}
     deployment.scripted.append(problem(422, "fields_invalid", "no", fault))
     path = file({"nodes": {"fetch": {"type": "x", "priority": "urgent"}}})
@@ -310,7 +310,7 @@ def test_a_body_of_64_levels_is_read_and_sent(
 
 
 def test_a_picture_fits_its_screen() -> None:
-    """Wide levels, long names and long chains fit the screen."""
+    """Wide levels, long names and long chains fit on the screen."""
     wide: dict[str, dict[str, Any]] = {
         "top": {"state": "succeeded"},
         **{f"n{'x' * 100}{n}": {"depends_on": ["top"]} for n in range(300)},
@@ -335,7 +335,7 @@ def test_a_long_chain_is_shown_around_its_running_nodes() -> None:
 
 
 def test_a_wide_level_shows_the_share_of_each_state() -> None:
-    """One failed node among three hundred is visible."""
+    """One failed node among three hundred nodes is still visible."""
     states = ["succeeded"] * 200 + ["running"] * 98 + ["failed", "strange"]
     drawn = signs(states, 26)
     assert drawn == [("succeeded", 16), ("failed", 1), ("running", 8), ("strange", 1)]
@@ -349,7 +349,7 @@ def test_critical_nodes_are_marked_and_listed_first() -> None:
 
 
 def test_the_progress_bar_advances_between_two_reads() -> None:
-    """Running nodes advance the bar by their expected time in another shade, and late nodes do not count as done."""
+    """Running nodes advance the bar, in another shade, by their expected time; late nodes never count as done."""
     nodes = {
         "a": {"state": "running", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=5)},
         "b": {"state": "succeeded", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=9)},
@@ -362,13 +362,13 @@ def test_the_progress_bar_advances_between_two_reads() -> None:
 
 
 def test_control_characters_in_node_names_are_escaped() -> None:
-    """Control characters in the server's texts are escaped."""
+    """Control characters in texts from the server are escaped."""
     shown = "\n".join(picture({"a\x1b[2Jb": {"state": "odd\r"}}, name="x\x1b]0;y", requested_action="stop\x1b[2J"))
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 
 def test_a_terminal_without_unicode_shows_ascii() -> None:
-    """A terminal without Unicode shows the same picture in ASCII."""
+    """On a terminal without Unicode, the same picture is drawn in ASCII."""
     document = {
         "id": ID,
         "state": "running",

@@ -1,4 +1,4 @@
-"""`duetime topologies` with the real API."""
+"""Tests `duetime topologies` with the real API."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_graph_from_a_file_is_run_shown_and_cancelled(
 def test_a_schedule_or_task_can_run_a_graph_from_a_file(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A graph file is the payload; its name, type and priority apply to the task unless options set them."""
+    """A graph file becomes the payload; its name, type and priority apply to the task unless options replace them."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "graph.json"
     path.write_text(

@@ -1,4 +1,4 @@
-"""Topology files are read and checked without a server."""
+"""Tests that topology files are read and checked without a server."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def refused(body: object) -> list[str]:
 
 
 def test_the_body_equals_the_content_of_a_duetime_file(tmp_path: Path) -> None:
-    """The body equals the file's content."""
+    """The request body equals the file's content."""
     body = {"name": "nightly", "on_failure": "rollback", "nodes": {"a": task(), "b": task("a", inputs=["a"])}}
     assert read_topology(written(tmp_path, body)) == body
 
 
 def test_a_recorded_workflow_becomes_a_topology_of_tasks(tmp_path: Path) -> None:
-    """Each recorded program becomes a task of the same duration, with a sufficient timeout."""
+    """Each program in a recorded workflow becomes a task of the same duration, with a sufficient timeout."""
     assert read_topology(written(tmp_path, RECORDED)) == {
         "name": "tiny",
         "nodes": {
@@ -88,7 +88,7 @@ def test_a_recorded_workflow_becomes_a_topology_of_tasks(tmp_path: Path) -> None
 
 
 def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
-    """A duration of 90 s scaled by 0.01 is 0.9 s and needs no timeout."""
+    """A recorded duration of 90.5 s, scaled by 0.01, becomes 0.905 s and needs no timeout."""
     body = read_topology(written(tmp_path, RECORDED), task_type="demo", time_scale=0.01)
     assert body["nodes"]["join_3"]["payload"]["seconds"] == pytest.approx(0.905)
     assert body["nodes"]["join_3"]["type"] == "demo"
@@ -118,7 +118,7 @@ def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
 def test_a_file_that_is_not_a_topology_is_rejected_with_the_reason(
     tmp_path: Path, document: object, words: str
 ) -> None:
-    """The error names the invalid part and the reason."""
+    """The error for a file that is not a topology names the invalid part and the reason."""
     with pytest.raises(TopologyInvalid, match=words):
         read_topology(written(tmp_path, document))
 
@@ -186,7 +186,7 @@ def test_a_nested_topology_is_validated() -> None:
 
 
 def test_the_error_for_a_cycle_names_its_nodes() -> None:
-    """The error names the nodes of the cycle, each followed by a node that depends on it."""
+    """The error lists the nodes in the cycle, each followed by a node that depends on the listed node."""
     assert refused({"nodes": {"a": task("c"), "b": task("a"), "c": task("b")}})[0] in {
         f"nodes: depend on each other in a cycle: {path}"
         for path in ("a -> b -> c -> a", "b -> c -> a -> b", "c -> a -> b -> c")

@@ -1,4 +1,4 @@
-"""The client's requests for task types, the commands, and their output."""
+"""Tests the client's requests for task types, and the commands with their output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TYPE = {
 
 
 def test_options_of_a_type_are_set_by_dotted_names(deployment: Deployment, duetime: Run) -> None:
-    """Options are JSON or text, a dotted name sets one part, and null disables a default."""
+    """An option's value is JSON or text, a dotted name sets one part, and null disables a default."""
     deployment.scripted.append(Answer(200, TYPE))
     told = duetime(
         "types", "set", "mail.send", "timeout_seconds=30", "lock.key=smtp", "lock.max_holders=2", "rate=null"
@@ -47,7 +47,7 @@ def test_setting_an_option_as_a_whole_and_in_part_is_rejected(deployment: Deploy
 
 
 def test_a_type_is_shown_with_the_sources_of_its_defaults(deployment: Deployment, duetime: Run) -> None:
-    """The view shows whether each default comes from the handler or the owner, and the list names the defaults."""
+    """The view shows whether each default comes from the handler or from the owner; the list names the defaults."""
     deployment.scripted += [Answer(200, TYPE), Answer(200, {"types": [TYPE], "next_token": None})]
     shown = duetime("types", "show", "mail.send").stdout
     assert '{"key": "smtp"} (handler)' in shown

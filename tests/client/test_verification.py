@@ -1,4 +1,4 @@
-"""The checks of `duetime verify`: every fault of a deployment fails the report."""
+"""Tests that `duetime verify` fails its report for every fault in a deployment."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ LIMITS = Limits()
 
 
 def with_first(**changes: object) -> list[Execution]:
-    """Return good executions with changes to the first one."""
-    return [replace(FIRST, **changes), *GOOD[1:]]  # type: ignore[arg-type]  # its fields
+    """Return good executions with changes to the first execution."""
+    return [replace(FIRST, **changes), *GOOD[1:]]  # type: ignore[arg-type]  # fields
 
 
 def lateness(executions: list[Execution]) -> Finding:
@@ -62,7 +62,7 @@ def test_one_lost_doubled_early_or_late_task_fails_the_check(
 
 
 def test_a_retried_task_is_not_reported_as_doubled() -> None:
-    """An attempt after a failure is expected; one attempt more, or one attempt less, fails a check."""
+    """A retry after a failure is expected, but an additional or a missing attempt fails a check."""
     retried = replace(FIRST, attempts=3, expected_attempts=3)
     assert findings.repeated([retried]).verdict is findings.retried([retried]).verdict is Verdict.PASSED
     assert findings.repeated([replace(retried, attempts=4)]).verdict is Verdict.FAILED
@@ -71,7 +71,7 @@ def test_a_retried_task_is_not_reported_as_doubled() -> None:
 
 
 def test_a_small_delay_of_half_of_the_tasks_exceeds_the_median_limit() -> None:
-    """The median has its own limit, so tasks that are all less than a second late can still fail the check."""
+    """The median has a separate limit, so the check can fail even if every task is less than a second late."""
     slow = [replace(each, started_ms=1300) for each in GOOD[:11]]
     assert lateness([*slow, *GOOD[11:]]).verdict is Verdict.FAILED
     assert lateness([*slow[:9], *GOOD[9:]]).verdict is Verdict.PASSED
@@ -103,7 +103,7 @@ def test_a_node_started_before_its_parent_ended_fails_the_check() -> None:
 
 
 def test_a_missed_doubled_or_extra_run_of_a_schedule_fails_the_check() -> None:
-    """Each time of the schedule must run exactly once, and nothing else may run."""
+    """The check fails unless each of the schedule's times runs exactly once and nothing else runs."""
     expected = [1000, 2000, 3000]
     ran = [replace(FIRST, due_ms=at) for at in expected]
     assert findings.recurring(expected, ran).verdict is Verdict.PASSED
@@ -117,14 +117,14 @@ def test_a_missed_doubled_or_extra_run_of_a_schedule_fails_the_check() -> None:
 
 
 def test_a_pulled_task_leased_twice_or_never_fails_the_check() -> None:
-    """The verifying machine counts the leases of each pulled task."""
+    """A pulled task that was leased twice, or never, on the verifying machine fails the check."""
     assert findings.pulled(["a", "b"], {"a": 1, "b": 1}).verdict is Verdict.PASSED
     assert findings.pulled(["a", "b"], {"a": 2, "b": 1}).verdict is Verdict.FAILED
     assert findings.pulled(["a", "b"], {"a": 1}).verdict is Verdict.FAILED
 
 
 def test_a_key_that_creates_two_tasks_fails_the_check() -> None:
-    """A key that creates two tasks, or that accepts another body, fails the check."""
+    """An idempotency key that creates two tasks or accepts a different body fails the check."""
     assert findings.idempotent(["a", "a"], 422).verdict is Verdict.PASSED
     assert findings.idempotent(["a", "b"], 422).verdict is Verdict.FAILED
     assert findings.idempotent(["a", "a"], 201).verdict is Verdict.FAILED
@@ -157,7 +157,7 @@ def test_a_verification_shows_its_cost_and_requires_confirmation(
 
 
 def test_a_deployment_without_probes_is_reported(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """If the API rejects the probe's type by name, the command says so and leaves nothing behind."""
+    """If the API rejects the probe's type, the command prints the reason and leaves nothing behind."""
     fault = {"field": "type", "reason": "'duetime.probe' is not known to this deployment"}
     deployment.scripted.append(problem(422, "fields_invalid", "1 field is invalid", fault))
     ended = duetime("verify", "--yes")

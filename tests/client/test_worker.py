@@ -1,4 +1,4 @@
-"""A pull worker with the real API."""
+"""Tests a pull worker with the real API."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ AT_ONCE: RetryPolicy = {"max_attempts": 3, "initial_seconds": 0}
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """Serve the API with one type that everyone may pull and one that nobody may pull."""
+    """Serve the API with one type that everyone may pull and one type that nobody may pull."""
     session = FakeSession(SystemClock().now)
     session.s3.create_bucket(Bucket="contents")
 
@@ -72,7 +72,7 @@ def server() -> Iterator[ApiServer]:
         Variable.PULLED_QUEUES: json.dumps({TYPE: queue()}),
         Variable.PULLERS: json.dumps({TYPE: ["*"]}),
     }
-    composition.use(Platform(environ=environ, clients=Clients(session)))  # type: ignore[arg-type]  # it stands in for one
+    composition.use(Platform(environ=environ, clients=Clients(session)))  # type: ignore[arg-type]  # a stand-in
     made = ApiServer()
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -91,7 +91,7 @@ def client(server: ApiServer) -> Iterator[Client]:
 
 
 class Running:
-    """A worker in its own thread, with its recorded events."""
+    """A worker in a separate thread, whose events are recorded."""
 
     def __init__(self, client: Client, **settings: Any) -> None:  # noqa: ANN401 - any setting of a worker
         self.seen: list[WorkerEvent] = []
@@ -132,7 +132,7 @@ def is_running(client: Client, task: Task) -> bool:
 
 
 def test_a_handler_can_read_the_inputs_of_its_node(client: Client) -> None:
-    """The handler of a topology node can read the node's inputs; other tasks have no inputs."""
+    """A topology node's handler can read the node's inputs; other tasks have no inputs."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     assert Attempt(client, leased, 30).context.inputs is None
@@ -225,7 +225,7 @@ def test_the_error_for_an_unknown_task_keyword_names_the_keyword(keyword: str) -
 
 
 def test_a_result_that_is_not_json_fails_the_task_without_retry(client: Client) -> None:
-    """A task whose result is not JSON is not retried, because the next result would not be JSON either."""
+    """A task whose result is not JSON is not retried, because a retry would return such a result again."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: {1, 2})
     with running:
@@ -284,7 +284,7 @@ def test_any_exception_of_a_handler_is_reported(client: Client, error: BaseExcep
 
 
 def test_a_coroutine_that_awaits_its_cancelled_task_fails_the_attempt(client: Client) -> None:
-    """If a coroutine cancels and awaits a task of its own, the attempt fails with `CancelledError`."""
+    """If a coroutine cancels and then awaits an asyncio task, the attempt fails with `CancelledError`."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -302,7 +302,7 @@ def test_a_coroutine_that_awaits_its_cancelled_task_fails_the_attempt(client: Cl
 
 @dataclass
 class Counts:
-    """A result of a class that is not JSON."""
+    """A result whose class cannot be represented in JSON."""
 
     by_number: dict[Any, Any]
 
@@ -323,7 +323,7 @@ class Counts:
     ids=range(9),
 )
 def test_a_result_that_cannot_be_stored_fails_the_task_at_once(client: Client, value: object, kind: str) -> None:
-    """A result follows the same rules as in worker functions, even if only the API knows the limit."""
+    """A result follows the same rules as in worker functions, even if only the API knows the size limit."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: value)
     with running:
@@ -364,7 +364,7 @@ def test_a_checkpoint_that_cannot_be_stored_fails_the_task_at_once(
 
 
 def test_a_progress_message_that_cannot_be_encoded_is_escaped(client: Client) -> None:
-    """The lease is still renewed, so a bad progress message does not lose the attempt."""
+    """A bad progress message does not lose the attempt, because the lease is still renewed."""
     task = client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     context = Attempt(client, leased, 30).context
@@ -378,7 +378,7 @@ def test_a_progress_message_that_cannot_be_encoded_is_escaped(client: Client) ->
 
 @pytest.mark.slow
 def test_heartbeats_renew_the_lease_and_report_progress(client: Client) -> None:
-    """With heartbeats, a task that is longer than its lease stays with its worker."""
+    """With heartbeats, a task that takes longer than its lease stays with its worker."""
     running = Running(client, lease_seconds=10)
     release = threading.Event()
 
@@ -504,7 +504,7 @@ def test_a_saved_checkpoint_of_a_pull_worker_survives_a_failure(client: Client) 
 
 
 def test_a_pull_worker_without_its_lease_starts_no_step(client: Client) -> None:
-    """An attempt without its lease starts no step and saves nothing: another worker may already have the task."""
+    """An attempt that has lost its lease starts no step and saves nothing, because another worker may have the task."""
     effects: list[int] = []
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
@@ -514,7 +514,7 @@ def test_a_pull_worker_without_its_lease_starts_no_step(client: Client) -> None:
         context.save_checkpoint(1)
     with pytest.raises(LeaseLost):
         context.step("late", lambda: 1)
-    context._until = 0  # the lease's time has passed
+    context._until = 0  # by now, the lease has expired
     with pytest.raises(LeaseLost):
         context.step("never", effects.append, 1)
     with pytest.raises(LeaseLost):
@@ -523,7 +523,7 @@ def test_a_pull_worker_without_its_lease_starts_no_step(client: Client) -> None:
 
 
 def test_a_result_rejected_by_the_api_fails_the_task_at_once(client: Client) -> None:
-    """The API has limits that a client may lack, such as the number of digits; the task fails at once."""
+    """If a result breaks a limit that only the API knows, such as the number of digits, the task fails at once."""
     running = Running(client)
     running.worker.task(TYPE)(lambda context, _payload: context.step("one", lambda: 10**40))
     with running:
@@ -551,7 +551,7 @@ def test_a_step_not_stored_because_the_api_is_unavailable_is_retried(client: Cli
 
 
 def test_unit_tests_of_a_pull_worker_handler_keep_steps_in_memory() -> None:
-    """A unit test can pass an earlier attempt's steps, and reads the new steps and checkpoints from its own objects."""
+    """A unit test can pass an earlier attempt's steps, and can read the new steps and checkpoints afterward."""
     steps: dict[str, Any] = {"charge": 7}
     saved: list[Any] = []
     context = Context.for_test(steps=steps, checkpoints=saved)
@@ -562,7 +562,7 @@ def test_unit_tests_of_a_pull_worker_handler_keep_steps_in_memory() -> None:
 
 @pytest.mark.slow
 def test_without_network_the_handler_is_stopped_when_its_lease_ends(server: ApiServer, client: Client) -> None:
-    """At the end of the lease the handler is asked to stop, and the task is not completed."""
+    """When the lease ends without a network, the handler is asked to stop, and the task is not completed."""
     running = Running(client, lease_seconds=5)
     lost = threading.Event()
 
@@ -578,14 +578,14 @@ def test_without_network_the_handler_is_stopped_when_its_lease_ends(server: ApiS
         assert lost.wait(PATIENCE_SECONDS)
         assert until(lambda: "lost" in running.did())
         assert until(lambda: "unreachable" in running.did())
-    # The network returns only now: after the end of the lease, the next request would lease the task again.
+    # The network returns only now, because after the lease's end the next request would lease the task again.
     server.dead = False
     seen = client.tasks.get(task.id)
     assert (seen.state, seen.attempt) == ("running", 1)
 
 
 def test_a_worker_continues_when_the_api_is_reachable_again(server: ApiServer, client: Client) -> None:
-    """While the API is unreachable, the worker polls less and less often; later it runs the due tasks."""
+    """While the API is unreachable, the worker keeps polling, and later runs the tasks that are due."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
     task = client.tasks.create(TYPE)
@@ -630,7 +630,7 @@ def test_a_lease_that_arrives_while_the_worker_stops_is_released(client: Client)
             running.worker.stop()
         return leases
 
-    client.leases.acquire = stop_meanwhile  # this moment cannot be hit otherwise
+    client.leases.acquire = stop_meanwhile  # no other test setup hits this moment
     with running:
         assert until(lambda: "released" in running.did())
     seen = client.tasks.get(task.id)
@@ -638,7 +638,7 @@ def test_a_lease_that_arrives_while_the_worker_stops_is_released(client: Client)
 
 
 def test_a_worker_releases_a_task_whose_handler_exceeds_the_stop_time(client: Client) -> None:
-    """When its stop time is over, the worker releases the task without counting an attempt."""
+    """When its stop time is over, the worker releases the task, and the attempt does not count."""
     running = Running(client, stop_seconds=0.2)
     begun, release = threading.Event(), threading.Event()
     seen: list[Context] = []
@@ -685,7 +685,7 @@ def test_a_stopping_worker_fails_a_started_task_with_one_attempt(client: Client)
 
 
 def test_a_worker_acknowledges_a_task_with_one_attempt_before_starting_it(client: Client) -> None:
-    """The only attempt of a task counts from the start; other attempts count from their first heartbeat or report."""
+    """A task's only attempt is acknowledged before the handler starts; other attempts are not."""
     running = Running(client)
     renewed: list[str] = []
     renewing = client.leases.renew
@@ -723,17 +723,17 @@ def test_a_worker_acknowledges_a_task_after_an_unacknowledged_lease(client: Clie
 def test_the_first_heartbeat_is_sent_before_the_acknowledgement_deadline(
     client: Client, lease: int, within: int, first: float
 ) -> None:
-    """The first heartbeat is sent in time; with the default lease, it comes no sooner than later heartbeats."""
+    """The first heartbeat is sent in time to acknowledge the lease, and by default at the usual interval."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE], lease_seconds=lease, acknowledge_within_seconds=within)
     assert acknowledge_within(lease) == within
-    # The response's `Date` header has no fractions of a second.
+    # The response's `Date` header is in whole seconds.
     assert within - 1 < leased.lasts.total_seconds() <= within + 1
     assert Attempt(client, leased, lease)._first_interval == pytest.approx(first)
 
 
 def test_a_worker_that_may_not_pull_a_type_stops(client: Client) -> None:
-    """If the worker may not pull a type, it stops instead of repeating the request."""
+    """If a worker may not pull a type, the worker stops instead of repeating the request."""
     running = Running(client)
     running.worker.task("unheard-of")(lambda _context, _payload: None)
     with running:
@@ -799,7 +799,7 @@ def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Clie
     """The worker logs actions without payloads or results, finishes running tasks after SIGTERM, and exits normally."""
     task = client.tasks.create(TYPE, payload={"secret": "sesame"})
     with command(server, folder, "jobs:worker", "--concurrency", "2") as process:
-        # The task must also have started: a worker that is stopped earlier releases the task.
+        # The task must also have started, because a worker that is stopped earlier releases the task.
         assert until((folder / "begun").exists)
         process.send_signal(signal.SIGTERM)
         (folder / "over").touch()
@@ -825,7 +825,7 @@ class Silent(Door):
 
 
 class SilentServer(ApiServer):
-    """Serves the API, which never responds to a request for leases.
+    """Serves the API, except that requests for leases never get a response.
 
     Attributes:
         polled: set when a request for leases was received.
@@ -840,7 +840,7 @@ class SilentServer(ApiServer):
     "stop_seconds", [0.5, pytest.param(None, marks=pytest.mark.slow, id="the time that it takes by default")]
 )
 def test_the_command_exits_in_time_although_its_poll_is_pending(folder: Path, stop_seconds: float | None) -> None:
-    """Docker kills a process ten seconds after SIGTERM; the default stop time leaves it a second to exit."""
+    """Docker kills a process ten seconds after SIGTERM; the default stop time leaves the process a second to exit."""
     server = SilentServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -882,7 +882,7 @@ def test_a_worker_that_cannot_be_found_is_a_usage_error(
 
 
 def test_a_worker_pauses_after_an_immediate_empty_response() -> None:
-    """An immediate empty response means that too many requests are waiting, so the worker pauses before the next."""
+    """After an immediate empty response, which means that too many requests are waiting, the worker pauses."""
     worker = Worker(wait_seconds=20)
     assert worker._pause(0.1) == 2.0
     assert worker._pause(20.0) == 0.0
@@ -900,7 +900,7 @@ class _Film:
 def test_a_handler_of_the_worker_functions_runs_in_a_pull_worker(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pull worker supports a handler's payload class, progress, coroutine, `Unretriable` and retry settings."""
+    """A pull worker supports handlers with a payload class, progress, coroutines, `Unretriable` and retry settings."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE, payload=_Film, no_retry_on=(LookupError,))
@@ -978,7 +978,7 @@ def test_a_class_of_the_worker_functions_runs_in_a_pull_worker(
 
 
 def test_a_traceback_begins_in_the_handler(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames of the worker and the event loop are removed from tracebacks, even for handlers of worker functions."""
+    """The worker's and the event loop's frames are removed from tracebacks, even for handlers in worker functions."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE)
@@ -1004,7 +1004,7 @@ def test_a_secret_of_a_pull_worker_is_in_its_environment(monkeypatch: pytest.Mon
 
 
 def test_the_error_for_an_unsupported_handler_names_feature_and_fix(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the unsupported feature and the fix, and nothing is registered."""
+    """If a handler uses an unsupported feature, the error names the feature and the fix, and nothing is registered."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE)
@@ -1032,7 +1032,7 @@ def test_the_error_for_an_unsupported_handler_names_feature_and_fix(monkeypatch:
 
 @pytest.mark.parametrize("is_coroutine", [False, True])
 def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, client: Client, is_coroutine: bool) -> None:  # noqa: FBT001 - a parameter of a test
-    """The worker has its own identity; a repeated attempt gets the task that the first attempt created."""
+    """A child task has the worker's identity, and a repeated attempt gets the task that the first attempt created."""
     created: list[str] = []
 
     def start(context: Context, _payload: object) -> None:
@@ -1057,7 +1057,7 @@ def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, clie
 
 
 def test_a_function_under_test_requires_an_explicit_client(client: Client) -> None:
-    """Without a client, the error shows how to pass one."""
+    """If a context for tests has no client, the error shows how to pass a client."""
     assert Context.for_test(client=client).client is client
     with pytest.raises(ClientMissing, match=r"Context\.for_test\(client=\.\.\.\)"):
         _ = Context.for_test().client

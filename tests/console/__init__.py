@@ -1,1 +1,1 @@
-"""Tests of the web console in a real browser, over the unmodified functions in virtual time."""
+"""Tests of the web console in a real browser, with the unmodified functions in virtual time."""

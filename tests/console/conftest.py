@@ -1,4 +1,4 @@
-"""Fixtures: a browser, the console's account, and pages that must not report errors."""
+"""Fixtures for a browser, the console's account, and pages that must not report errors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 AXE = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
 WIDE, NARROW = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 PATIENCE_MS = 60_000
-"""Timeouts are long because the machine may be busy: they only end a wait for something that never comes."""
+"""Timeouts are long because the machine may be busy; only a wait for something that never happens reaches them."""
 
 
 def chromium() -> str | None:
     """Return the path of a browser on this machine, or `None`.
 
-    The headless shell comes first: it takes a third of the CPU time because it opens no windows.
+    The headless shell is preferred, because it opens no windows and therefore takes a third of the CPU time.
     """
     installed = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     names = (os.environ.get("DUETIME_CHROMIUM", ""), *installed)
@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip("no Chromium: install Debian's `chromium-headless-shell`, or name a browser in DUETIME_CHROMIUM")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        # The sandbox would need another user, and these pages are trusted.
+        # The sandbox would need a different user, and these pages are trusted.
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield started
         started.close()
@@ -67,20 +67,20 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 @dataclass
 class Console:
-    """Opens pages of the console and records their errors."""
+    """Opens the console's pages and records their errors."""
 
     browser: Browser
     world: World
     complaints: list[str] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
     expected: tuple[str, ...] = ()
-    """Parts of error messages that a test provokes; the browser itself logs each error response."""
+    """Parts of the error messages that a test provokes, because the browser logs each error response."""
 
     def open(self, path: str = "/tasks", *, narrow: bool = False, scheme: str = "light") -> Page:
-        """Open a page in its own browser profile, at the account's time."""
+        """Open a page in a separate browser profile, at the account's time."""
         context = self.browser.new_context(
-            viewport=NARROW if narrow else WIDE,  # type: ignore[arg-type] # a dictionary of the two
-            color_scheme=scheme,  # type: ignore[arg-type] # one of its three
+            viewport=NARROW if narrow else WIDE,  # type: ignore[arg-type] # width and height
+            color_scheme=scheme,  # type: ignore[arg-type] # a valid theme
             locale="en-GB",
             timezone_id="Europe/Berlin",
             reduced_motion="reduce",
@@ -103,7 +103,7 @@ class Console:
 
     def check_accessibility(self, page: Page) -> None:
         """Fail if axe finds an accessibility violation."""
-        # The script is evaluated, not loaded, because the page's policy allows no other script.
+        # The script is evaluated and not loaded, because the page's policy allows no script from elsewhere.
         page.evaluate(AXE.read_text(encoding="utf-8"))
         found = page.evaluate("axe.run({resultTypes: ['violations']}).then((result) => result.violations)")
         assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []

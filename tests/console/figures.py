@@ -1,7 +1,7 @@
 """Measures the console in an account with many tasks: `python -m tests.console.figures [TASKS]`.
 
-The figures depend on the machine and are not asserted. The account is in virtual time with a fake database, so the time
-to data is that of this process and not of AWS.
+The figures depend on the machine and are not asserted. The account is in virtual time with a fake database, so the
+times to data are this process's times and not AWS's.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def say(name: str, value: object, unit: str = "") -> None:
 
 
 def fill(world: World, tasks: int) -> None:
-    """Create tasks, of which a third have ended and one is running, and a schedule that runs every minute."""
+    """Create tasks (a third of them ended and one running) and a schedule that runs every minute."""
     for number in range(tasks // 100):
         delay = SOON if number % ENDED_PART == 0 else LATER + number
         task = {
@@ -86,8 +86,8 @@ class Figures:
         self.world = world
 
     def open(self, path: str, prepare: Callable[[Page], None] | None = None) -> Page:
-        """Open a page in its own browser profile."""
-        context = self.browser.new_context(viewport=WIDE)  # type: ignore[arg-type] # a dictionary of the two
+        """Open a page in a separate browser profile."""
+        context = self.browser.new_context(viewport=WIDE)  # type: ignore[arg-type] # width and height
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         page.add_init_script(OBSERVE)
@@ -142,7 +142,7 @@ class Figures:
         page.context.close()
 
     def many_events(self) -> None:
-        """Measure the heap after a hundred thousand pushed changes of tasks that the list does not show."""
+        """Measure the heap after 100,000 pushed changes to tasks that the list does not show."""
         sockets: list[WebSocketRoute] = []
 
         def answer(socket: WebSocketRoute, text: str | bytes) -> None:

@@ -18,10 +18,10 @@ class IdentityProvider:
     """Issues tokens and records the requests.
 
     Attributes:
-        serial: a number in each issued token; the test's API should accept only `token()`.
+        serial: a number that each issued token contains; the test's API should accept only `token()`.
         grants: the grant types of received requests.
         renews: whether refresh tokens are accepted.
-        nonce: the value in tokens that replaces the client's nonce.
+        nonce: a value that replaces the client's nonce in tokens.
     """
 
     def __init__(self) -> None:

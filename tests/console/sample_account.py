@@ -1,4 +1,4 @@
-"""An account with content on every page of the console, for screenshots and development."""
+"""Creates an account with content on each of the console's pages, for screenshots and development."""
 
 from __future__ import annotations
 

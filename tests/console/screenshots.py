@@ -1,6 +1,6 @@
 """Takes the screenshots for the docs: `python -m tests.console.screenshots [FOLDER]`.
 
-The unmodified functions run in virtual time over a sample account, so the images change only if the console changes.
+The unmodified functions run in virtual time with a sample account, so the images change only if the console changes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _take(browser: Browser, world: World, file: Path, page: tuple[str, str, Any]
     address, scheme, size = page
     context = browser.new_context(
         viewport=size,
-        color_scheme=scheme,  # type: ignore[arg-type] # one of its three
+        color_scheme=scheme,  # type: ignore[arg-type] # a valid theme
         locale="en-GB",
         timezone_id="Europe/London",
         reduced_motion="reduce",

@@ -1,4 +1,4 @@
-"""Bulk operations in a browser: progress, rejections and stopping an operation."""
+"""Tests the progress, the rejections and the stopping of bulk operations in a browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNTS = ".counts strong"
 
 
 def test_a_paced_action_shows_its_progress_and_can_be_stopped(console: Console, world: World) -> None:
-    """A long action leads to its operation with growing counts; changes made before the stop are kept."""
+    """A long action opens its operation's page, whose counts grow; changes made before a stop are kept."""
     for _ in range(20):
         world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
     page = console.open("/tasks?q=tag:team:docs")
@@ -44,7 +44,7 @@ def test_a_paced_action_shows_its_progress_and_can_be_stopped(console: Console, 
 
 
 def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> None:
-    """An empty page describes what it will contain; on a phone, each operation is a card."""
+    """An empty page describes what the page will contain; on a phone, each operation is shown as a card."""
     page = console.open("/bulk-operations", narrow=True)
     expect(page.get_by_role("heading", name="No bulk operations")).to_be_visible()
     for _ in range(4):
@@ -56,7 +56,7 @@ def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> 
 
 
 def test_operations_of_the_system_without_effect_are_only_counted(console: Console) -> None:
-    """The system's operation for a topology without open nodes is not listed, unlike requested operations."""
+    """Operations that duetime starts for a topology without open nodes are not listed, unlike requested operations."""
     page = console.open("/settings")
     base: dict[str, Any] = {
         "state": "succeeded", "created_at": "2026-11-21T02:00:00.000Z", "finished_at": "2026-11-21T02:00:01.000Z",

@@ -1,4 +1,4 @@
-"""Topology definitions in a browser: the list, versions, differences, and runs with parameters."""
+"""Tests the list, versions, differences and runs of topology definitions in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties of every page: keys, themes, time zones, widths, accessibility by axe, the policy, and size budgets."""
+"""Tests what holds for every page, such as keys, themes, time zones, widths, accessibility, policy and size budgets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def task_id(world: World) -> str:
     ],
 )
 def test_no_page_has_axe_violations(console: Console, task_id: str, scheme: str, *, narrow: bool) -> None:
-    """No page has axe violations, in both themes and at both widths, and every page fits a phone."""
+    """No page has axe violations in either theme or at either width, and every page fits on a phone."""
     for path in [*PAGES, f"/tasks/{task_id}"]:
         page = console.open(path, narrow=narrow, scheme=scheme)
         expect(page.locator("main .card, main tr[data-row], main .empty").first).to_be_visible()
@@ -53,7 +53,7 @@ def test_no_page_has_axe_violations(console: Console, task_id: str, scheme: str,
 
 
 def test_the_console_can_be_used_with_only_the_keyboard(console: Console, task_id: str) -> None:
-    """A list, a task, an action and another page can be used without a mouse."""
+    """Lists, tasks, actions and other pages can be used without a mouse."""
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(2)
     page.keyboard.press("j")
@@ -77,7 +77,7 @@ def test_the_console_can_be_used_with_only_the_keyboard(console: Console, task_i
 
 
 def test_the_theme_follows_the_system_until_one_is_chosen(console: Console) -> None:
-    """The page follows changes of the system's theme; a chosen theme takes precedence and survives a reload."""
+    """The page follows the system's theme when it changes; a chosen theme takes precedence and survives a reload."""
     page = console.open("/tasks")
 
     def background() -> str:
@@ -95,7 +95,7 @@ def test_the_theme_follows_the_system_until_one_is_chosen(console: Console) -> N
 
 
 def test_every_time_is_printed_with_its_zone(console: Console, task_id: str) -> None:
-    """A control in the header changes every time on the page and the displayed time zone."""
+    """A control in the header changes the time zone of all times on the page."""
     page = console.open(f"/tasks/{task_id}")
     due = page.locator(".page-head time").first
     expect(due).to_contain_text("CET")
@@ -113,7 +113,7 @@ def test_the_page_of_an_unknown_task_shows_the_problem(console: Console) -> None
 
 
 def test_the_page_cannot_run_or_load_foreign_content(console: Console, world: World) -> None:
-    """Scripts of other origins, assigned markup and foreign requests are blocked."""
+    """Scripts from other origins, assigned markup and requests to other origins are blocked."""
     console.expected = ("Content Security Policy", "TrustedHTML", "Failed to", "Refused to")
     page = console.open("/tasks")
     assert (
@@ -129,7 +129,7 @@ def test_the_page_cannot_run_or_load_foreign_content(console: Console, world: Wo
 
 
 def closure(names: set[str]) -> set[str]:
-    """Return the scripts that are loaded at once with the given scripts, by following static imports."""
+    """Return the scripts that are loaded together with the given scripts because of static imports."""
     found = set(names)
     for name in names:
         text = FILES[name].content.decode()
@@ -146,7 +146,7 @@ def test_the_scripts_stay_within_their_size_limits() -> None:
 
 
 def test_no_file_contains_the_address_of_another_origin() -> None:
-    """Scripts and styles contain no foreign address to load from, except XML namespaces and links to docs."""
+    """Scripts and styles contain no addresses on other origins except XML namespaces and links to the docs."""
     for name, file in FILES.items():
         if Path(name).suffix in {".js", ".css", ".html"}:
             urls = set(re.findall(r"https?://[a-z0-9.-]+", file.content.decode()))

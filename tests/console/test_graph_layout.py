@@ -1,4 +1,4 @@
-"""The console's graph computations, run by Node.js: layouts, time axes, and positions of fields in a text."""
+"""Tests the console's computations in Node.js for layouts, time axes, and positions of fields in a text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ console.log(JSON.stringify({ layouts, axes, places }));
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
-    """Run functions of the console with JSON input and output."""
+    """Run the console's functions with JSON input and output."""
     node, esbuild = shutil.which("node"), CONSOLE / "node_modules" / ".bin" / "esbuild"
     if node is None or not esbuild.exists():
         pytest.skip("no Node.js, or the console's packages are not installed: `make setup`")
@@ -120,7 +120,7 @@ def test_parents_are_left_of_their_children_without_overlap(asked: Callable[...,
 
 @pytest.mark.skipif(not WORKFLOWS.exists(), reason="the recorded workflows are not beside the checkout")
 def test_recorded_workflows_are_laid_out_compactly(asked: Callable[..., dict[str, Any]]) -> None:
-    """The graphs of real workflows fit a screen and their names can be guessed, although their levels are wide."""
+    """Graphs of real workflows fit on a screen although their levels are wide, and names are still recognizable."""
     graphs = [recorded(path) for path in sorted(WORKFLOWS.glob("*.json"))]
     for graph, layout in zip(graphs, asked(graphs=graphs)["layouts"], strict=True):
         check(graph, layout)
@@ -128,7 +128,7 @@ def test_recorded_workflows_are_laid_out_compactly(asked: Callable[..., dict[str
 
 
 def test_pauses_are_folded_and_times_keep_their_order(asked: Callable[..., dict[str, Any]]) -> None:
-    """A short pause keeps its length, a long pause becomes a strip, and the order of times is kept."""
+    """On the time axis, a short pause keeps its length, a long pause becomes a strip, and times stay in order."""
     busy = [{"start": 0, "end": 100}, {"start": 105, "end": 200}, {"start": 100_000, "end": 100_100}]
     (axis,) = asked(axes=[{"stretches": busy, "times": [0, 100, 105, 200, 50_000, 100_000, 100_100]}])["axes"]
     assert axis["folds"] == 1
@@ -139,7 +139,7 @@ def test_pauses_are_folded_and_times_keep_their_order(asked: Callable[..., dict[
 
 
 def test_a_field_is_located_in_the_text_by_its_path(asked: Callable[..., dict[str, Any]]) -> None:
-    """A field is found by its path, even after text that looks like JSON; for a missing field, its parent is found."""
+    """A field is found by its path, even after text that looks like JSON; for a missing field, the parent is found."""
     text = '{\n "a": "\\"b\\": [1, {",\n "b": [\n  1,\n  {"c.d": [2]}\n ]\n}'
     places = asked(
         texts=[(text, "b[1].c.d[0]"), (text, "b.1.c.d"), (text, "b[1].x"), (text, "z"), ('{"a": [1', "a[0]")]

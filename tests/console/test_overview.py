@@ -1,4 +1,4 @@
-"""The console's overview in a browser."""
+"""Tests the console's overview in a browser."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_cost_of_tasks_is_estimated(console: Console, world: World) -> None:
 
 
 def test_reasons_why_tasks_do_not_run_are_shown(console: Console, world: World) -> None:
-    """A stop, tasks that are due but not started, and a permanently failed task each have a link to their page."""
+    """A stop, due tasks that have not started, and a permanently failed task each have a link to the matching page."""
     world.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True, "reason": "maintenance"})
     page = console.open("/overview")
     health = page.locator(".health")
@@ -79,7 +79,7 @@ def test_reasons_why_tasks_do_not_run_are_shown(console: Console, world: World) 
 
 @pytest.mark.slow
 def test_the_overview_counts_open_circuits(console: Console, world: World) -> None:
-    """An open circuit is counted, with a link to the page of switches, which names the host."""
+    """An open circuit is counted, with a link to the page for switches, which names the host."""
     world.do(lambda live: setattr(live, "endpoint_down_until", live.now + HOUR))
     for number in range(12):
         world.create(target={"kind": "http", "url": URL}, delay_seconds=number)
@@ -93,7 +93,7 @@ def test_the_overview_counts_open_circuits(console: Console, world: World) -> No
 
 @pytest.mark.slow
 def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: World) -> None:
-    """The overview shows that the trigger runs or how long ago it ran; the page of workers has a row per queue."""
+    """The overview shows that the trigger runs or how long ago it ran; the page for workers has a row per queue."""
     world.create(priority="high", delay_seconds=100)
     world.run(3 * MINUTE)
     page = console.open("/overview")
@@ -122,7 +122,7 @@ def test_a_user_who_is_not_an_operator_requests_no_trigger_data(console: Console
 
 @pytest.mark.slow
 def test_counts_link_to_lists_with_the_same_tasks(console: Console, world: World) -> None:
-    """A count and the list behind it include topology nodes, unlike the plain list."""
+    """A count on the overview, and the list to which it links, include topology nodes, unlike the plain list."""
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}, "b": {"type": PLAIN}}})
     world.run(MINUTE)
     page = console.open("/overview")
@@ -140,7 +140,7 @@ def test_counts_link_to_lists_with_the_same_tasks(console: Console, world: World
 
 @pytest.mark.slow
 def test_unknown_health_is_not_green(console: Console) -> None:
-    """If the lists cannot be read, health is shown as not known, with the reason."""
+    """If the lists cannot be read, health is shown as unknown, with the reason."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
     page.route(re.compile(r"/v1/(tasks|switches)\b"), lambda route: route.abort())

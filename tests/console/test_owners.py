@@ -1,4 +1,4 @@
-"""The owner for whom the user of the console acts, in a browser."""
+"""Tests in a browser for which owner the console's user acts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_user_selects_the_owner(console: Console, world: World) -> None:
-    """The page shows the chosen owner's live content, requests name the owner, and the browser remembers the choice."""
+    """The page shows the chosen owner's live content, requests name the owner, and the browser remembers the owner."""
     world.do(lambda live: live.environ.__setitem__(Variable.TEAMS, '{"billing": ["local"]}'))
     world.create(name="of my own")
     page = console.open("/tasks")
@@ -83,7 +83,7 @@ def test_an_administrator_creates_and_revokes_keys(console: Console) -> None:
 
 
 def test_a_user_who_is_not_an_administrator_sees_no_keys(console: Console, world: World) -> None:
-    """For users who are not administrators, the page sends no requests about keys, which would be refused."""
+    """For users who are not administrators, the page sends no requests about keys, because they would be refused."""
     world.do(lambda live: live.environ.__setitem__(Variable.ADMINS, "boss"))
     page = console.open("/settings")
     expect(page.get_by_role("heading", name="What is kept")).to_be_visible()

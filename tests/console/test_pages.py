@@ -1,4 +1,4 @@
-"""The pages for dead letters, calendars, locks, workers and settings, in a browser."""
+"""Tests the pages for dead letters, calendars, locks, workers and settings in a browser."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_page_is_accessible(console: Console, world: World) -> None:
 
 @pytest.mark.slow
 def test_every_page_fits_a_phone(console: Console, world: World) -> None:
-    """At 390 pixels each page has content and is not wider than the screen; axe finds no violation on the first."""
+    """At 390 pixels each page has content that fits the screen, and axe finds no violation on the first page."""
     fill(world)
     page = console.open(PAGES[0], narrow=True, scheme="dark")
     console.check_accessibility(page)
@@ -126,7 +126,7 @@ def test_dead_letters_are_discarded(console: Console, world: World) -> None:
 
 
 def test_a_group_of_dead_letters_counts_the_tasks_of_all_pages(console: Console, world: World) -> None:
-    """The number of tasks is that of the complete group, even if the group is larger than a page of a hundred."""
+    """The page counts the complete group's tasks, even if the group is larger than a page of a hundred tasks."""
     _behave(world, _fail)
     world.do(lambda live: [live.ask("POST", "/v1/tasks", FAILING) for _ in range(120)])
     world.run(MINUTE)
@@ -136,7 +136,7 @@ def test_a_group_of_dead_letters_counts_the_tasks_of_all_pages(console: Console,
 
 
 def test_a_calendar_is_drawn_while_it_is_edited(console: Console, world: World) -> None:
-    """A calendar is drawn while it is edited; replacing it keeps values outside the form and names its users."""
+    """A calendar is drawn while it is edited; replacing it keeps values outside the form, and names its schedules."""
     page = console.open("/calendars")
     expect(page.get_by_role("heading", name="No calendars yet")).to_be_visible()
     page.get_by_role("button", name="New calendar").click()
@@ -164,7 +164,7 @@ def test_a_calendar_is_drawn_while_it_is_edited(console: Console, world: World) 
 
 
 def test_the_calendar_form_does_not_overwrite_changes_made_while_it_is_open(console: Console, world: World) -> None:
-    """The page shows another user's change, and a form with older values is refused and stays open."""
+    """The page shows another user's change, and a form that still has older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("PUT", "/v1/calendars/freeze", {"weekdays": ["sun"]})
     page = console.open("/calendars/freeze")
@@ -178,7 +178,7 @@ def test_the_calendar_form_does_not_overwrite_changes_made_while_it_is_open(cons
 
 
 def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) -> None:
-    """A calendar's end is on its page and in the list, the form keeps it, and schedules say from when it is unknown."""
+    """A calendar's end is shown on its page, in the list and with schedules, and the form keeps the end."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"], "known_until": "2026-11-23T00:00:00Z"})
     world.ask("PUT", "/v1/calendars/sundays", {"weekdays": ["sun"]})
     timed = {"cron": "0 2 * * *", "task": {"type": PLAIN}, "calendars": ["freeze"]}
@@ -243,7 +243,7 @@ def test_the_settings_page_shows_what_the_deployment_allows(console: Console, wo
 
 
 def test_the_settings_page_shows_quotas_and_their_usage(console: Console, world: World) -> None:
-    """A user sees their own quotas and use; an operator also sees the defaults, and owners with other quotas."""
+    """A user sees their own quotas and use; an operator also sees the defaults and the owners with special quotas."""
     world.do(lambda live: live.environ.__setitem__(Variable.QUOTAS, '{"schedules": 5}'))
     world.ask("PUT", "/v1/quotas/1:role/reports", {"creates_per_second": 20, "reason": "a loop"})
     page = console.open("/settings")
@@ -257,7 +257,7 @@ def test_the_settings_page_shows_quotas_and_their_usage(console: Console, world:
 
 @pytest.mark.parametrize("page_name", ["dead-letters", "calendars", "workers"])
 def test_an_empty_page_describes_its_content(console: Console, page_name: str) -> None:
-    """Each empty page has a sentence and a first command, and fits a phone."""
+    """Each empty page has an explanation and a first command, and fits on a phone."""
     page = console.open(f"/{page_name}", narrow=True, scheme="dark")
     expect(page.locator(".empty p").first).to_be_visible()
     expect(page.locator(".empty .command")).to_contain_text("duetime ")

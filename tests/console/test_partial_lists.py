@@ -1,4 +1,4 @@
-"""A page of a list covers a limited number of tasks; nothing is reported as missing before the end of the list."""
+"""Tests lists whose pages each cover a limited number of tasks; tasks count as missing only after the list's end."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 CROWD = 1_600
-"""More tasks than one page covers; fewer tasks are all read at once, and lists of tasks are stored after a while."""
+"""A number of tasks that is larger than one page covers and for which lists are not stored at once."""
 SOON, LATER = 2 * MINUTE // SECOND, 2 * HOUR // SECOND
 
 
 def crowd(world: World, number: int = CROWD, **body: Any) -> None:  # noqa: ANN401 - any JSON
-    """Create many tasks that do not match."""
+    """Create many tasks that do not match the search."""
     for _ in range(number // 100):
         answer = world.ask("POST", "/v1/tasks/batch", {"tasks": [{"type": "crowd", **body}] * 100})
         assert len(answer["results"]) == 100
@@ -36,7 +36,7 @@ def unavailable(route: Route) -> None:
 
 
 class Held:
-    """Holds back the later pages of a list until they are released."""
+    """Holds back a list's later pages until they are released."""
 
     def __init__(self, page: Page, path: str) -> None:
         self._routes: list[Route] = []
@@ -50,14 +50,14 @@ class Held:
             self._routes.append(route)
 
     def release(self) -> None:
-        """Release the pages that wait and all later pages."""
+        """Release the pages that are held back, and all later pages."""
         self._is_open = True
         for route in self._routes:
             route.continue_()
 
 
 def test_a_search_continues_until_it_finds_a_match_on_the_last_page(console: Console, world: World) -> None:
-    """The list shows its progress and finds the only match, although the first page has none."""
+    """The list shows its progress and finds the only match, although the first page has no match."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -118,7 +118,7 @@ def test_the_tasks_for_an_action_are_counted_across_all_pages(console: Console, 
 
 
 def test_reading_a_list_can_be_stopped_and_continued(console: Console, world: World) -> None:
-    """A stopped list says what it has not examined, and can be continued."""
+    """A stopped list says which tasks have not been examined, and can be continued."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -138,7 +138,7 @@ def test_reading_a_list_can_be_stopped_and_continued(console: Console, world: Wo
 
 
 def test_health_is_not_green_before_all_tasks_are_examined(console: Console, world: World) -> None:
-    """An overdue task behind many ended tasks is found; until then, health is not shown as good."""
+    """An overdue task behind many ended tasks is found, and until then health is not shown as good."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.do(lambda live: setattr(live, "ticking", False))
@@ -172,7 +172,7 @@ def test_health_is_green_after_all_tasks_are_examined(console: Console, world: W
 
 
 def test_topologies_are_found_behind_many_tasks(console: Console, world: World) -> None:
-    """A page that covers only other tasks is not the end of the list of topologies."""
+    """The list of topologies continues after a page that covers only other tasks."""
     soon = {"nodes": {"a": {"type": PLAIN}}, "name": "nightly-close", "delay_seconds": SOON}
     world.ask("POST", "/v1/topologies", soon)
     crowd(world, delay_seconds=LATER)
@@ -182,7 +182,7 @@ def test_topologies_are_found_behind_many_tasks(console: Console, world: World) 
 
 
 def test_a_running_task_is_found_behind_many_future_tasks(console: Console, world: World) -> None:
-    """Until a running task is found, the page of workers says that none was found so far."""
+    """Until a running task is found, the page for workers says that no running task was found so far."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN)
     world.run(5 * SECOND)
@@ -251,7 +251,7 @@ def test_previous_rows_stay_while_a_search_is_running(console: Console, world: W
 
 
 def test_a_relative_time_range_advances_without_emptying_the_list(console: Console, world: World) -> None:
-    """The view of the last hour is read again with a later bound, and its row stays visible all the time."""
+    """The view of the last hour is read again with a later bound, and the view's row stays visible meanwhile."""
     world.create(type=PLAIN)
     world.run(5 * SECOND)
     page = console.open("/settings")
@@ -274,7 +274,7 @@ def test_a_relative_time_range_advances_without_emptying_the_list(console: Conso
 
 
 def test_the_rows_stay_if_the_api_does_not_respond(console: Console, world: World) -> None:
-    """If the API does not respond, the content stays, the header shows since when, and the page recovers later."""
+    """If the API stops responding, the content stays, the header shows since when, and the page recovers later."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
@@ -291,7 +291,7 @@ def test_the_rows_stay_if_the_api_does_not_respond(console: Console, world: Worl
 
 
 def test_figures_show_the_last_ended_tasks_despite_many_future_tasks(console: Console, world: World) -> None:
-    """Figures show the tasks that ended last, even if more future tasks than a page covers exist."""
+    """Figures include the tasks that ended last, even if there are more future tasks than a page covers."""
     for _ in range(3):
         world.create()
     world.run(10 * SECOND)
@@ -302,7 +302,7 @@ def test_figures_show_the_last_ended_tasks_despite_many_future_tasks(console: Co
 
 
 def test_stored_lists_need_one_request(console: Console, world: World) -> None:
-    """If lists are stored, health, workers, topologies and searches find their tasks with one request."""
+    """If lists are stored, searches and the pages for health, workers and topologies need one request each."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(10 * HOUR)))
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}}, "name": "nightly", "delay_seconds": LATER})
     world.create(type=PLAIN, name="needle", timeout_seconds=800)
@@ -325,7 +325,7 @@ def test_stored_lists_need_one_request(console: Console, world: World) -> None:
 
 
 def test_the_oldest_due_time_is_unknown_if_one_list_is_unreadable(console: Console, world: World) -> None:
-    """If unstarted tasks cannot be read, the oldest due time is not known, although waiting tasks are listed."""
+    """If unstarted tasks cannot be read, the oldest due time is shown as unknown, although waiting tasks are listed."""
     console.expected = ("Failed to load resource",)
     world.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "approval"}})
     world.run(10 * MINUTE)
@@ -339,7 +339,7 @@ def test_the_oldest_due_time_is_unknown_if_one_list_is_unreadable(console: Conso
 
 
 def test_waiting_tasks_are_not_known_if_the_list_is_unreadable(console: Console) -> None:
-    """If the list of waiting tasks cannot be read, a message says so, so that it does not look empty."""
+    """If the list of waiting tasks cannot be read, a message says so, so that the list does not look empty."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
     page.route(re.compile(r"/v1/tasks\?.*state=waiting"), unavailable)

@@ -1,4 +1,4 @@
-"""Binary and encrypted payloads, in a browser."""
+"""Tests binary and encrypted payloads in a browser."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def upload_from(page: Page, world: World, answered: list[int]) -> None:
 def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is uploaded once, even if the first creation of the task is refused; a file above 5 MB is refused."""
+    """A file is uploaded once, even if the task's first creation is refused; a file larger than 5 MB is refused."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 412", "status of 422")
     file, huge = tmp_path / "video.mp4", tmp_path / "huge.bin"
@@ -107,7 +107,7 @@ def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
 def test_an_uploaded_payload_can_be_downloaded_after_its_link_has_expired(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A link expires and an unchanged page gets no new link, so a click on the download requests a new link."""
+    """A click on the download requests a new link, because the page's link may have expired."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("ERR_EMPTY_RESPONSE", "ERR_CONNECTION")
     task_id, content = uploaded(world, b"\x00\x01" * 600_000)
@@ -126,7 +126,7 @@ def test_an_uploaded_payload_can_be_downloaded_after_its_link_has_expired(
     with page.expect_download() as download:
         shown.get_by_role("button", name="Download").click()
     assert Path(download.value.path()).read_bytes() == content
-    # The link was signed after this test had read another link.
+    # This link was signed after the test had read the earlier link.
     assert int(asked[0].removeprefix(BUCKET)) > int(read.removeprefix(BUCKET))
     console.check_accessibility(page)
     expect(page).to_have_url(re.compile(task_id))
@@ -148,7 +148,7 @@ def uploaded(world: World, content: bytes) -> tuple[str, bytes]:
 def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bytes are read through a new link and uploaded for the new task; the link itself is never a payload."""
+    """To copy a task, its bytes are read through a new link and uploaded again; the link is never sent as a payload."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     file = tmp_path / "video.mp4"
     file.write_bytes(bytes(range(256)) * 12_000)
@@ -174,7 +174,7 @@ def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
     expect(dialog).to_have_count(0)
     expect(shown).to_contain_text("3,072,000 bytes of video/mp4")
     assert page.url != first
-    # The requests are the first upload, the download, and the second upload.
+    # The requests are the first upload, the download and the second upload.
     assert answered == [200, 200, 200]
     kept = {key: body for (_, key), body in world.do(lambda live: dict(live.s3.objects)).items()}
     stored = [body for key, body in kept.items() if "uploads" not in key]
@@ -184,7 +184,7 @@ def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
 def test_a_task_with_an_unreadable_payload_is_rerun_with_another_payload(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The form says that the payload could not be read; no task is created until another payload is chosen."""
+    """If a payload cannot be read, the form says so, and no task is created until another payload is chosen."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 404",)
     file = tmp_path / "large.bin"
@@ -278,7 +278,7 @@ def failing(page: Page, task: str) -> None:
 def test_messages_and_tracebacks_are_decrypted_on_request(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error's type is shown, and its text on request; the browser treats the text as plain text."""
+    """The error's type is shown at once, and its text is decrypted on request and displayed as plain text."""
     monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
     task = created(world, {})
     page = console.open("/tasks")
@@ -334,13 +334,13 @@ def test_without_a_codec_endpoint_a_payload_stays_encrypted(console: Console, wo
 
 
 def test_the_page_can_call_the_codec_endpoint() -> None:
-    """The policy allows requests to the codec endpoint's origin, and to no other."""
+    """The policy allows requests to the codec endpoint's origin and to no other foreign origin."""
     policy = content_security_policy("wss://live.example.org/x", (CODEC,))
     assert " connect-src 'self' wss://live.example.org https://codec.example.org;" in policy
 
 
 def test_a_reader_sees_why_values_are_missing(console: Console, world: World) -> None:
-    """The reason for missing values is shown next to a payload with markers, but not next to other payloads."""
+    """The reason for redacted values is shown next to a payload with markers, but not next to other payloads."""
     task = created(world, {"card": "4111"})
     shows = {"card": {"$redacted": True}}
     note = "Your role can only read"

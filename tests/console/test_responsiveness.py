@@ -1,4 +1,4 @@
-"""No script blocks a page's thread for more than 100 ms, whatever the page contains and however often it changes."""
+"""Tests that no script blocks a page for more than 100 ms, whatever the page contains and however often it changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFram
 def longest_task(page: Page, act: Callable[[], None]) -> float:
     """Return the longest continuous work of the page's thread during an action, in milliseconds of CPU time.
 
-    Wall time would depend on other processes.
+    Elapsed time would depend on other processes.
     """
     browser = page.context.browser
     assert browser is not None
@@ -49,7 +49,7 @@ def longest_task(page: Page, act: Callable[[], None]) -> float:
 
 
 def layers(levels: int, width: int) -> dict[str, dict[str, Any]]:
-    """Return a graph of levels in which each node depends on up to three nodes of the previous level."""
+    """Return a graph in levels, in which each node depends on up to three nodes in the previous level."""
     nodes: dict[str, dict[str, Any]] = {}
     for level in range(levels):
         for at in range(width):

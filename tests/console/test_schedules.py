@@ -1,4 +1,4 @@
-"""The pages for schedules, in a browser."""
+"""Tests the pages for schedules in a browser."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_error_for_an_invalid_timing_is_shown_during_typing(console: Console
 
 
 def test_a_run_before_a_change_is_explained_with_its_error(console: Console, world: World) -> None:
-    """The page explains a failed run that happened before the timing changed, also for a given time."""
+    """The page explains a failed run from before the timing changed, also when the user enters the time."""
     console.expected = ("status of 400",)
     world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
     task = {"type": PLAIN, "retry": {"max_attempts": 1}}
@@ -96,7 +96,7 @@ def test_the_strip_shows_the_outcome_of_each_occurrence(console: Console, world:
 
 
 def test_the_list_shows_the_time_zone_of_each_schedule(console: Console, world: World) -> None:
-    """Timing, time zone, last run and next run are in the schedule's own zone, at both widths."""
+    """Timing, time zone, last run and next run are shown in the schedule's own zone, at both widths."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute", "timezone": "Asia/Tokyo"})
     for narrow in (False, True):
         page = console.open("/schedules", narrow=narrow)
@@ -148,7 +148,7 @@ def test_every_kind_of_timing_is_previewed_in_words(console: Console, world: Wor
 def test_several_timings_are_shown_and_edited(console: Console, world: World) -> None:
     """Each timing is a line of the form, and other changes keep all timings of any kind.
 
-    The second change starts from the response to the first one, though the page has not read the schedule again.
+    The second change starts from the first change's response, although the page has not read the schedule again.
     """
     timings = [
         {"cron": "0 9 * * mon-fri"},
@@ -179,7 +179,7 @@ def test_several_timings_are_shown_and_edited(console: Console, world: World) ->
 
 
 def test_the_schedule_form_does_not_overwrite_changes_made_while_it_is_open(console: Console, world: World) -> None:
-    """The page shows another user's change, and a form with older values is refused and stays open."""
+    """The page shows another user's change, and a form that still has older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly"})
     page = console.open("/schedules/hourly")
@@ -195,7 +195,7 @@ def test_the_schedule_form_does_not_overwrite_changes_made_while_it_is_open(cons
 
 def test_a_cron_expression_keeps_its_dialect(console: Console, world: World) -> None:
     """The form offers each dialect, and the page shows the dialect beside the expression."""
-    # The preview of an expression with two readings is refused.
+    # The preview for an expression that can be read in two ways is refused.
     console.expected = ("status of 422",)
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").first.click()
@@ -212,7 +212,7 @@ def test_a_cron_expression_keeps_its_dialect(console: Console, world: World) -> 
 
 
 def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> None:
-    """The occurrences of the period are counted before anything runs, and the page shows the backfill's progress."""
+    """A backfill's occurrences are counted before anything runs, and the page shows the backfill's progress."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly", "timezone": "UTC"})
     page = console.open("/schedules/hourly")
     page.get_by_role("button", name="Backfill…").click()
@@ -230,7 +230,7 @@ def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> Non
 
 
 def test_the_task_options_of_a_schedule_are_set_changed_and_removed(console: Console, world: World) -> None:
-    """A change sends a merge patch that removes emptied fields and leaves out untouched fields."""
+    """A change sends a merge patch that removes emptied fields and omits untouched fields."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
@@ -310,7 +310,7 @@ def test_schedules_are_searched_sorted_and_paused_by_tag(console: Console, world
 
 
 def test_a_change_shows_old_and_new_values_with_an_optional_reason(console: Console, world: World) -> None:
-    """The form lists the differences before sending; the events contain them, with or without a reason."""
+    """The form lists the differences before a change is sent, and the events contain them, with or without a reason."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.ask("PATCH", "/v1/schedules/each-minute", {"cron": "*/2 * * * *"})
     page = console.open("/schedules/each-minute")
@@ -327,7 +327,7 @@ def test_a_change_shows_old_and_new_values_with_an_optional_reason(console: Cons
 
 
 def test_the_next_clock_change_is_previewed_months_before(console: Console) -> None:
-    """In November, a daily run at 01:30 in London shows March's clock change; a daily run at noon shows none."""
+    """In November, a daily run at 01:30 in London is marked with March's clock change; a daily run at noon is not."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_label("Cron").fill("30 1 * * *")

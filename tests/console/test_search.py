@@ -1,4 +1,4 @@
-"""Searches: names, tags, times in the shown time zone, the palette, views, columns and selections, in a browser."""
+"""Tests searches in a browser, including names, tags, times, the palette, views, columns and selections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = "tr[data-row]"
 
 
 def asked_of(world: World, name: str) -> list[str]:
-    """Return the distinct values of a parameter in the requests for tasks, in their order."""
+    """Return a parameter's distinct values in the requests for tasks, in the order of the requests."""
     queries = [parse_qs(urlsplit(path).query) for _, path in world.requests if path.startswith("/v1/tasks?")]
     return list(dict.fromkeys(query[name][0] for query in queries if name in query))
 
@@ -76,7 +76,7 @@ def test_words_without_a_qualifier_search_for_a_name(console: Console, world: Wo
 
 
 def test_a_search_for_a_part_of_a_name_is_offered(console: Console, world: World) -> None:
-    """A word is searched for as a complete name; if no task has it, the list offers to search for a part.
+    """A word is searched for as a complete name; if no task has this name, the list offers to search for a part.
 
     Other empty searches do not offer this.
     """
@@ -94,7 +94,7 @@ def test_a_search_for_a_part_of_a_name_is_offered(console: Console, world: World
 
 
 def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> None:
-    """The searched text can be in the error's type or message, in any case."""
+    """A search for an error's text finds the text in the error's type or message, in upper or lower case."""
     world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
     failed = world.create(type=PLAIN, retry={"max_attempts": 1})
     world.create(type=PLAIN, delay_seconds=LATER)
@@ -105,7 +105,7 @@ def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> No
 
 
 def test_the_palette_finds_objects_by_name(console: Console, world: World) -> None:
-    """The palette finds schedules by a part of the name, exact matches first; topologies and tasks by the full name."""
+    """The palette finds schedules by part of the name (exact matches first), topologies and tasks by the full name."""
     for name in ("nightly-close", "close"):
         world.ask("POST", "/v1/schedules", {"name": name, "cron": "0 2 * * *", "task": {"type": PLAIN}})
     task_id = world.create(type=PLAIN, name="close", delay_seconds=LATER)
@@ -197,7 +197,7 @@ def test_selected_rows_are_changed_together_and_two_are_compared(console: Consol
 
 
 def test_the_now_page_lists_overdue_running_ended_and_next_tasks(console: Console, world: World) -> None:
-    """The navigation entry leads to the page, and a task moves between its lists automatically."""
+    """The navigation entry leads to the page for approvals, and tasks move between the page's lists automatically."""
     world.create(type=PLAIN, name="done")
     world.run(5 * SECOND)
     world.create(type=PLAIN, name="soon", delay_seconds=60)
@@ -214,7 +214,7 @@ def test_the_now_page_lists_overdue_running_ended_and_next_tasks(console: Consol
 
 
 def test_going_back_restores_the_scroll_position(console: Console, world: World) -> None:
-    """After viewing a task, the list is at the same scroll position; the task's page starts at its top."""
+    """When the user returns from a task, the list has the same scroll position; the task's page starts at its top."""
     body = {"type": PLAIN, "delay_seconds": LATER}
     world.do(lambda live: [live.ask("POST", "/v1/tasks", body) for _ in range(100)])
     page = console.open("/tasks")

@@ -1,4 +1,4 @@
-"""Signing in to the console with a token, or with an identity provider by OpenID Connect."""
+"""Tests signing in to the console with a token, or with an identity provider through OpenID Connect."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_user_signs_in_and_returns_to_the_page(console: Console, world: Worl
     assert provider.grants == ["authorization_code"]
     assert "e30" not in page.evaluate(STORED)
     assert "verifier" not in page.evaluate(STORED)
-    # The token has expired: the next request is refused and is repeated with a new token.
+    # The token has expired, so the next request is refused and is repeated with a new token.
     provider.serial = 2
     world.accepted = provider.token()
     page.keyboard.press("r")
@@ -93,7 +93,7 @@ def test_the_sign_in_dialog_opens_if_the_token_cannot_be_renewed(
 def test_an_unsolicited_sign_in_response_is_rejected(
     console: Console, world: World, provider: IdentityProvider
 ) -> None:
-    """A code with an unknown state and a token with another nonce are rejected."""
+    """A code with an unknown state is rejected, and so is a token with a different nonce."""
     page = console.open("/tasks")
     page.goto(f"{world.url}?code=stolen&state=guessed#/tasks")
     expect(page.locator("dialog .fault")).to_contain_text("does not belong to a sign-in that was started here")
@@ -104,7 +104,7 @@ def test_an_unsolicited_sign_in_response_is_rejected(
 
 
 def test_the_policy_allows_only_the_identity_provider() -> None:
-    """The policy allows only origins from the settings, and only for requests."""
+    """The page's policy allows only the origins in the settings, and only for requests."""
     provider = ("https://id.example.org/pool", "https://auth.example.org")
     policy = content_security_policy("wss://live.example.org/x", provider)
     assert "connect-src 'self' wss://live.example.org https://id.example.org https://auth.example.org;" in policy

@@ -1,4 +1,4 @@
-"""The pages for switches and locks, in a browser."""
+"""Tests the pages for switches and locks in a browser."""
 
 from __future__ import annotations
 

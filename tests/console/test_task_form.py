@@ -1,4 +1,4 @@
-"""The form that creates a task, in a browser: each task option, and the request as JSON."""
+"""Tests in a browser the form that creates a task, with each task option and the request as JSON."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ FILLED: dict[str, Any] = {
     "notify_on.failed": False,
     "tags": "team=dba\nenv=prod",
 }
-"""The text to type into each option, by its place in a request."""
+"""The text to type into each option, by the option's place in a request."""
 OF_THE_SAME_KEY = {
     *("unique.key", "unique.until", "unique.on_conflict"),
     *("debounce.key", "debounce.seconds", "debounce.max_seconds"),
     *("order.key", "order.on_failure"),
     "group.id",
 }
-"""Options that copies of a task do not have; the first ones exclude each other and a due time."""
+"""Options that a task's copies do not have; some of these options exclude each other and a due time."""
 INSTEAD_OF_A_LOCK = {"locks"}
-"""Options that exclude the options of a single lock."""
+"""Options that exclude the options for a single lock."""
 
 
 def opened(page: Page) -> None:
@@ -140,7 +140,7 @@ def test_a_task_has_the_options_set_in_the_form(console: Console, world: World) 
 
 
 def test_default_values_are_not_in_the_request_of_a_copy(console: Console, world: World) -> None:
-    """The defaults that empty fields show are those of the API, so a copy of a plain task sends none of them."""
+    """Empty fields show the API's defaults, so a copy of a plain task sends none of these fields."""
     page = console.open(f"/tasks/{world.create(type=PLAIN)}")
     page.get_by_role("button", name="Run again…").click()
     page.get_by_role("button", name="Edit as JSON").click()
@@ -208,7 +208,7 @@ def test_a_known_type_shows_its_payload_and_its_defaults(
         "type": "object",
     }
     types = ModuleType("types_of_a_form")
-    types.TYPES = (PLAIN,)  # type: ignore[attr-defined]  # as it is written when the layers are built
+    types.TYPES = (PLAIN,)  # type: ignore[attr-defined]  # written by the layers' build
     form = {"phases": ["run"], "defaults": {"timeout_seconds": 30}, "payload_schema": json.dumps(schema)}
     types.HANDLERS = {PLAIN: form}  # type: ignore[attr-defined]  # same
     monkeypatch.setitem(sys.modules, types.__name__, types)

@@ -1,4 +1,4 @@
-"""The task options in the console's source, checked without a browser."""
+"""Checks the task options in the console's source without a browser."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ OUTSIDE_OF_THE_OPTIONS = {
     "trigger_rule": "it belongs to `after`",
     "delay_seconds": "the form of a task has a field for it; a schedule has no use for it",
 }
-"""Fields of a request that are not console options, with the reasons."""
+"""Fields of a request that are not console options, each with the reason."""
 
 
 def places() -> set[str]:
-    """Return the places of all request fields and their parts; a target is one place: each kind has other fields."""
+    """Return the places of all request fields and their parts; a target is one place, because its kinds differ."""
     schema = TaskCreate.model_json_schema()
     found = set()
     for name, field in schema["properties"].items():
@@ -32,7 +32,7 @@ def places() -> set[str]:
 
 
 def test_the_console_has_an_option_for_each_field_of_a_request() -> None:
-    """Each task field is either an option of the console or listed here with the reason why it is not."""
+    """Each task field is either an option in the console or listed here with the reason why it is not."""
     offered = re.findall(r'\{ path: "([a-z_.]+)", label:', SOURCE.read_text())
     assert len(offered) == len(set(offered))
     assert {*offered, *OUTSIDE_OF_THE_OPTIONS} == places()

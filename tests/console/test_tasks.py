@@ -1,4 +1,4 @@
-"""The task list and the page of a task, in a browser."""
+"""Tests the task list and a task's page in a browser."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ROWS = "tr[data-row]"
 
 
 class Bad(Exception):
-    """The exception that a target raises."""
+    """The exception that the tests' target raises."""
 
 
 def act(_phase: str, _context: object, payload: object) -> str:
-    """Fail if the payload says so."""
+    """Raise an error if the payload says so."""
     if isinstance(payload, dict) and payload.get("fail"):
         raise Bad(HOSTILE)
     return "done"
@@ -42,7 +42,7 @@ def failing(world: World) -> World:
 
 
 def states_of(page: Page) -> list[str]:
-    """Return the states of the rows, from top to bottom."""
+    """Return the states in the rows, from top to bottom."""
     return [text.strip() for text in page.locator(f"{ROWS} .chip").all_inner_texts()]
 
 
@@ -131,7 +131,7 @@ def test_the_steps_of_a_task_are_listed_between_attempts(console: Console, world
 
 
 def test_a_task_is_cancelled_with_its_children(console: Console, world: World) -> None:
-    """The dialog shows the number of children; without the check mark they are kept, and can be cancelled later."""
+    """The dialog shows the number of children; without the check mark, children are kept and can be cancelled later."""
 
     def wait(_phase: str, _context: object, _payload: object) -> None:
         raise RetryIn(3_600)
@@ -223,7 +223,7 @@ def test_the_search_is_in_the_address_and_the_back_button_restores_it(console: C
 
 
 def test_an_invalid_search_is_explained_and_not_sent(console: Console, world: World) -> None:
-    """Unknown qualifiers and states, invalid times and a second type are named, and no request is sent."""
+    """The page names unknown qualifiers and states, invalid times and a second type, and sends no request."""
     page = console.open("/tasks?q=invoice:7 state:late due:soon type:a type:b")
     expect(page.locator(".fault")).to_have_count(4)
     expect(page.locator(".fault").first).to_contain_text("Use name:invoice:7 to search for a name")
@@ -231,7 +231,7 @@ def test_an_invalid_search_is_explained_and_not_sent(console: Console, world: Wo
 
 
 def test_suggestions_complete_qualifiers_and_values(console: Console, world: World) -> None:
-    """Typing offers qualifiers and then their values, and the keyboard is enough to choose them."""
+    """While the user types, qualifiers and then their values are offered and can be chosen with the keyboard."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(1)
@@ -249,7 +249,7 @@ def test_suggestions_complete_qualifiers_and_values(console: Console, world: Wor
 
 
 def test_new_tasks_are_counted_and_visible_tasks_are_updated(console: Console, world: World) -> None:
-    """A pushed change updates visible rows and only counts other tasks; the button reads the list again."""
+    """Pushed changes update visible rows and are only counted for other tasks, until a button reads the list again."""
     world.create(type=PLAIN, delay_seconds=20)
     page = console.open("/tasks")
     expect(page.locator(".live")).to_have_text("Live")
@@ -306,7 +306,7 @@ def test_two_browsers_show_the_same_state(console: Console, world: World) -> Non
 
 
 def test_each_new_page_of_the_list_is_one_request(console: Console, world: World) -> None:
-    """Each new page of the list is one request; going back sends no request."""
+    """Each new page of the list needs one request, and going back sends no request."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(100)
@@ -320,7 +320,7 @@ def test_each_new_page_of_the_list_is_one_request(console: Console, world: World
 
 
 def test_the_tasks_of_all_pages_are_counted_on_request(console: Console, world: World) -> None:
-    """The count and the cost are those of the search, not of the page; a new search is counted again."""
+    """The count and the cost are for the complete search and not only for the page; a new search is counted again."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks?q=state:scheduled")
     expect(page.locator(ROWS)).to_have_count(100)
@@ -331,7 +331,7 @@ def test_the_tasks_of_all_pages_are_counted_on_request(console: Console, world: 
 
 
 def test_new_tasks_are_announced_by_the_current_search(console: Console, world: World) -> None:
-    """New tasks are announced by the current search, not the original one."""
+    """New tasks are announced if they match the current search, not the original search."""
     page = console.open("/tasks?q=type:other")
     page.get_by_label("Search tasks").fill(f"type:{PLAIN}")
     page.get_by_label("Search tasks").press("Enter")
@@ -343,7 +343,7 @@ def test_new_tasks_are_announced_by_the_current_search(console: Console, world: 
 
 
 def test_the_cost_of_a_complete_list_is_computed_on_request(console: Console, world: World) -> None:
-    """If one page has all tasks, their number is known and the page offers to compute their cost."""
+    """If one page has all tasks, the number of tasks is known, and the page offers to compute their cost."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks?q=type:{PLAIN}")
     page.get_by_role("button", name="Total cost").click()
@@ -373,7 +373,7 @@ def test_a_bulk_cancel_requires_the_counted_number_as_confirmation(console: Cons
 
 
 def test_a_stopped_deployment_is_announced_on_every_page(console: Console, world: World) -> None:
-    """A switch for all tasks is a banner on every page, with its author and reason."""
+    """A switch for all tasks is shown as a banner on every page, with the switch's author and reason."""
     world.ask("PUT", "/v1/switches/all/all", {"stopped": True, "reason": "migration of the ledger"})
     page = console.open("/tasks")
     banner = page.locator(".banner")

@@ -1,4 +1,4 @@
-"""Topologies in a browser: graph, times and table of a run, skipped nodes, and creating a topology."""
+"""Tests topologies in a browser, with a run's graph, times and table, skipped nodes, and creating a topology."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ NODE_ROWS = ".node-table tbody tr"
 
 
 class Bad(Exception):
-    """The exception that a target raises."""
+    """The exception that the tests' target raises."""
 
 
 class Ledger:
-    """The state that the test's targets check: broken until it is repaired."""
+    """A state that the tests' targets check, and that is broken until a test repairs it."""
 
     is_broken = True
 
@@ -119,7 +119,7 @@ def test_a_failed_run_opens_at_the_failed_node(console: Console, world: World) -
 
 
 def test_a_user_approves_a_node(console: Console, world: World) -> None:
-    """Only nodes that wait for an approval offer it; then the graph continues, and the command is shown."""
+    """Only nodes that wait for an approval offer to approve; then the graph continues, and the command is shown."""
     approve = {"type": "release", "target": {"kind": "approval"}, "depends_on": ["fetch"]}
     topology = create(world, {"fetch": {"type": PLAIN}, "approve": approve})
     world.run(60 * SECOND)
@@ -140,7 +140,7 @@ def test_a_user_approves_a_node(console: Console, world: World) -> None:
 
 
 def test_a_user_sends_the_signal_that_a_node_waits_for(console: Console, world: World) -> None:
-    """Only nodes that wait for an event offer to send it; the payload is the result, and the command is shown."""
+    """Only nodes that wait for an event offer to send it; its payload becomes the result, and the command is shown."""
     target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}
     topology = create(world, {"fetch": {"type": PLAIN}, "paid": {"type": "payment", "target": target}})
     world.run(60 * SECOND)
@@ -158,7 +158,7 @@ def test_a_user_sends_the_signal_that_a_node_waits_for(console: Console, world: 
 
 
 def test_a_postponed_approval_offers_no_decision(console: Console, world: World) -> None:
-    """The decision is hidden as soon as the task is moved to later, because the API would refuse it."""
+    """When a task is moved to a later time, its decision is hidden at once, because the API would refuse a decision."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
     world.run(60 * SECOND)
     page = console.open(f"/tasks/{task_id}")
@@ -226,7 +226,7 @@ def test_a_rollback_is_shown_in_its_order(console: Console, world: World) -> Non
 
 
 def test_a_nested_topology_is_opened_from_its_node(console: Console, world: World) -> None:
-    """A map is a nested topology, whose graph has a node for each item and links back to its own node."""
+    """A map is a nested topology, whose graph has a node for each item and a link back to the map's node."""
     each = {"type": PLAIN, "depends_on": ["first"], "map": {"over": "[`1`, `2`]"}}
     topology = create(world, {"first": {"type": PLAIN}, "each": each})
     world.run(60 * SECOND)
@@ -238,7 +238,7 @@ def test_a_nested_topology_is_opened_from_its_node(console: Console, world: Worl
 
 
 def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) -> None:
-    """A node and all its dependents become a new topology that does not depend on other nodes."""
+    """A node and all nodes that depend on it become a new topology that does not depend on other nodes."""
     nodes = NODES | {"other": {"type": PLAIN}, "report": NODES["report"] | {"inputs": ["left"]}}
     topology = create(world, nodes, delay_seconds=LATER)
     page = console.open(f"/topologies/{topology}?node=right")
@@ -349,7 +349,7 @@ def check_views(console: Console, topology: str, *, narrow: bool, scheme: str) -
 
 @pytest.mark.usefixtures("ledger")
 def test_no_topology_view_has_axe_violations(console: Console, world: World) -> None:
-    """All views of a failed run have no axe violations on a phone in the dark theme."""
+    """None of a failed run's views has axe violations on a phone in the dark theme."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)
     check_views(console, topology, narrow=True, scheme="dark")
@@ -358,7 +358,7 @@ def test_no_topology_view_has_axe_violations(console: Console, world: World) -> 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ledger")
 def test_no_topology_view_has_axe_violations_on_a_desktop(console: Console, world: World) -> None:
-    """All views and the list have no axe violations on a desktop in the light theme."""
+    """Neither the views nor the list have axe violations on a desktop in the light theme."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)
     check_views(console, topology, narrow=False, scheme="light")

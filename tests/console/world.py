@@ -1,4 +1,4 @@
-"""The console's environment in tests: an account in virtual time behind real HTTP and a real WebSocket.
+"""The console's environment in tests (an account in virtual time behind real HTTP and a real WebSocket).
 
 One thread runs the account and executes requests, messages and the test's actions in order. Time advances only for a
 request, or when a test requests it.
@@ -70,7 +70,7 @@ class World:
         return f"http://127.0.0.1:{self._http.server_address[1]}/console/index.html"
 
     def do(self, wish: Callable[[Live], T]) -> T:
-        """Run a function in the account's thread, and notify watchers of changes."""
+        """Run a function in the account's thread, and notify watchers about changes."""
         done: Future[T] = Future()
         self._wishes.put((wish, done))
         if self._ended:
@@ -94,9 +94,9 @@ class World:
         return answer.body
 
     def keep_lists(self) -> None:
-        """Advance the time, with changes, until the lists of the account's many tasks are complete."""
+        """Advance the time and make changes until the stored lists of the account's many tasks are complete."""
         while self._list("state=running")["applied"]["last_change_at"] is None:
-            # The first change starts the lists, and each change adds some of the older tasks.
+            # The first change starts the stored lists, and each change adds some of the older tasks.
             task_id = self.create(delay_seconds=HOUR // SECOND)
             self.ask("DELETE", f"/v1/tasks/{task_id}")
             self.run(40 * SECOND)

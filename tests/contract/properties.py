@@ -1,4 +1,4 @@
-"""Shared parts of property tests: example values, and settings without deadlines, because the machine may be busy."""
+"""Shared parts of property tests, with settings that have no deadlines, because the machine may be busy."""
 
 from __future__ import annotations
 

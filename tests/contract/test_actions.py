@@ -72,21 +72,21 @@ def decoded(name: str, body: object) -> Any:  # noqa: ANN401 - whatever that bod
 
 @pytest.mark.parametrize(("name", "body"), GOOD_REPORTS)
 def test_a_report_is_accepted_with_its_fence(name: str, body: dict[str, Any]) -> None:
-    """The smallest and the fullest report of each kind is accepted, with its fence."""
+    """For each kind of report, the smallest and the fullest report are accepted, and the fence is read."""
     report = decoded(name, body)
     assert (report.fence if report else None) == body.get("fence")
 
 
 @pytest.mark.parametrize(("name", "body", "fields"), BAD_REPORTS)
 def test_the_error_for_an_invalid_report_names_its_fields(name: str, body: object, fields: list[str]) -> None:
-    """Exactly the invalid fields of a report are named."""
+    """If a report is refused, the error names exactly the invalid fields."""
     with pytest.raises(FieldsInvalid) as refusal:
         decoded(name, body)
     assert [fault.field for fault in refusal.value.faults] == fields
 
 
 def test_a_notification_becomes_the_end_of_an_attempt() -> None:
-    """A result is stored as compact JSON; an error keeps its text, which is cut and marked if it is too long."""
+    """A result is stored as compact JSON; an error's text is unchanged unless too long, and then is cut and marked."""
     assert decoded("notice", GOOD_REPORTS[6][1]) == Notice(7, Succeeded(b'{"rows":[1,null]}'))
     assert decoded("notice", GOOD_REPORTS[5][1]) == Notice(7, Succeeded(b"null"))
     assert decoded("notice", GOOD_REPORTS[8][1]) == Notice(
@@ -98,7 +98,7 @@ def test_a_notification_becomes_the_end_of_an_attempt() -> None:
 
 
 def test_encrypted_texts_are_neither_cut_nor_redacted() -> None:
-    """Encrypted texts are neither cut nor redacted, because a part of an encrypted text cannot be decrypted."""
+    """Encrypted texts are neither truncated nor redacted, because part of an encrypted text cannot be decrypted."""
     raised = f"{ENCRYPTED_TEXT}abcdtoken=="
     body = {"error": {"type": "Boom", "message": LONGEST_ENCRYPTED}, "traceback": raised}
     failed = lease_failure(read(json.dumps(body)))
@@ -112,13 +112,13 @@ def test_encrypted_texts_are_neither_cut_nor_redacted() -> None:
 
 
 def test_a_progress_report_is_decoded() -> None:
-    """A percentage and a message are decoded; a heartbeat has neither."""
+    """A percentage and a message are decoded; a heartbeat has no percentage and no message."""
     assert decoded("progress", {"fence": 7, "percent": 40, "message": "half"}) == Report(7, Progress(40, "half"))
     assert decoded("heartbeat", {"fence": 7}) == Report(7, None)
 
 
 def test_a_result_above_the_limit_is_rejected() -> None:
-    """A result of exactly the limit is accepted; a larger result is refused with its field before any write."""
+    """A result of exactly the maximum size is accepted; a larger result is refused with its field before any write."""
     body = {"fence": 7, "outcome": "succeeded", "result": "x" * (MAX_RESULT_BYTES - 2)}
     assert len(decoded("notice", body).ending.result) == MAX_RESULT_BYTES
     with pytest.raises(FieldsInvalid, match="result: is larger"):
@@ -126,7 +126,7 @@ def test_a_result_above_the_limit_is_rejected() -> None:
 
 
 def test_invalid_json_values_in_a_report_are_rejected_with_their_position() -> None:
-    """NaN and lone surrogates are refused with their position."""
+    """If a report contains NaN or a lone surrogate, it is refused with the position."""
     for text, field in (
         ('{"fence": 7, "outcome": "succeeded", "result": {"a": NaN}}', "result.a"),
         ('{"fence": 7, "outcome": "failed", "error": {"type": "\\ud800"}}', "error.type"),

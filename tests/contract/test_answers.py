@@ -46,7 +46,7 @@ def test_a_task_response_has_exactly_the_documented_fields() -> None:
 
 
 def test_missing_values_of_a_waiting_task_are_null() -> None:
-    """A waiting task's missing start, end, outcome and lateness are null."""
+    """The start, end, outcome and lateness of a waiting task are null."""
     waiting = json.loads(task_text(task()))
     missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease"}
     missing |= {
@@ -74,7 +74,7 @@ def test_missing_values_of_a_waiting_task_are_null() -> None:
 
 
 def test_a_finished_task_shows_its_outcome() -> None:
-    """Times are in UTC with milliseconds, the error has a class and a message, and there is no next poll."""
+    """Times are in UTC with milliseconds, the error has a class and a message, and an ended task has no next poll."""
     done = json.loads(task_text(DONE))
     assert done["due_at"] == "2026-11-21T02:33:07.250Z"
     assert done["started_at"] == "2026-11-21T02:33:07.262Z"
@@ -92,7 +92,7 @@ def test_a_finished_task_shows_its_outcome() -> None:
 
 
 def test_a_running_task_shows_its_lease_and_requested_action() -> None:
-    """A leased task shows its holder, the end of its lease, and whether its target has accepted the task."""
+    """A leased task's response has the holder, the end of the lease, and whether the target has accepted the task."""
     held: dict[str, Any] = {"lease_worker": "worker 1", "lease_expires_at": NOW + 30_000}
     running = entry(task(state=State.RUNNING, deferred_fence=0, requested_action=RequestedAction.PAUSE, **held))
     assert running["lease"] == {"worker": "worker 1", "expires_at": "2026-11-21T02:33:37.250Z"}
@@ -105,7 +105,7 @@ def test_a_running_task_shows_its_lease_and_requested_action() -> None:
 @unhurried
 @given(JSON)
 def test_stored_contents_are_returned_unchanged(value: Any) -> None:  # noqa: ANN401 - any JSON
-    """The response contains the stored text of a payload unchanged, which is read back as an equal value."""
+    """The response contains a payload's stored text unchanged, and the text is read back as an equal value."""
     stored = json.dumps(value, ensure_ascii=False)
     text = task_text(task(payload=Content(ContentPlace.RECORD, "payload", stored.encode())))
     assert json.loads(text)["payload"] == value
@@ -113,7 +113,7 @@ def test_stored_contents_are_returned_unchanged(value: Any) -> None:  # noqa: AN
 
 
 def test_a_task_of_a_schedule_shows_its_occurrence() -> None:
-    """The response has the schedule's name and revision, the nominal and neighboring times, and the cause."""
+    """A scheduled task has the schedule's name and revision, the nominal and neighboring times, and the cause."""
     occurrence = entry(
         task(schedule_ref=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True, previous=NOW - 1_000))
     )

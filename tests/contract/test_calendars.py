@@ -1,4 +1,4 @@
-"""Calendars in requests: accepted and rejected bodies, and responses that can be sent as requests again."""
+"""Tests which bodies for calendars are accepted, and that a response can be sent as a request again."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ BAD_CALENDARS: list[tuple[object, str, str]] = [
 
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_CALENDARS)
 def test_an_invalid_field_is_rejected_with_its_name_and_reason(body: object, field: str, reason: str) -> None:
-    """A bad field is refused with status 422, and the error has the field's name in the body and the reason."""
+    """A calendar with a bad field is refused with status 422, and the error has the field's name and the reason."""
     with pytest.raises(RequestError) as caught:
         calendar_of(read(json.dumps(body)), "uk")
     assert kind_of(caught.value).status.value == 422
@@ -130,7 +130,7 @@ CALENDARS = st.builds(
 @unhurried
 @given(CALENDARS)
 def test_the_response_for_a_calendar_is_a_valid_request(calendar: Calendar) -> None:
-    """The response to a calendar equals the request, apart from the calendar's name."""
+    """The response for a calendar equals the request, apart from the calendar's name."""
     shown = calendar_response(calendar)
     body = {name: value for name, value in shown.items() if name != "name"}
     assert calendar_of(read(json.dumps(body)), "uk") == calendar
@@ -146,7 +146,7 @@ def test_an_invalid_list_query_is_rejected(raw: str, field: str) -> None:
 
 
 def test_an_icalendar_file_has_its_own_parameters() -> None:
-    """Mode and time zone are parameters, because an iCalendar file has neither."""
+    """Mode and time zone are parameters, because an iCalendar file states no mode and no time zone."""
     query = read_query(ICalendarQuery, "mode=includes&timezone=Europe%2FLondon")
     assert (query.mode, query.timezone) == (CalendarMode.INCLUDES, "Europe/London")
     with pytest.raises(RequestError):
@@ -155,7 +155,7 @@ def test_an_icalendar_file_has_its_own_parameters() -> None:
 
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "é", "-x"])
 def test_an_invalid_calendar_name_is_rejected(name: str) -> None:
-    """An invalid name in the path is refused with status 400, because the body is not at fault."""
+    """An invalid name in the path is refused with status 400, because the body is not wrong."""
     with pytest.raises(RequestError) as caught:
         new_calendar_name(name)
     assert (kind_of(caught.value).status.value, faults_of(caught.value)[0].field) == (400, "name")

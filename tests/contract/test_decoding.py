@@ -25,7 +25,7 @@ def spec(**fields: Any) -> TaskSpec:  # noqa: ANN401 - any JSON
 
 
 def faults(body: object) -> dict[str, str]:
-    """Return the faults of a body to create a task, by field."""
+    """Return the faults in a body that creates a task, by field."""
     with pytest.raises(FieldsInvalid) as refusal:
         task_spec(read(json.dumps(body)))
     return {fault.field: fault.reason for fault in refusal.value.faults}
@@ -65,7 +65,7 @@ def test_every_field_reaches_the_task() -> None:
 
 
 def test_a_rollback_that_the_endpoint_does_not_support_is_rejected() -> None:
-    """A rollback is refused for an endpoint that does not support it; a handler's phases are not known yet."""
+    """A rollback is refused if the endpoint lacks this phase, and accepted for a handler, whose phases are unknown."""
     target = {"kind": "http", "url": "https://example.org/", "phases": ["clean"]}
     assert list(faults({"type": "report", "target": target, "rollback_on_failure": True})) == ["rollback_on_failure"]
     assert spec(rollback_on_failure=True).rollback_on_failure
@@ -74,11 +74,11 @@ def test_a_rollback_that_the_endpoint_does_not_support_is_rejected() -> None:
 @unhurried
 @given(JSON)
 def test_a_payload_is_stored_as_compact_json(payload: Any) -> None:  # noqa: ANN401 - any JSON
-    """Any JSON is stored as compact UTF-8 that reads back the same, without spaces and escapes."""
+    """Any JSON is stored as compact UTF-8, without spaces and escapes, and is read back unchanged."""
     stored = spec(payload=payload).payload
     read, written = json.loads(stored), json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-    # Values are compared as Python prints them, so that 1 is not 1.0. Small numbers are written in other ways: 0.00001
-    # is 1e-05.
+    # Values are compared as Python prints them, so that 1 differs from 1.0. Small numbers are written differently; for
+    # example, 0.00001 becomes 1e-05.
     assert repr(read) == repr(payload)
     assert len(stored) <= len(written.encode()) + 2 * written.count("e-")
 
@@ -309,7 +309,7 @@ GLUE_JOB = f"arn:aws:glue:{PLACE}:job/report"
     ],
 )
 def test_an_aws_resource_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
-    """Each kind of AWS resource has its own options, which are also in the response."""
+    """Each kind of AWS resource has specific options, which are also in the response."""
     assert spec(target=target).target == expected
     answered = entry(task(target=expected))["target"]
     assert {name: value for name, value in answered.items() if value is not None} == {
@@ -346,12 +346,12 @@ def test_an_aws_resource_is_a_target(target: dict[str, str], expected: AwsTarget
     ],
 )
 def test_an_invalid_aws_target_is_rejected_with_its_part(target: dict[str, Any], field: str) -> None:
-    """The fault names the part of the target, and options of other kinds are unknown fields."""
+    """The fault names the target's invalid part, and options of other kinds of targets are unknown fields."""
     assert list(faults({"type": "report", "target": target})) == [field]
 
 
 def test_two_due_times_are_rejected_with_both_fields() -> None:
-    """`at` and `delay_seconds` together are refused, naming both."""
+    """A body with both `at` and `delay_seconds` is refused, and the error names both fields."""
     body = {"type": "report", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0}
     assert list(faults(body)) == ["due_at", "delay_seconds"]
     with pytest.raises(FieldsInvalid):
@@ -359,19 +359,19 @@ def test_two_due_times_are_rejected_with_both_fields() -> None:
 
 
 def test_a_payload_above_its_limit_is_rejected() -> None:
-    """A payload of exactly the limit is accepted, and a payload with one byte more is refused by its field."""
+    """A payload of exactly the maximum size is accepted, and one more byte is refused with the payload's field."""
     assert len(spec(payload="a" * (MAX_PAYLOAD_BYTES - 2)).payload) == MAX_PAYLOAD_BYTES
     assert list(faults({"type": "report", "payload": "a" * (MAX_PAYLOAD_BYTES - 1)})) == ["payload"]
 
 
 @pytest.mark.parametrize("body", [[], "text", 5, None, True, [{"type": "report"}]])
 def test_a_body_that_is_not_an_object_is_rejected_as_a_whole(body: object) -> None:
-    """A body that is not an object is refused as a body."""
+    """If a body is not an object, the error names the body."""
     assert list(faults(body)) == ["body"]
 
 
 def test_an_update_contains_only_the_given_fields() -> None:
-    """Omitted fields of an update stay unchanged, even if creating a task has a default for them."""
+    """Fields that an update omits stay unchanged, even if they have defaults when a task is created."""
     update = task_update(read('{"priority": "low", "tags": {}, "delay_seconds": 1.5, "payload": null}'))
     assert update.merge == TaskFieldMerge({"priority": "low", "tags": {}})
     assert (update.due_at, update.delay, update.payload) == (None, 1_500, b"null")
@@ -383,14 +383,14 @@ def test_an_update_contains_only_the_given_fields() -> None:
     ("body", "named"), [("{}", "body"), ('{"type": "other"}', "type"), ('{"state": "paused"}', "state"), ("[]", "body")]
 )
 def test_an_update_without_fields_or_of_a_fixed_field_is_rejected(body: str, named: str) -> None:
-    """An update must have at least one field, and may not change a field that a task keeps for life."""
+    """An update without fields is refused, and so is an update of a field that can never change."""
     with pytest.raises(FieldsInvalid) as refusal:
         task_update(read(body))
     assert [fault.field for fault in refusal.value.faults] == [named]
 
 
 def test_each_task_of_a_batch_is_validated_separately() -> None:
-    """A fault in one task is named by its place in the batch, and the other tasks are accepted."""
+    """An error names the faulty task by its position in the batch, and the other tasks are accepted."""
     bad = '{"type": 5}, {"type": "b", "payload": {"x": NaN}}, 7, [NaN], {"type": "d", "body": 1}, {"type": "d", '
     bad += '"due_at": 1}'
     text = f'{{"tasks": [{{"type": "a"}}, {bad}, {{"type": "c"}}]}}'
@@ -408,7 +408,7 @@ def test_each_task_of_a_batch_is_validated_separately() -> None:
 
 
 def test_errors_of_several_fields_have_the_same_names_in_a_batch() -> None:
-    """Two due times or a payload beyond its limit are refused in a batch with the same names as in a single task."""
+    """Two due times or a payload that is too large cause the same error in a batch as for a single task."""
     tasks = [
         {"type": "a", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0},
         {"type": "a", "payload": "a" * MAX_PAYLOAD_BYTES},
@@ -419,7 +419,7 @@ def test_errors_of_several_fields_have_the_same_names_in_a_batch() -> None:
 
 
 def test_every_bad_task_of_a_batch_is_found() -> None:
-    """Each bad task of a batch is refused, however many faults precede it."""
+    """Each bad task in a batch is refused, however many faults precede the task."""
     bad = '{"type": "a", "payload": [' + ",".join(["NaN"] * 50) + "]}"
     items = batch_items(read('{"tasks": [' + ",".join([bad] * MAX_BATCH) + "]}"))
     assert all(isinstance(item.wanted, FieldsInvalid) for item in items)

@@ -1,4 +1,4 @@
-"""Deprecated operations are marked in each response and in the OpenAPI document."""
+"""Tests that deprecated operations are marked in each response and in the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ LATIN = st.characters(max_codepoint=0xFF)
 @unhurried
 @given(st.integers(1, 10**14))
 def test_an_etag_matches_only_its_version(version: int) -> None:
-    """The ETag of a version matches only this version."""
+    """An ETag for a version matches only this version."""
     assert version_wanted(etag_of(version)) == version
     assert is_known(etag_of(version), version)
     assert not is_known(etag_of(version), version + 1)
@@ -48,7 +48,7 @@ def test_a_weak_or_foreign_etag_matches_no_version(value: str) -> None:
 @unhurried
 @given(st.integers(1, 10**14), st.text(), st.text())
 def test_an_etag_with_a_hash_contains_version_and_hash(version: int, text: str, other: str) -> None:
-    """An ETag with a hash requires the version, and a cached response must also have the same text."""
+    """An update matches only the version in an ETag with a hash, but a cached response must also have the same text."""
     tag = content_etag(version, text)
     assert version_wanted(tag) == version
     assert is_known_tag(f'"0", {tag}', tag)
@@ -69,7 +69,7 @@ def test_if_none_match_accepts_several_and_weak_etags() -> None:
     "value", ["", "7", "'7'", '"7', 'w/"7"', '"7" "8"', ",", '"7",', '"\x00"', '"' + "9" * 5_000 + '"']
 )
 def test_a_malformed_etag_header_is_rejected_with_its_name(value: str) -> None:
-    """An invalid list of ETags is refused with the header's name."""
+    """If a list of ETags is invalid, the error names the header."""
     with pytest.raises(ParametersInvalid, match="If-Match"):
         version_wanted(value)
     with pytest.raises(ParametersInvalid, match="If-None-Match"):
@@ -77,7 +77,7 @@ def test_a_malformed_etag_header_is_rejected_with_its_name(value: str) -> None:
 
 
 def test_if_match_with_several_etags_is_rejected() -> None:
-    """`If-Match` with several ETags is refused, because an update is for one version."""
+    """`If-Match` with several ETags is refused, because an update applies to one version."""
     with pytest.raises(ParametersInvalid, match="more than one"):
         version_wanted('"7", "8"')
 
@@ -85,14 +85,14 @@ def test_if_match_with_several_etags_is_rejected() -> None:
 @unhurried
 @given(st.text())
 def test_any_header_value_is_parsed_or_rejected(value: str) -> None:
-    """Any header value is parsed or refused."""
+    """Any header value is either parsed or refused with the documented error."""
     for read in (version_wanted, lambda header: is_known(header, 7)):
         with suppress(ParametersInvalid):
             read(value)
 
 
 def test_caching_compares_the_hash_of_an_etag_and_updates_only_the_version() -> None:
-    """A cached response needs the same hash, but an update only compares the version."""
+    """A cached response must have the same hash, but for an update only the version is compared."""
     tag, other = content_etag(7, "one"), content_etag(7, "two")
     assert tag != other
     assert tag.startswith('"7-')
@@ -111,7 +111,7 @@ def test_caching_compares_the_hash_of_an_etag_and_updates_only_the_version() -> 
 @unhurried
 @given(st.from_regex(IF_MATCH_PATTERN, alphabet=LATIN), st.from_regex(IF_NONE_MATCH_PATTERN, alphabet=LATIN))
 def test_header_values_that_fit_the_documented_patterns_are_accepted(if_match: str, if_none_match: str) -> None:
-    """A value that fits the documented pattern of its header is not refused as malformed."""
+    """A header's value that fits the header's documented pattern is not refused as malformed."""
     version_wanted(if_match.removesuffix("\n"))
     is_known(if_none_match.removesuffix("\n"), 7)
 
@@ -119,7 +119,7 @@ def test_header_values_that_fit_the_documented_patterns_are_accepted(if_match: s
 @unhurried
 @given(st.one_of(st.text(alphabet='"W/*,7 a\t', max_size=12), st.text(alphabet=LATIN, max_size=6)))
 def test_header_values_that_do_not_fit_the_documented_patterns_are_rejected(value: str) -> None:
-    """A value is refused exactly if it does not fit the documented pattern of its header."""
+    """A header's value is refused if, and only if, the value does not fit the header's documented pattern."""
     for pattern, read in ((IF_MATCH_PATTERN, version_wanted), (IF_NONE_MATCH_PATTERN, lambda text: is_known(text, 7))):
         fits = re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value) is not None
         refused = False

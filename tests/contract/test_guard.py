@@ -53,14 +53,14 @@ def test_any_bytes_of_a_body_are_read_or_rejected(data: bytes) -> None:
 @unhurried
 @given(st.text(st.sampled_from(list('[]{}"\\,:0123456789eE.-+ntfNI\ud800 \n')), max_size=200))
 def test_any_json_like_text_of_a_body_is_read_or_rejected(text: str) -> None:
-    """Texts of characters that JSON uses are parsed or refused with the field's name."""
+    """Texts made of JSON's special characters are either parsed or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(text).value)
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '[{"b":', ' [\n"]\\"",'])
 def test_extreme_nesting_is_rejected_with_the_top_level_field(opening: str) -> None:
-    """A value with a hundred thousand levels is refused with its top-level field, without recursion."""
+    """A value with 100,000 levels is refused without recursion, and the error names the top-level field."""
     text = '{"type": "report", "payload": ' + opening * 100_000
     with pytest.raises(FieldsInvalid) as refusal:
         read(text)
@@ -68,7 +68,7 @@ def test_extreme_nesting_is_rejected_with_the_top_level_field(opening: str) -> N
 
 
 def test_nesting_above_the_limit_is_rejected() -> None:
-    """The deepest allowed level is read and the next level is refused; brackets in strings do not count."""
+    """A body with the maximum depth is read and a deeper body is refused; brackets in strings do not count."""
     read("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
     read(json.dumps(["[" * 1_000 + '\\"{' * 1_000]))
     assert faults_of("[" * (MAX_JSON_DEPTH + 1) + "]" * (MAX_JSON_DEPTH + 1)) == {
@@ -124,7 +124,7 @@ def test_many_shallow_containers_do_not_count_as_depth() -> None:
     ],
 )
 def test_numbers_that_cannot_be_stored_exactly_are_rejected(number: str, reason: str) -> None:
-    """A number that cannot be stored exactly is refused with its position."""
+    """A number that cannot be stored exactly is refused with the number's position."""
     faults = faults_of(f'{{"type": "report", "payload": {{"a": [0, 1, 2, {number}]}}}}')
     assert list(faults) == ["payload.a[3]"]
     assert reason in faults["payload.a[3]"]
@@ -150,7 +150,7 @@ def test_duplicate_keys_are_rejected() -> None:
     """Duplicate keys are refused, because the effective value would be ambiguous."""
     assert faults_of('{"type": "a", "type": "b"}') == {"type": "appears more than once"}
     assert faults_of('{"payload": [{"x": 1, "x": 1}]}') == {"payload[0].x": "appears more than once"}
-    # The body has as many colons as names, because one is in a string and escaped.
+    # The body has as many colons as names, because one colon is in a string and is escaped.
     assert faults_of(r'{"payload": "\u003A", "x": 1, "x": 1}') == {"x": "appears more than once"}
 
 
@@ -182,7 +182,7 @@ def test_the_fast_and_the_exact_parser_find_the_same_errors(text: str) -> None:
 
 
 def test_names_of_fields_in_errors_are_safe_to_print() -> None:
-    """A client's key is shown without control characters, and is cut if it is long."""
+    """An object key in a body is quoted in the error without control characters, and is cut if it is long."""
     (field,) = faults_of(json.dumps({"\x00\u202e" + "k" * 500: float("nan")}))
     assert field.isprintable()
     assert len(field) < 100
@@ -195,7 +195,7 @@ def test_only_the_first_of_many_errors_are_reported() -> None:
 
 @pytest.mark.parametrize("body", [None, "", "   \n", "{", '{"a": }', "'a'", "\ufeff{}", "{} {}", '{"a": "\n"}', "nul"])
 def test_a_body_that_is_not_json_is_rejected(body: str | None) -> None:
-    """A body that is not JSON is refused as a whole."""
+    """If a body is not JSON, the error names the body and not a field."""
     with pytest.raises(BodyUnreadable) as refusal:
         read(body)
     assert [fault.field for fault in refusal.value.faults] == ["body"]
@@ -209,7 +209,7 @@ def test_a_body_that_is_not_base64_of_utf_8_is_rejected(body: str) -> None:
 
 
 def test_the_size_of_a_body_is_counted_in_bytes() -> None:
-    """A body of exactly the limit is read and a byte more is refused, also in base64 and with wide characters."""
+    """A body of the maximum size is read and a larger body is refused, also in base64 or with wide characters."""
     fits = json.dumps("a" * (MAX_BODY_BYTES - 2))
     assert read(fits).value
     assert read(base64.b64encode(fits.encode()).decode(), is_base64=True).value

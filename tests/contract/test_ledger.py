@@ -18,7 +18,7 @@ LAST = AttemptRecord(3, 3, "worker 2", NOW + 9_000, 0, 1_000, AttemptOutcome.SUC
 
 
 def test_attempts_are_listed_once_and_in_order() -> None:
-    """Attempts outside the record come first, and an attempt that is stored in both places is listed once."""
+    """Attempts stored outside the record are listed first, and an attempt stored in both places is listed once."""
     answer = attempts(task(state=State.SUCCEEDED, attempt_history=(LOST, LAST)), [LOST, FIRST])
     assert [attempt["fence"] for attempt in answer["attempts"]] == [1, 2, 3]
     assert TypeAdapter(AttemptList).validate_python(answer)
@@ -43,14 +43,14 @@ def test_an_attempt_shows_its_worker_times_and_outcome() -> None:
 
 
 def test_unknown_values_of_a_lost_attempt_are_null() -> None:
-    """Unknown values of a lost attempt are null, not zero."""
+    """If a lost attempt's values are unknown, they are null and not zero."""
     (attempt,) = attempts(task(state=State.FAILED, attempt_history=(LOST,)), [])["attempts"]
     known = {field for field, value in attempt.items() if value is not None}
     assert known == {"attempt", "fence", "outcome"}
 
 
 def test_the_last_failed_attempt_has_the_error_of_the_record() -> None:
-    """The last failed attempt has the record's error, earlier attempts have their own, and a success has no error."""
+    """The last failed attempt has the record's error, earlier ones have separate errors, and a success has no error."""
     early, late = TaskError("Boom", "first"), TaskError("Boom", "x" * 256)
     lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
     waiting = task(state=State.WAITING, attempt_history=lines, error=late)
@@ -74,20 +74,20 @@ def test_the_error_of_a_record_is_listed_only_with_its_attempt() -> None:
 
 
 def test_a_lost_attempt_is_listed_after_the_next_has_started() -> None:
-    """A lost attempt is listed because of the gap in the fences; the running attempt is not listed."""
+    """A gap in the fences is listed as a lost attempt; the running attempt is not listed."""
     running = task(state=State.RUNNING, attempt_history=(FIRST,), fence=3, attempt=3, lease_expires_at=NOW + 30_000)
     assert [attempt["outcome"] for attempt in attempts(running, [])["attempts"]] == ["retried", "lost"]
     assert attempts(replace(running, fence=1, attempt=1, attempt_history=()), [])["attempts"] == []
 
 
 def test_an_attempt_costs_its_writes_and_its_time() -> None:
-    """An attempt costs two write units, and a worker's memory for its duration."""
+    """An attempt costs two write units and the worker's memory for the attempt's duration."""
     assert dollars_of(0) == pytest.approx(2 * 0.625e-6)
     assert dollars_of(60_000) - dollars_of(0) == pytest.approx(60 * WORKER_GIGABYTES * 0.0000133334)
 
 
 def test_waiting_for_a_notification_does_not_count_as_worker_time() -> None:
-    """An attempt that was notified after a day costs at most a worker's maximum time."""
+    """An attempt that ended by a notification a day later costs at most a worker's maximum duration."""
     day = replace(LAST, took=86_400_000)
     (attempt,) = attempts(task(state=State.SUCCEEDED, attempt_history=(day,), timeout_seconds=60), [])["attempts"]
     assert attempt["cost_dollars"] == dollars_of(60_000)

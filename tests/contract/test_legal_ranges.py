@@ -1,4 +1,4 @@
-"""Each number of a schedule, task, topology, switch and lease has its effect at both ends of its range."""
+"""Tests that each number in a schedule, task, topology, switch or lease has an effect at both ends of its range."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ if TYPE_CHECKING:
 NOW = at("2027-01-01T00:00:30")
 LOOK_AHEAD = MINUTE
 NO_SETTINGS = frozenset({"target.topology.definition.version"})
-"""Numbers without a largest value, because they are a reference to something that may not exist."""
+"""Numbers without a maximum, because they refer to an object that may not exist."""
 
 
 def bounded(model: type[BaseModel], *left_out: str) -> dict[str, tuple[float | None, float | None]]:
-    """Return the numbers of a request by name with their legal ranges; a number in another field is `field.name`."""
+    """Return the legal range of each number in a request by name; a number within another field is `field.name`."""
     schema = model.model_json_schema()
 
     def walk(name: str, node: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float | None, float | None]]]:
@@ -120,7 +120,7 @@ def bounded(model: type[BaseModel], *left_out: str) -> dict[str, tuple[float | N
 
 
 def _delays(name: str, seconds: int) -> None:
-    """Check that delays are at most `seconds` and that one is longer than a twentieth of `seconds` unless it is 0."""
+    """Check that no delay exceeds `seconds`, and that some delay exceeds a twentieth of `seconds` unless that is 0."""
     schedule = changed(scheduled("0 0 1 * *"), **{name: seconds})
     delays = [each.due_at - each.nominal for each in following(schedule, NOW, 24)]
     assert max(delays) <= seconds * SECOND
@@ -137,7 +137,7 @@ def _catches_up(seconds: int) -> None:
 
 
 def _expects(seconds: int) -> None:
-    """Check that the deadline is `seconds` after the latest success, whenever the expectation was checked before."""
+    """Check that the deadline is `seconds` after the latest success, regardless of when it was last checked."""
     spec = replace(scheduled("* * * * *").spec, expect_every_seconds=seconds)
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
         found = next_window(spec, ExpectationState(NOW, NOW), now - OLDEST_WINDOWS)
@@ -167,21 +167,21 @@ def _pauses(seconds: int) -> None:
 
 
 def _fills(per_minute: int) -> None:
-    """Check that `per_minute` occurrences of a backfill are due per minute."""
+    """Check that a backfill has `per_minute` occurrences due each minute."""
     backfill = requested(NOW - DAY, NOW, per_minute, NOW)
     found = [each for each, _ in islice(steps(scheduled("* * * * * *"), backfill, 86_400), per_minute + 1)]
     assert (found[0].due_at, found[-1].due_at) == (NOW, NOW + MINUTE)
 
 
 def task(**fields: Any) -> Task:  # noqa: ANN401 - JSON
-    """Return the record of a task that is created now, as the contract reads it."""
+    """Return the record of a task that is created now from a request with these fields."""
     spec = task_spec(document_of(json.dumps({"type": "report", **fields})))
     due = due_of(spec, NOW)
     return new_task(new_id(due, NOW, 0, 0), spec, "me", due, NOW, PAYLOAD)
 
 
 def _is_due(seconds: float) -> None:
-    """Check that the task's id, the timer of its home minute and its payload's retention reach to its due time."""
+    """Check that the task's id and home minute match the due time, and that its payload is kept at least until then."""
     created = task(delay_seconds=seconds)
     due = NOW + int(seconds * SECOND)
     assert (created.due_at, created.next_at) == (due, due)
@@ -191,7 +191,7 @@ def _is_due(seconds: float) -> None:
 
 
 def _debounces(seconds: int) -> None:
-    """Check that each creation with the key postpones the task by `seconds`, whenever the first creation was."""
+    """Check that each creation with the key postpones the task by `seconds`, no matter when the first creation was."""
     debounce = task(debounce={"key": "k", "seconds": seconds}).debounce
     assert debounce == Debounce("k", seconds)
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
@@ -217,7 +217,7 @@ def _tries(attempts: int) -> None:
 
 
 def _waits_between(name: str, value: float) -> None:
-    """Check that the value determines the bound of each wait, from the first to the last."""
+    """Check that the value determines the upper bound of each wait, from the first wait to the last."""
     retry = {"max_attempts": MAX_ATTEMPTS, "initial_seconds": 2, "multiplier": 3, "max_seconds": 86_400, name: value}
     policy = task(retry=retry).retry
     initial, multiplier, longest = retry["initial_seconds"], retry["multiplier"], retry["max_seconds"]
@@ -227,7 +227,7 @@ def _waits_between(name: str, value: float) -> None:
 
 
 def _tries_no_longer(seconds: int) -> None:
-    """Check that an attempt can start until `seconds` after the first attempt, when the task is checked."""
+    """Check that attempts can start until `seconds` after the first attempt, and that the task is checked then."""
     end = NOW + seconds * SECOND
     claimed = replace(
         task(retry={"max_duration_seconds": seconds}), state=State.RUNNING, started_at=NOW, run_at=end, attempt=2
@@ -240,7 +240,7 @@ def _tries_no_longer(seconds: int) -> None:
 
 
 def _expires(seconds: int) -> None:
-    """Check that the first attempt can start until `seconds` after the due time, when the task is checked."""
+    """Check that the first attempt can start until `seconds` after the due time, and that the task is checked then."""
     end = NOW + HOUR + seconds * SECOND
     claimed = replace(
         task(delay_seconds=3600, expires_seconds=seconds), state=State.RUNNING, started_at=end, run_at=end
@@ -251,19 +251,19 @@ def _expires(seconds: int) -> None:
 
 
 def _shares(weight: int) -> None:
-    """Check that the tasks with a fair key are in `weight` message groups."""
+    """Check that tasks with a fair key are spread over `weight` message groups."""
     made = task(fair_key="customer-17", fair_weight=weight)
     assert len({replace(made, id=TaskId.of(NOW, 0, number)).fair_share for number in range(200)}) == weight
 
 
 def _times_out(seconds: int) -> None:
-    """Check that an attempt can take `seconds`, and that a lock can be held for as long."""
+    """Check that an attempt can take `seconds`, and that a lock can be held that long."""
     assert task(timeout_seconds=seconds).overdue_at(NOW) == NOW + seconds * SECOND
     assert seconds * SECOND <= LONGEST_LOCK_HOLD
 
 
 def _notifies(seconds: int) -> None:
-    """Check that a deferred attempt's lease lasts `seconds` and is checked then, and that a lock can be held longer."""
+    """Check that a deferred attempt's lease lasts `seconds` and is then checked, and that a lock can be held longer."""
     claimed = task(notify_within_seconds=seconds)
     deadline = deferred_until(claimed, NOW)
     assert deadline == NOW + seconds * SECOND
@@ -272,7 +272,7 @@ def _notifies(seconds: int) -> None:
 
 
 def _holds(claim: LockClaim) -> None:
-    """Check that `claim.limit` tasks of a longer line are admitted at once."""
+    """Check that `claim.limit` waiting tasks are admitted at once, and that more tasks keep waiting."""
     hand_over = HandOver(Lock(claim.name))
     for number in range(claim.limit + 2):
         record = due_task(id=TaskId.of(NOW, 0, number))
@@ -285,7 +285,7 @@ def _switch(**fields: Any) -> Switch:  # noqa: ANN401 - JSON
 
 
 def _caps(tasks: int) -> None:
-    """Check that a switch's limit is a lock with this number of holders for each of the switch's tasks."""
+    """Check that each of a switch's tasks needs a lock whose number of holders is the switch's limit."""
     switch = _switch(max_concurrent=tasks)
     (claim,) = Switches({switch.key: switch}).caps(task())
     assert claim.limit == tasks
@@ -293,12 +293,12 @@ def _caps(tasks: int) -> None:
 
 
 def _waits_for_a_lock_of_two(seconds: int) -> None:
-    """Check that each of several locks has a separate time limit."""
+    """Check that a task that waits for several locks observes each lock's separate time limit."""
     _waits_for_a_lock(seconds, locks=[{"key": "gpu"}, {"key": "db-17", "wait_seconds": seconds}])
 
 
 def _waits_for_a_lock(seconds: int, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """Check that a task fails `seconds` after it was first put back, whatever else it has waited for in between."""
+    """Check that a task fails `seconds` after it first waited for the lock, whatever else it waited for in between."""
     waiting = task(**(fields or {"lock": {"key": "db-17", "wait_seconds": seconds}}))
     for step in range(40):
         reason = "lock type/report" if step % 2 else "lock db-17"
@@ -369,13 +369,13 @@ def _looks_back(seconds: int) -> None:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An HTTP endpoint that answers each call with the same status and body."""
+    """An HTTP endpoint that responds to each call with the same status and body."""
 
     status: int = 200
     body: bytes = b"null"
 
     def call(self, call: Call) -> HttpResponse:
-        """Return the response, cut to the needed size."""
+        """Return the response, with its body cut to the needed size."""
         return kept_response(HTTPResponse(BytesIO(self.body), status=self.status, preload_content=False), call, (), NOW)
 
 
@@ -406,16 +406,16 @@ def _shares_calls(**batch: float) -> None:
 
 
 def _starts(rate: Rate) -> None:
-    """Check that under constant demand, a rate's window has `limit` plus `burst` starts, less at most a twentieth.
+    """Check that a window under constant demand has `limit` plus `burst` starts, or less than a twentieth fewer.
 
-    Each part is stored for as long as any of its starts is counted.
+    Each part's item is stored as long as any start in the part is counted.
     """
     begun = sum(_begun(rate, part) for part in range(parts_of(rate)))
     assert math.ceil(rate.limit * 20 / 21) + rate.burst <= begun <= rate.limit + rate.burst
 
 
 def _begun(rate: Rate, part: int) -> int:
-    """Return how many attempts start in the first window of a part if each is requested right after the previous."""
+    """Return how many attempts start in a part's first window if each is requested right after the previous attempt."""
     state, pace, now, count = RateState(), pace_of(rate, part), NOW * MICROS, 0
     place: int | None = None
     while True:
@@ -488,7 +488,7 @@ def _leases_for(seconds: int, first: int | None = None) -> None:
 
 
 def _progresses(percent: int) -> None:
-    """Check that the poll interval is short for a nearly complete task, and as usual for a task that just started."""
+    """Check that the poll interval is short for a nearly complete task, and normal for a task that has just started."""
     running = due_task(state=State.RUNNING, run_at=NOW, progress=Progress(percent))
     assert poll_interval(running, NOW + MINUTE) == (SHORTEST if percent else MINUTE // 10)
 
@@ -502,7 +502,7 @@ def _waits_for_an_outcome(seconds: int) -> None:
 
 
 def _lasts(seconds: int) -> None:
-    """Check that a topology's lease and lock include the time to end the run, which is checked at its deadline."""
+    """Check that a topology's run is checked at its deadline, and that lease and lock also last for ending the run."""
     graph = graph_of({"nodes": {"a": {"type": "report"}}, "timeout_seconds": seconds})
     assert graph.lasts_seconds == seconds
     running = replace(task(notify_within_seconds=graph.lasts_seconds), target=TopologyTarget(), run_at=NOW)
@@ -519,14 +519,14 @@ def _delays_node(seconds: float) -> None:
 
 
 def _is_expected(seconds: float) -> None:
-    """Check that two consecutive nodes are expected to take twice as long as one."""
+    """Check that two consecutive nodes are expected to take twice as long as one node."""
     node = {"type": "report", "expected_seconds": seconds}
     graph = graph_of({"nodes": {"a": node, "b": {**node, "depends_on": ["a"]}}})
     assert critical_path(graph).seconds == 2 * seconds
 
 
 def _maps(items: int) -> None:
-    """Check that this number of map items start at once, and that the next item starts after the first one."""
+    """Check that this number of map items start at once, and that the next item starts after an item has ended."""
     payload = map_payload(NodeMap("parents", max_parallel=items), {"type": "report"}, list(range(items + 1)))
     nodes = graph_of_map(json.loads(payload))["nodes"]
     waiting = {key: node["depends_on"] for key, node in nodes.items() if "depends_on" in node}
@@ -605,7 +605,7 @@ RANGES: dict[str, Any] = {
         "backfill": bounded(BackfillCreate),
         "task": OF_TASKS,
         "task_query": bounded(TaskQuery),
-        # The task fields of nodes have the ranges of tasks.
+        # Nodes' task fields have the same ranges as tasks.
         "topology": dict(bounded(TopologyCreate).items() - OF_TASKS.items()),
         "node": dict(bounded(TopologyNode).items() - OF_TASKS.items()),
         "switch": bounded(SwitchPut),
@@ -629,7 +629,7 @@ def test_each_number_in_a_request_has_a_row_with_its_range() -> None:
     [(TaskTemplate, "task"), (TaskTemplateUpdate, "task"), (TaskPatch, "task"), (SchedulePatch, "schedule")],
 )
 def test_a_number_has_the_same_range_in_every_request(model: type[BaseModel], like: str) -> None:
-    """Updates and the tasks of schedules have the same ranges as creations, so the rows apply to them, too."""
+    """Updates and schedules' tasks have the same ranges as creations, so this module's rows apply to them, too."""
     numbers = {name: ends for name, ends in bounded(model, "task", "target").items() if name not in NO_SETTINGS}
     assert numbers
     assert {f"{like}.{name}": ends for name, ends in numbers.items()}.items() <= RANGES.items()
@@ -638,5 +638,5 @@ def test_a_number_has_the_same_range_in_every_request(model: type[BaseModel], li
 @pytest.mark.parametrize("end", ["lowest", "highest"])
 @pytest.mark.parametrize("name", ROWS)
 def test_a_number_has_its_effect_at_both_ends_of_its_range(name: str, end: str) -> None:
-    """At both ends of its range, a number has its effect; accepting the number is not enough."""
+    """A number at either end of its range is not only accepted but also has an effect."""
     ROWS[name](RANGES[name][end == "highest"])

@@ -23,7 +23,7 @@ from tests.domain.live_updates.change_snapshots import change, snapshot, task_id
 ENCODER = JsonEncoder()
 ID = task_id(1).text
 WIDE = {f"{number}{chr(0x10000)}{'é' * 29}": "\U0001f4a5" * 64 for number in range(10)}
-"""The largest possible tags, in JSON as they are sent."""
+"""The largest possible tags, as JSON."""
 
 
 def subscribe(**fields: object) -> str:
@@ -79,7 +79,7 @@ def test_every_kind_of_client_message_is_read() -> None:
     ],
 )
 def test_an_invalid_message_is_rejected_with_its_field(text: str, ref: str | None, field: str) -> None:
-    """Compression bombs, wrong types and unknown words are answered with the wrong field, and raise nothing else."""
+    """Compression bombs, wrong types and unknown words raise only the documented error, which names the wrong field."""
     with pytest.raises(MessageRefused) as refusal:
         read_message(text)
     told = json.loads(ENCODER.error(refusal.value.ref, refusal.value.error))
@@ -94,7 +94,7 @@ def test_an_invalid_message_is_rejected_with_its_field(text: str, ref: str | Non
     )
 )
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Any text is read or refused without an unexpected error."""
+    """Any text is either read or refused, and no unexpected error is raised."""
     refusal = None
     try:
         read_message(text)
@@ -105,14 +105,14 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_an_internal_error_is_reported_only_as_unavailability() -> None:
-    """A failure behind the API is only reported as unavailability."""
+    """If a service behind the API fails, the message says only that the API is unavailable."""
     told = json.loads(ENCODER.error("1", Unavailable("table tasks of 123456789012")))
     assert (told["code"], "123456789012" in json.dumps(told)) == ("unavailable", False)
 
 
 @given(st.integers(1, MAX_PUSHED_CHANGES), st.booleans())
 def test_no_frame_of_changes_exceeds_one_billed_message(count: int, wide: bool) -> None:  # noqa: FBT001 - drawn
-    """No frame exceeds 32 KB or is empty, and no change is omitted, however large the records are."""
+    """No frame is empty or larger than 32 KB, and no change is omitted, however large the records are."""
     error = TaskError("E" * 64, "\x00" * 256)
     big = replace(snapshot(1, 1, tags=WIDE), error=error) if wide else snapshot(1, 1)
     notices = [Notice(replace(write(number, 1), after=big), ("1",)) for number in range(count)]
@@ -124,7 +124,7 @@ def test_no_frame_of_changes_exceeds_one_billed_message(count: int, wide: bool) 
 
 
 def test_a_frame_contains_no_payload_or_result() -> None:
-    """A frame has the fields of a list; contents and tokens can only be read over REST."""
+    """A frame has the fields that a list has; contents and tokens can be read only over REST."""
     frame = ENCODER.changes([Notice(change(None, snapshot(1, 1, name="n")), ("1",), ("2",))])[0]
     (entry,) = json.loads(frame)["changes"]
     assert (entry["id"], entry["version"], entry["refs"], entry["left"]) == (ID, 1, ["1"], ["2"])

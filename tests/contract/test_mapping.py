@@ -19,16 +19,16 @@ from duetime.contract.mapping import INSTANTS
 ROOT = Path(contract.__path__[0])
 UNIONS = (Union, types.UnionType)
 Hint: TypeAlias = Any
-"""A type as an annotation: a class, a union, a `Literal` and so on."""
+"""A type in an annotation, such as a class, a union or a `Literal`."""
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A call of `response_of` or `value_of`.
+    """A call to `response_of` or `value_of`.
 
     Attributes:
         place: file and line.
-        target: the form of the response, or the kind of the value.
+        target: the type of the response or value that is made.
         source: the type whose fields are copied.
         given: the names of the fields that the call passes explicitly.
     """
@@ -40,7 +40,7 @@ class Copy:
 
     @property
     def copied(self) -> dict[str, tuple[Any, Any]]:
-        """Return the types on both sides of each copied field; `None` for a field that the source lacks."""
+        """Return each copied field's type in the source and in the target; `None` if the source lacks the field."""
         sources = hints_of(self.source)
         return {name: (sources.get(name), hint) for name, hint in self.names.items() if name not in self.given}
 
@@ -53,7 +53,7 @@ class Copy:
 
 @cache
 def names_in(module: str) -> dict[str, Any]:
-    """Return a module's names, including names that it imports for the type checker or late."""
+    """Return a module's names, including names imported only for the type checker or within functions."""
     loaded = importlib.import_module(module)
     names = dict(vars(loaded))
     for node in ast.walk(ast.parse(Path(str(loaded.__file__)).read_text())):
@@ -183,12 +183,12 @@ def plain(hint: Hint) -> Hint:
 
 
 def is_instant(hint: Hint) -> bool:
-    """Return whether a form's field is an instant, with or without null."""
+    """Return whether a target's field is an instant, with or without null."""
     return "'format': 'date-time'" in str(hint)
 
 
 def test_the_checks_find_calls_of_both_mapping_functions() -> None:
-    """The checks in this module find calls, because most resources use both functions."""
+    """The checks in this module find the calls in most resources, so they do not pass for lack of calls."""
     responses = [each for each in COPIES if is_typeddict(each.target)]
     assert len(responses) >= 20
     assert len(COPIES) - len(responses) >= 8
@@ -196,14 +196,14 @@ def test_the_checks_find_calls_of_both_mapping_functions() -> None:
 
 @each_copy
 def test_every_field_copied_by_name_exists_on_both_sides(each: Copy) -> None:
-    """Fields that are copied by name exist on both sides, and explicitly passed fields belong to the form."""
+    """Fields that are copied by name exist in source and target, and explicitly passed fields exist in the target."""
     assert [name for name, (source, _) in each.copied.items() if source is None] == []
     assert each.given <= each.names.keys()
 
 
 @each_copy
 def test_every_copied_field_has_the_declared_type(each: Copy) -> None:
-    """Copied fields have the type that the form declares; instants are written as text."""
+    """Copied fields have the type that the target declares, except that instants are converted to text."""
     strange = [
         (name, source, hint)
         for name, (source, hint) in each.copied.items()
@@ -214,7 +214,7 @@ def test_every_copied_field_has_the_declared_type(each: Copy) -> None:
 
 @each_copy
 def test_instant_fields_are_recognized_by_their_names(each: Copy) -> None:
-    """Among a response's copied fields, exactly the instants have a name that ends like an instant's name."""
+    """Of a response's copied fields, all instants, and no other fields, have names with an ending for instants."""
     if is_typeddict(each.target):
         assert [
             name for name, (_, hint) in each.copied.items() if is_instant(hint) is not name.endswith(INSTANTS)
@@ -235,5 +235,5 @@ def test_instant_fields_are_recognized_by_their_names(each: Copy) -> None:
     ],
 )
 def test_the_type_check_accepts_only_types_that_fit(value: Hint, hint: Hint, *, expected: bool) -> None:
-    """The check of types accepts types that fit and rejects types that do not fit."""
+    """The type check accepts types that fit and rejects types that do not fit."""
     assert fits(value, hint) is expected

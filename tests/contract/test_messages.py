@@ -1,4 +1,4 @@
-"""Messages about rejected fields are in plain words and suggest what was probably meant."""
+"""Tests that messages about rejected fields use plain words and suggest what was probably meant."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def faults(value: object, model: type[Body] = Example) -> list[tuple[str, str, F
     ],
 )
 def test_the_error_for_a_wrong_type_names_the_expected_type(field: str, value: object, reason: str) -> None:
-    """The message names the expected and the given type in JSON's terms."""
+    """The message for a wrong type names the expected and the given type in JSON's terms."""
     assert faults({field: value}) == [(field, reason, FaultCode.WRONG_TYPE)]
 
 
 def test_the_error_for_a_list_as_body_names_the_body() -> None:
-    """If a body is a list, the message says so."""
+    """If a body is a list, the message says that an object was expected and a list was given."""
     assert faults([]) == [("body", "should be an object, not a list", FaultCode.WRONG_TYPE)]
 
 
@@ -98,7 +98,7 @@ def test_limits_are_reported_in_plain_words() -> None:
 
 @pytest.mark.parametrize("place", ["whole", "items", "entry", "entries", "mapping"])
 def test_a_whole_number_can_have_a_decimal_point(place: str) -> None:
-    """As in JSON Schema, 5.0 is the integer 5 at any position, and the body itself is not changed."""
+    """As in JSON Schema, 5.0 is read as the integer 5 at any position, and the caller's body is not changed."""
     value = {
         "whole": 5.0,
         "items": [1, 5.0],
@@ -211,7 +211,7 @@ def test_suggestions_are_in_the_errors_of_bodies_and_queries() -> None:
 OUR_OWN = re.compile(
     r"'[a-z_.]+'|`[A-Za-z_.=-]+`|POST /v1|settings|duetime|credentials|leases|acknowledged|jitter|authenticated|role"
 )
-"""A hint must name a field or a header of duetime, or where to find the equivalent."""
+"""A hint names one of duetime's fields or headers, or says where to find the equivalent."""
 
 
 @pytest.mark.parametrize("model", [TaskCreate, ScheduleCreate])
@@ -219,7 +219,7 @@ OUR_OWN = re.compile(
 def test_the_error_for_another_schedulers_field_names_the_duetime_field(
     system: str, name: str, model: type[Body]
 ) -> None:
-    """Every name of the table is refused in a task and a schedule, and the error names duetime's equivalent."""
+    """Every name in the table is refused in a task and a schedule, and the error names duetime's equivalent."""
     whole = {"name": "x", "cron": "0 3 * * *", "task": {"type": "a"}} if model is ScheduleCreate else {"type": "a"}
     if name in model.model_fields or (name == "schedule" and model is TaskCreate):
         return
@@ -260,7 +260,7 @@ def test_every_field_in_the_table_exists(names: Mapping[str, Meaning]) -> None:
     ],
 )
 def test_the_error_for_a_foreign_task_field_names_the_duetime_field(name: str, meant: str) -> None:
-    """For field names of duetime's first design and of other schedulers, the error names the task's field."""
+    """For field names from duetime's first design and from other schedulers, the error names the task's field."""
     body = {name: 1} if meant == "type" else {"type": "a", name: 1}
     assert (name, f"is not a known field; did you mean {meant!r}?", FaultCode.UNKNOWN_FIELD) in faults(body, TaskCreate)
 
@@ -273,13 +273,13 @@ def test_the_error_for_a_foreign_task_field_names_the_duetime_field(name: str, m
     ],
 )
 def test_the_error_for_a_field_of_another_request_names_that_request(name: str, said: str) -> None:
-    """The message names the other request that has the field, or says what to do."""
+    """If another request has the field, the message names that request or says what to do."""
     ((_, reason, _),) = faults({"type": "a", name: 1}, TaskCreate)
     assert said in reason
 
 
 def test_only_fields_of_the_same_object_are_suggested() -> None:
-    """A field of a task is not suggested for a field of a retry policy."""
+    """No task field is suggested for a misspelled field in a retry policy."""
     assert suggestion("delay", Retry.model_fields) is None
 
 
@@ -313,7 +313,7 @@ def test_the_error_for_an_invalid_time_shows_the_expected_format(text: object, s
 
 
 def test_the_error_for_a_repeated_parameter_says_that_one_value_is_allowed() -> None:
-    """The error says that the parameter takes one value, not only that it is repeated."""
+    """The error for a repeated parameter also says that the parameter takes only one value."""
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "limit=5&limit=6")
     assert refused.value.faults == (
@@ -322,7 +322,7 @@ def test_the_error_for_a_repeated_parameter_says_that_one_value_is_allowed() -> 
 
 
 def test_the_error_for_an_operation_without_parameters_suggests_nothing() -> None:
-    """For an operation without parameters, the error suggests nothing."""
+    """If an operation has no parameters, the error suggests no parameter."""
     with pytest.raises(ParametersInvalid) as refused:
         no_query("wait=5")
     assert refused.value.faults == (
@@ -331,6 +331,6 @@ def test_the_error_for_an_operation_without_parameters_suggests_nothing() -> Non
 
 
 def test_every_error_code_has_only_letters_and_underscores() -> None:
-    """Codes of faults are made of letters and underscores, because programs compare them."""
+    """Fault codes consist of letters and underscores, because programs compare the codes."""
     values: list[Any] = [code.value for code in FaultCode]
     assert all(value.replace("_", "").isalpha() and value.islower() for value in values)

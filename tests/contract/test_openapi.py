@@ -23,7 +23,7 @@ from tests.domain.factories import task
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The document is used as clients receive it.
+# The tests use the document in the form that clients receive.
 DOCUMENT = json.loads(json.dumps(document(), allow_nan=False))
 SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
@@ -67,13 +67,13 @@ def schemas_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - any JS
 
 
 def resolved(response: dict[str, Any]) -> dict[str, Any]:
-    """Return a response, which may be shared by operations."""
+    """Return a response, which may be a reference to a response shared by operations."""
     shared: dict[str, Any] = DOCUMENT["components"]["responses"]
     return shared[response["$ref"].rpartition("/")[2]] if "$ref" in response else response
 
 
 def says_in_words(report: object) -> bool:
-    """Return whether a report is refused for exclusive fields, which only the document's descriptions mention."""
+    """Return whether a report is refused for fields that exclude each other, which only descriptions document."""
     if not isinstance(report, dict) or "outcome" not in report:
         return False
     needless = {"succeeded": {"error", "retriable"}, "failed": {"result"}}
@@ -113,7 +113,7 @@ def test_every_field_of_a_request_is_described() -> None:
 
 
 def test_every_request_object_is_closed_in_the_document() -> None:
-    """Every object in requests is closed in the document, as in the code."""
+    """As in the code, no object in a request in the document allows additional fields."""
     parts = ("RetryPolicyInput", "HttpTargetInput", "HandlerTargetInput")
     for model in ("TaskCreate", "TaskUpdate", "TaskBatchCreate", *parts, *REPORTS):
         assert SCHEMAS[model]["additionalProperties"] is False
@@ -135,7 +135,7 @@ def test_every_problem_is_in_the_document() -> None:
 
 
 def test_every_operation_documents_its_problems() -> None:
-    """Every operation has problems for 401, 403, 429, 500 and others, and the gateway's form where it may respond."""
+    """Every operation documents problems such as 401 and 500, also in the gateway's form if the gateway may respond."""
     for operation in OPERATIONS:
         refusals = {status: resolved(one) for status, one in operation["responses"].items() if status[0] not in "23"}
         callers = set() if operation.get("security") == [] else {"401", "403"}
@@ -157,7 +157,7 @@ def types_of(schema: Any) -> list[str]:  # noqa: ANN401 - a schema
 
 
 def test_clients_can_express_every_body() -> None:
-    """The document avoids constructs that generators drop: maps declare their values, and choices have types."""
+    """The document has no constructs that generators drop: maps declare their values' types, and choices have types."""
     found = list(schemas_in(DOCUMENT["components"]["schemas"]))
     assert not any({"patternProperties", "if", "then", "else", "not", "default"} & set(each) for each in found)
     for each in found:
@@ -172,7 +172,7 @@ def test_clients_can_express_every_body() -> None:
 
 
 def test_defaults_are_documented_in_descriptions() -> None:
-    """Defaults are in descriptions and not in schemas, because clients would send schema defaults."""
+    """Defaults are in descriptions and not in schemas, because clients would send the defaults in schemas."""
     parameters = [one for operation in OPERATIONS for one in operation["parameters"]]
     assert not any("default" in one["schema"] for one in parameters)
     limits = [one["description"] for one in parameters if one["name"] == "limit"]
@@ -181,7 +181,7 @@ def test_defaults_are_documented_in_descriptions() -> None:
 
 
 def test_parameters_are_sent_as_generators_send_them() -> None:
-    """Lists are repeated parameters, and required parameters are marked."""
+    """A list in a query is a repeated parameter, and required parameters are marked."""
     for operation in DECLARED:
         described = DOCUMENT["paths"][operation.path][operation.method.lower()]["parameters"]
         in_query = {one["name"]: one for one in described if one["in"] == "query"}
@@ -214,7 +214,7 @@ def test_every_field_has_a_description() -> None:
 
 
 def test_a_deployments_document_has_its_credentials_and_address() -> None:
-    """A deployment's document has its credentials, with each operation's role, and its address."""
+    """A deployment's document has the deployment's address and credentials, and each operation's role."""
     for authentication, scheme in (("iam", "sigv4"), ("jwt", "bearer"), ("none", None)):
         found = document(authentication)
         assert found["security"] == ([{scheme: []}] if scheme else [])
@@ -254,7 +254,7 @@ def test_every_tag_is_used_and_described() -> None:
     ],
 )
 def test_headers_are_described(operation_id: str, headers: set[str], answered: set[str]) -> None:
-    """The headers of requests and responses are in the document."""
+    """The document contains the headers of requests and responses."""
     (operation,) = [one for one in OPERATIONS if one["operationId"] == operation_id]
     assert {one["name"] for one in operation["parameters"] if one["in"] == "header"} == headers
     success: dict[str, Any] = next(answer for status, answer in operation["responses"].items() if int(status) < 300)

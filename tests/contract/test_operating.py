@@ -1,4 +1,4 @@
-"""The document and the code agree on switches, circuits and actions by filter."""
+"""Tests that the document and the code agree on switches, circuits and actions by filter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.functions.api.test_switches import BAD as BAD_SWITCHES
 from tests.functions.api.test_switches import CAP, STOP
 
 STOPPED = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, updated_at=NOW, updated_by="ann")
-# JSON Schema cannot express control characters, tokens and owners, and treats 2.0 as whole.
+# JSON Schema cannot express control characters, tokens and owners, and treats 2.0 as an integer.
 CODE_ALONE_SEES = (
     "a b",
     "report\\n",
@@ -38,7 +38,7 @@ NEEDS_CODE: tuple[dict[str, Any], ...] = ({"filter": {"state": "succeeded"}}, {"
 
 
 def says_in_words(body: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Return whether a body is refused for exclusive fields, which only the document's descriptions mention."""
+    """Return whether a body is refused for fields that exclude each other, which only descriptions document."""
     if "scope" in body:
         return (body["scope"] == "everything") == bool(body.get("name")) or "max_concurrent" in body
     return {"due_at", "delay_seconds"} <= set(body.get("update", ()))

@@ -1,4 +1,4 @@
-"""Errors of the contract describe allowed texts in words."""
+"""Tests that the contract's errors describe allowed texts in words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATTERNS = sorted({*patterns(json.loads(json.dumps(document())))})
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_pattern_of_the_openapi_document_has_a_description(pattern: str) -> None:
-    """Every pattern of the OpenAPI document has words, so that users never see a regular expression."""
+    """Every pattern in the OpenAPI document has a description, so that users never see a regular expression."""
     words = words_of(pattern)
     assert words is not None
     assert words.startswith("should be ")
@@ -41,7 +41,7 @@ def test_every_pattern_of_the_openapi_document_has_a_description(pattern: str) -
 
 
 def test_the_error_for_a_name_states_allowed_characters_and_length() -> None:
-    """The error has everything that is needed to choose another name: the characters and the length."""
+    """The error for an invalid name states the allowed characters and length, so that users can choose another name."""
     words = (
         "should be 1 to 64 characters: letters A to Z, digits and _ . : / -, and should begin with a letter, a digit"
     )
@@ -51,7 +51,7 @@ def test_the_error_for_a_name_states_allowed_characters_and_length() -> None:
 
 
 def test_the_error_for_an_arn_shows_an_example() -> None:
-    """The error's example ARN has the service of the target's kind."""
+    """The example ARN in the error is for the service of the target's kind."""
     target = {"kind": "lambda", "arn": "arn:aws:sqs:eu-west-1:123456789012:q"}
     words = "should be the ARN of a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report"
     with pytest.raises(FieldsInvalid) as refused:
@@ -60,7 +60,7 @@ def test_the_error_for_an_arn_shows_an_example() -> None:
 
 
 def test_an_unknown_pattern_has_no_description() -> None:
-    """For an unknown pattern the error has no description, and does not show the regular expression."""
+    """If a pattern is unknown, the error has no description of it, and still does not show the regular expression."""
     assert words_of("^x+$") is None
 
     class Strict(Body):

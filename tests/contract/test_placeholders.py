@@ -1,4 +1,4 @@
-"""Creating a task, a schedule or a topology with an unknown placeholder is refused with the field's name."""
+"""Tests that a task, schedule or topology with an unknown placeholder is refused with the field's name."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_unknown_placeholder_is_rejected_with_its_field(decode: Any, body: ob
 
 
 def test_an_unknown_placeholder_rejects_only_its_task_of_a_batch() -> None:
-    """The other task of the batch is accepted with its URL unchanged."""
+    """If one task in a batch has an unknown placeholder, the other task is accepted with its URL unchanged."""
     bad, good = batch_items(read(json.dumps({"tasks": [IN_PAYLOAD, http(URL)]})))
     assert isinstance(bad.wanted, FieldsInvalid)
     assert bad.wanted.faults[0].field == "tasks[0].payload.a[1].b"

@@ -14,7 +14,7 @@ INSTANCE = "urn:duetime:request:abc"
 
 
 def test_every_request_error_has_a_problem() -> None:
-    """Each error of a request is in the table of problems, so that none becomes a 500."""
+    """Each error that a request can cause is in the table of problems, so that no such error becomes a 500."""
     modules = (errors, errors, bulk_errors, schedule_errors, topology_errors, request_errors)
     raised = {
         member
@@ -26,7 +26,7 @@ def test_every_request_error_has_a_problem() -> None:
 
 
 def test_a_problem_code_always_has_the_same_status() -> None:
-    """A code always has the same status and title, and is 4xx unless the API or the target must be repaired."""
+    """A code always has the same status and title; the status is 4xx unless the API or the target must be fixed."""
     kinds = list(KINDS.values())
     assert len({kind.code for kind in kinds}) == len(set(kinds))
     others = {"unavailable": 503, "region_not_active": 503, "target_unreachable": 502, "target_timeout": 504}
@@ -34,7 +34,7 @@ def test_a_problem_code_always_has_the_same_status() -> None:
 
 
 def test_a_problem_lists_each_field_with_its_reason() -> None:
-    """Faults that the domain finds are listed with field and reason, and summarized in the detail."""
+    """Faults that the domain finds are listed with field and reason, and are summarized in the detail."""
     problem = problem_of(FieldInvalid("due_at", "is more than ten years ahead"), INSTANCE)
     assert problem["status"] == 422
     assert problem["errors"] == [{"field": "due_at", "reason": "is more than ten years ahead", "code": "invalid"}]
@@ -43,7 +43,7 @@ def test_a_problem_lists_each_field_with_its_reason() -> None:
 
 
 def test_internal_error_messages_are_not_revealed() -> None:
-    """Neither an unexpected error nor an unavailable service reveals its own message."""
+    """The response to an unexpected error or an unavailable service does not reveal the internal message."""
     for error in (ValueError("secret"), Unavailable("secret table")):
         assert "secret" not in str(problem_of(error, INSTANCE))
     assert kind_of(KeyError()).status == 500

@@ -57,7 +57,7 @@ def test_every_parameter_is_decoded_to_the_filter() -> None:
 
 
 def test_several_ids_are_separated_by_commas_or_repeated() -> None:
-    """Several ids are separated by commas or repeated, and exclude every other parameter."""
+    """Several ids can be separated by commas or repeated, and cannot be combined with other parameters."""
     assert read_query(TaskListQuery, f"ids={ID},{ID}").ids == (ID, ID)
     assert read_query(TaskListQuery, f"ids={ID}&ids={ID}").ids == (ID, ID)
     assert named(f"ids={ID}&state=failed") == ["ids"]
@@ -109,7 +109,7 @@ def test_an_invalid_parameter_is_rejected_with_its_name(raw: str, parameter: str
 @unhurried
 @given(st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz_=&%0123456789:;,+ÿ\ud800"), max_size=100))
 def test_any_query_is_parsed_or_rejected(raw: str) -> None:
-    """Any query is parsed or refused."""
+    """Any query is either parsed or refused with the documented error."""
     for read in (partial(read_query, TaskListQuery), no_query):
         with suppress(ParametersInvalid):
             read(raw)

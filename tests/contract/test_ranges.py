@@ -1,4 +1,4 @@
-"""A range whose end is before its start is refused as a probable mistake."""
+"""Tests that a range whose end is before its start is refused as a probable mistake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EARLY, LATE = "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"
 CHECKED_BY_THE_DOMAIN = ("BackfillCreate",)
-"""Models whose range the domain checks, because services create backfills, too.
+"""Models whose range the domain checks, because backfills are not created only by requests.
 
 `tests/functions/api/test_ranges.py` tests their requests.
 """
@@ -70,14 +70,14 @@ def test_every_start_of_a_range_has_its_end() -> None:
 @pytest.mark.parametrize(("model", "subject"), [each[1:] for each in RANGES])
 @pytest.mark.parametrize("end", [EARLY, LATE])
 def test_an_empty_range_is_rejected_with_the_name_of_its_end(model: type[BaseModel], subject: str, end: str) -> None:
-    """In every query and body with both bounds, the end must be after the start, or the end is refused by name."""
+    """In every query and body with both bounds, an end that is not after the start is refused by name."""
     given: dict[str, Any] = {f"{subject}_after": LATE, f"{subject}_before": end}
     assert faults(model, given)[f"{subject}_before"] == (f"should be after {subject}_after", FaultCode.CONFLICT)
 
 
 @pytest.mark.parametrize(("model", "subject"), [each[1:] for each in RANGES])
 def test_a_range_in_order_or_with_one_bound_is_accepted(model: type[BaseModel], subject: str) -> None:
-    """Bounds in order, or a single bound, are accepted."""
+    """Two bounds in the right order are accepted, and so is a single bound."""
     both = {f"{subject}_after": EARLY, f"{subject}_before": LATE}
     for given in (both, *({key: value} for key, value in both.items())):
         assert not both.keys() & faults(model, given).keys()

@@ -27,7 +27,7 @@ def test_a_request_finds_the_operation_of_its_path_and_method(operation: Operati
 
 
 def test_the_name_of_a_switch_can_have_slashes() -> None:
-    """The gateway decodes paths, and types and owners contain slashes; other paths do not allow slashes."""
+    """Types and owners may contain slashes in paths, which the gateway decodes; other parameters may not."""
     found = operation_at("GET", "/v1/switches/owner/1:role/a/b")
     assert found == (switches.READ, {"scope": "owner", "name": "1:role/a/b"})
     with pytest.raises(PathNotFound):
@@ -35,7 +35,7 @@ def test_the_name_of_a_switch_can_have_slashes() -> None:
 
 
 def test_a_fixed_path_takes_precedence_over_a_pattern() -> None:
-    """A fixed path that also matches a pattern accepts only its own methods."""
+    """A fixed path that also matches a pattern accepts only the methods declared for the fixed path."""
     assert operation_at("POST", "/v1/tasks/batch")[0] is tasks.CREATE_MANY
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("PUT", "/v1/tasks/batch")
@@ -64,7 +64,7 @@ def test_names_and_routes_are_each_declared_once() -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
 def test_the_declaration_of_every_operation_is_consistent(operation: Operation) -> None:
-    """Every error has a status, every header has an error, and every operation on a named resource has a 404."""
+    """Every error has a status, headers imply their errors, and operations on named resources can respond with 404."""
     declared = operation.all_errors
     assert len(set(declared)) == len(declared)
     assert set(declared) <= set(KINDS)
@@ -81,7 +81,7 @@ def test_the_declaration_of_every_operation_is_consistent(operation: Operation) 
     assert KEY not in operation.headers or operation.body is not None
     assert operation.accepted is None or operation.accepted.status == (201 if operation.method == "PUT" else 202)
     not_found = [error for error in declared if KINDS[error].status == 404]
-    # A PUT may create the resource, the object of a key may be deleted, and a lease may have ended.
+    # A PUT may create the resource, a key's object may have been deleted, and a lease may have ended.
     names_something = "{" in operation.path and operation not in {switches.PUT, quotas.PUT, groups.CLOSE}
     names_something |= operation is schedules.CREATE or LEASE in operation.headers
     assert bool(not_found) == names_something
@@ -94,7 +94,7 @@ def _allows(operation: Operation, name: str, word: str) -> bool:
 
 
 def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
-    """Return the resources and words where one path has a word, another has a name, and a request could match both."""
+    """Return the resources and fixed words that a request could match as the word in one path or a name in another."""
     mine, others = fixed.path.split("/"), named.path.split("/")
     if len(mine) != len(others):
         return set()
@@ -113,7 +113,7 @@ def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
 
 
 def test_a_name_that_is_a_fixed_word_of_a_path_is_rejected() -> None:
-    """A name that could be a fixed word of another path is refused, and ids cannot be such words."""
+    """A name that is a fixed word in another path is refused, and no id can be a fixed word."""
     contested = set().union(*(_contested(fixed, named) for fixed in OPERATIONS for named in OPERATIONS))
     assert contested == {("schedules", word) for word in RESERVED_NAMES}
     for word in RESERVED_NAMES:
@@ -131,7 +131,7 @@ def test_a_name_that_is_a_fixed_word_of_a_path_is_rejected() -> None:
     ],
 )
 def test_a_fixed_word_of_a_path_is_not_routed_as_a_name(method: str, path: str, allowed: tuple[str, ...]) -> None:
-    """An unsupported method of a fixed path is refused and not routed as a name."""
+    """If a fixed path does not support a method, the request is refused, and the fixed word is not routed as a name."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at(method, path)
     assert refused.value.allowed == allowed

@@ -1,4 +1,4 @@
-"""Schedules in requests: accepted bodies, and rejections with field and reason."""
+"""Tests which bodies for schedules are accepted, and that rejections have field and reason."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def update_of(body: dict[str, Any]) -> ScheduleUpdate:
 
 
 def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, list[tuple[str, str]]]:  # noqa: ANN401 - any decoder
-    """Return the rejection of a body: code, status, and fields with reasons."""
+    """Return the code, the status, and the fields with reasons with which a body is rejected."""
     with pytest.raises(RequestError) as caught:
         decode(read(json.dumps(body)), *arguments)
     kind = kind_of(caught.value)
@@ -161,7 +161,7 @@ def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, li
 
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_SCHEDULES)
 def test_an_invalid_field_is_rejected_with_its_name_and_reason(body: dict[str, Any], field: str, reason: str) -> None:
-    """A bad field is refused with status 422, and the error has the field's name in the body and the reason."""
+    """A schedule with a bad field is refused with status 422, and the error has the field's name and the reason."""
     code, status, faults = refusal(schedule_spec, body)
     assert (code, status) == ("fields_invalid", 422)
     assert faults[0][0] == field
@@ -227,7 +227,7 @@ def test_every_kind_of_timing_is_stored_unchanged(timing: dict[str, Any], writte
 
 
 def test_an_update_of_a_schedule_contains_only_the_given_fields() -> None:
-    """Omitted fields are absent from an update, and null removes a bound."""
+    """Fields that an update omits are absent after decoding, and null removes a bound."""
     update = update_of({"timezone": "Asia/Kolkata", "end_at": None, "calendars": []})
     assert update.fields == {"timezone": zone_named("Asia/Kolkata"), "end_at": None, "calendars": ()}
     assert (update.timing, update.task) == (None, None)
@@ -252,7 +252,7 @@ def test_an_update_of_a_schedule_contains_only_the_given_fields() -> None:
 def test_a_timing_is_merged_or_replaced_by_another(
     before: dict[str, Any], patch: dict[str, Any], after: Written
 ) -> None:
-    """Another timing replaces the previous timing, null removes it, and the dialect belongs to `cron`."""
+    """A new timing replaces the previous timing, null removes the timing, and `dialect` is only valid with `cron`."""
     spec = schedule_spec(read(json.dumps({**before, "task": TASK})))
     assert update_of(patch).of(spec).written == after
 
@@ -275,7 +275,7 @@ def test_a_timing_is_merged_or_replaced_by_another(
     ],
 )
 def test_an_invalid_update_of_a_schedule_is_rejected(body: object, field: str) -> None:
-    """An update that is empty, has a new name or two timings, or has faults of a creation is refused."""
+    """An update is refused if it is empty, has a new name or two timings, or would be refused in a creation."""
     assert refusal(lambda document: schedule_update(document, "nightly").of(SPEC), body)[2][0][0] == field
 
 
@@ -355,7 +355,7 @@ def test_a_preview_includes_an_occurrence_at_its_start() -> None:
 
 
 def test_a_preview_of_a_permanent_schedule_has_only_its_first_run() -> None:
-    """A preview of a permanent schedule has only its first run, and a note that the second run's time is unknown."""
+    """A permanent schedule's preview has only the first run, and a note that the second run's time is unknown."""
     (first,) = preview_request(read('{"permanent": {"gap_seconds": 60}, "count": 5}'), NOW).occurrences(())
     assert (first.nominal, "60 s after the end" in first.note) == (NOW, True)
 
@@ -413,7 +413,7 @@ def test_an_invalid_list_query_is_rejected(raw: str, field: str) -> None:
     ],
 )
 def test_an_invalid_query_of_occurrences_is_rejected(raw: str, field: str) -> None:
-    """The error names the parameter, and the order of the two instants is checked."""
+    """A bad query for occurrences is refused with the parameter's name, and its end must be after its start."""
     with pytest.raises(RequestError) as caught:
         read_query(OccurrencesQuery, raw).bounds(NOW)
     assert faults_of(caught.value)[0].field == field
@@ -463,7 +463,7 @@ def test_the_document_and_the_code_accept_the_same_schedules() -> None:
 
 
 def test_a_schedule_response_has_exactly_the_documented_fields() -> None:
-    """A response has exactly the fields and types of the document, with and without values."""
+    """A response has exactly the document's fields and types, whether or not the fields have values."""
     spec = schedule_spec(read(json.dumps({**GOOD, "name": "nightly", "end_at": "2027-01-01T00:00:00Z"})))
     uid = TaskId.of(NOW, 0, 1)
     plain = StoredSchedule("me", uid, 4, spec, Content(ContentPlace.RECORD, "payload", b'{"a":1}'), NOW, NOW, NOW)
@@ -481,7 +481,7 @@ def test_a_schedule_response_has_exactly_the_documented_fields() -> None:
 
 
 def test_a_payload_missing_from_a_list_is_left_out() -> None:
-    """A payload that a list leaves out is absent instead of null, which would be a payload."""
+    """A payload that a list leaves out is absent and not null, because null is a valid payload."""
     spec = schedule_spec(read(json.dumps(GOOD)))
     outside = Content(ContentPlace.ITEM, "payload.1", None)
     stored = StoredSchedule("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)

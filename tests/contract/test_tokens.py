@@ -42,7 +42,7 @@ def test_an_altered_token_is_rejected(task_id: TaskId, place: int, letter: str) 
 @unhurried
 @given(st.text())
 def test_any_text_that_is_not_a_token_is_rejected(text: str) -> None:
-    """Any text that is not a token is refused by name, and raises no other error."""
+    """Any text that is not a token is refused by the parameter's name, and raises no other error."""
     with pytest.raises(ParametersInvalid) as refusal:
         after_of(text, "me")
     assert [fault.field for fault in refusal.value.faults] == ["next_token"]
@@ -62,7 +62,7 @@ def test_a_token_is_valid_only_for_its_list(query: str) -> None:
 
 
 def test_a_token_in_another_encoding_is_rejected() -> None:
-    """An id in base64 and a token with padding are refused."""
+    """A token that is only an id in base64 is refused, and so is a token with padding."""
     for made_up in (base64.urlsafe_b64encode(f"1{ID}".encode()).decode(), token_of(ID, "me") + "=", str(ID)):
         with pytest.raises(ParametersInvalid):
             after_of(made_up, "me")

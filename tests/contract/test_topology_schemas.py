@@ -1,4 +1,4 @@
-"""The documented schemas of topologies fit the code."""
+"""Tests that the documented topology schemas match the code."""
 
 from __future__ import annotations
 

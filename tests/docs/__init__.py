@@ -1,1 +1,1 @@
-"""Tests that the docs agree with the code: generated sections are current, and everything that a page names exists."""
+"""Tests that generated sections of the docs are current, and that everything that a page names exists in the code."""

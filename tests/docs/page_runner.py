@@ -1,4 +1,4 @@
-"""Runs the blocks of a page, in order, with a duetime in virtual time.
+"""Runs a page's blocks, in order, with a duetime account in virtual time.
 
 A page's blocks share one account, one folder and one set of Python names, as for a reader who follows the page:
 
@@ -66,9 +66,9 @@ IMPORTED_BY_SETTINGS: Mapping[str, object] = {
     "PROD": PROD,
     "LOCAL_STACK": LOCAL_STACK,
 }
-"""The names that settings on pages use without an import."""
+"""The names that settings on the pages use without an import."""
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
-"""The approximate time at which the outputs on pages were recorded."""
+"""The approximate time at which the outputs on the pages were recorded."""
 NOT_RUN: Mapping[str, str] = {
     "aws": "needs an AWS account",
     "cd": "changes the reader's current folder",
@@ -85,7 +85,7 @@ NOT_RUN: Mapping[str, str] = {
     "touch": "creates a file for the reader",
     "uv": "needs the packages, which are not published",
 }
-"""Programs on pages that no test runs, with the reasons."""
+"""Programs on pages that no test runs, each with the reason."""
 NEEDS_A_STACK: Mapping[str, str] = {
     "context": "writes to the reader's home folder",
     "deploy": "needs an AWS account",
@@ -97,9 +97,9 @@ NEEDS_A_STACK: Mapping[str, str] = {
     "verify": "measures a deployment for minutes",
     "watch": "needs a WebSocket",
 }
-"""Sub-commands that are only parsed (`test_commands.py`), with the reasons."""
+"""Sub-commands that are only parsed (`test_commands.py`), each with the reason."""
 PATIENCE_SECONDS = 300
-"""The longest time for a block, even on a busy machine: a block that waits for a missing worker never ends."""
+"""The longest time for a block, even on a busy machine; a block that waits for a missing worker would never end."""
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>not run|send|types|file): (?P<note>[^\n]+?) -->\n\s*)?"
     r"^ *```(?P<language>[a-z]*)\n(?P<text>.*?)^ *```$"
@@ -120,7 +120,7 @@ class Block:
     Attributes:
         line: the number of its first line.
         mark: "not run", "send" or "file", if a preceding comment says so.
-        note: the text of that comment.
+        note: the text of the preceding comment.
     """
 
     line: int
@@ -157,7 +157,7 @@ class Command:
 
 
 def commands_in(text: str) -> list[Command]:
-    """Return the commands in a block: the lines after a prompt, or all lines if there are no prompts."""
+    """Return a block's commands, which are the lines after a prompt, or all lines if the block has no prompt."""
     has_prompts = re.search(r"^\s*\$ ", text, re.MULTILINE) is not None
     found: list[Command] = []
     pending = ""
@@ -183,7 +183,7 @@ def commands_in(text: str) -> list[Command]:
 
 
 class PageBroken(AssertionError):
-    """A block of a page does not work as described."""
+    """Raised if a block on a page does not work as described."""
 
 
 class _InThisThread(nullcontext[None]):
@@ -219,7 +219,7 @@ class PageRunner:
     def __post_init__(self) -> None:
         """Change to the folder, and create a client for commands."""
         client = self.duetime.client
-        # The module can be found by its name, which dataclasses need.
+        # Dataclasses need to find the module by its name.
         page = ModuleType("page")
         self.names: dict[str, Any] = vars(page)
         self.names.update(IMPORTED_BY_SETTINGS, client=client, duetime=self.duetime)
@@ -300,7 +300,7 @@ class PageRunner:
         account.generation += 1
 
     def _prepare(self, block: Block) -> None:
-        """Run the preparations before the next block."""
+        """Run the preparations for the next block."""
         match block.language:
             case "types":
                 for task_type in block.text.replace(",", " ").split():
@@ -352,7 +352,7 @@ class PageRunner:
             (self.folder / target).write_text(done.stdout, encoding="utf-8")
 
     def _curl(self, words: list[str], output: str) -> None:
-        """Make the request as curl does: with data it is a `POST`. The page can show another status than success."""
+        """Make the request as curl does: with data it is a `POST`. The page can show a status other than success."""
         method, url, body, headers = "", "", None, {}
         rest = iter(words)
         for word in rest:
@@ -377,7 +377,7 @@ class PageRunner:
             assert answer.headers.get(name) == value, f"{method} {path}: {name} is {answer.headers.get(name)}"
 
     def _latest(self, words: list[str]) -> str:
-        """Return the id of the last object that the page has created, of the kind that a command takes."""
+        """Return the id of the last object that the page has created of the kind that a command takes."""
         client = self.duetime.client
         match words:
             case ["bulk", *_]:

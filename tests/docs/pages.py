@@ -1,4 +1,4 @@
-"""The project's pages, as tests use them."""
+"""Finds the project's pages and tests by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every feature that a page calls missing is missing: each such sentence is registered with a check or a reason."""
+"""Tests that features that pages call missing are missing; each sentence is registered with a check or a reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LACK = (
 )
 LACK = re.compile("|".join(_LACK), re.IGNORECASE)
 LACK_OR_CANNOT = re.compile("|".join((*_LACK, r"(?<!that )\bcannot\b")), re.IGNORECASE)
-"""In decisions, "cannot" is part of the reasons for a design and is not a claim about a feature."""
+"""In decision records, "cannot" gives a reason for a design and makes no claim about a feature."""
 _GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
 _BLOCK = re.compile(r"\n\s*\n|\n(?=[*|#>]|\d+\. )")
 _SENTENCE = re.compile(r"(?<=[.:;?!]) (?=[A-Z*`\[])")
@@ -82,7 +82,7 @@ def is_unpublished() -> bool:
 
 
 def is_not_deployed() -> bool:
-    """Return whether the README still says, in the important places, that duetime was not deployed to AWS."""
+    """Return whether the README still says, in the important places, that duetime has not been deployed to AWS."""
     return "has not been deployed to a real AWS account yet" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -247,7 +247,7 @@ def test_every_registered_statement_is_on_a_page() -> None:
     ],
 )
 def test_a_new_statement_about_a_missing_feature_is_found(text: str, tmp_path: Path) -> None:
-    """A new sentence is noticed in any wording, even across a line break."""
+    """A new sentence about something missing is noticed in any wording, even across a line break."""
     page = tmp_path / "page.md"
     page.write_text(f"# Title\n\nFirst. {text} Last.\n", encoding="utf-8")
     assert [*claims(page)] == [" ".join(text.split())]

@@ -1,4 +1,4 @@
-"""Every `duetime` command on a page parses."""
+"""Tests that every `duetime` command on a page can be parsed."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 ROOT_COMMAND = typer.main.get_command(app)
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-"""The error that typer raises for an invalid command line; typer has no public name for it."""
+"""The error that typer raises for an invalid command line, for which typer has no public name."""
 COMMANDS_OF_PAGES = sorted({*PAGES, ROOT / "client" / "README.md"})
 RUNBOOK = ROOT / "docs" / "how-to" / "respond-to-an-alarm.md"
-"""The runbook, whose commands are copied even from the text, so they are complete command lines."""
+"""The runbook, whose commands are complete even in the text, because users copy them from there."""
 _FENCE = re.compile(r"^ *```(?:console|sh|bash|shell)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _CALL = re.compile(r"^ *(?:\$ )?(?:[A-Z_]+=\S+ |uvx? (?:tool )?run |\.venv/bin/)*duetime (?P<rest>.*)$")
 _SPAN = re.compile(r"`duetime\s+([^`]+)`")
 _NO_COMMAND = {"task"}
-"""Words after `duetime` that are not commands: events have the detail type `duetime task`."""
+"""Words after `duetime` that are not commands, because events have the detail type `duetime task`."""
 _REDIRECTION = re.compile(r"\s(?:[|>&]|2>).*$|\s#.*$")
 _FILE = re.compile(r"\w[\w./-]*\.(?:json|ics|ya?ml|txt)")
 _PLACEHOLDER = re.compile(r"[…<]|\.\.\.")
 
 
 def shown_in(text: str) -> Iterator[str]:
-    """Return the arguments of `duetime` in the blocks of a page, which are complete command lines."""
+    """Return the arguments of `duetime` in a page's blocks, where command lines are complete."""
     for block in _FENCE.findall(text):
         for line in block.replace("\\\n", " ").splitlines():
             if (found := _CALL.match(line)) is not None:
@@ -42,7 +42,7 @@ def shown_in(text: str) -> Iterator[str]:
 
 
 def named_in(text: str) -> Iterator[str]:
-    """Return the arguments of `duetime` in the text of a page, which are the beginnings of command lines."""
+    """Return the arguments of `duetime` in a page's text, where command lines can be incomplete."""
     return (
         each
         for each in _SPAN.findall(_FENCE.sub("", text))
@@ -51,7 +51,7 @@ def named_in(text: str) -> Iterator[str]:
 
 
 def check(arguments: list[str], *, whole: bool) -> None:
-    """Parse a command line as if it were run; of an incomplete command line, check only its commands and options.
+    """Parse a command line as if it were run; if the line is incomplete, check only its commands and options.
 
     Raises:
         USAGE_ERROR: a command, option or value does not exist, or is missing.
@@ -92,7 +92,7 @@ def test_every_command_on_a_page_is_valid(page: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_check_finds_commands_on_pages() -> None:
-    """The check of commands finds commands, and fails for a wrong command."""
+    """The check finds commands on the pages, and fails for a wrong command."""
     found = [line for page in COMMANDS_OF_PAGES for line in shown_in(page.read_text(encoding="utf-8"))]
     assert len(found) > 50
     for wrong in ("tasks remove x", "schedules list --color red", "tasks cancel --type", "schedules show"):

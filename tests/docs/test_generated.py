@@ -37,7 +37,7 @@ def test_every_generated_section_is_on_exactly_one_page() -> None:
 
 
 def test_a_changed_section_is_replaced() -> None:
-    """The text between the markers is replaced, and the rest of the page stays."""
+    """The text between the markers is replaced, and the rest of the page is unchanged."""
     page = "before\n<!-- generated: changeable -->\nold\n<!-- end -->\nafter\n"
     new = filled(page)
     assert new.startswith("before\n")
@@ -47,13 +47,13 @@ def test_a_changed_section_is_replaced() -> None:
 
 
 def test_a_misspelled_marker_is_an_error() -> None:
-    """A misspelled marker is an error, so that it does not leave an outdated section."""
+    """A misspelled marker is an error, so that no section becomes outdated unnoticed."""
     with pytest.raises(SectionUnknown, match="limit"):
         filled("<!-- generated: limit -->\n<!-- end -->")
 
 
 def test_a_new_state_transition_changes_the_diagram(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The picture depends only on the table of state transitions."""
+    """The state diagram depends only on the table of state transitions."""
     before = picture()
     monkeypatch.setitem(LEGAL, Move.REPLACE, Rule(frozenset({State.SCHEDULED}), State.BLOCKED, "held"))
     assert "scheduled --> blocked: replace" not in before
@@ -67,7 +67,7 @@ def test_a_cell_cannot_break_its_table() -> None:
 
 
 def test_a_foreign_field_is_listed_with_its_equivalent() -> None:
-    """A foreign field is listed with its equivalent and the equivalent's object, or with advice if there is none."""
+    """A foreign field is listed with its equivalent and the equivalent's object, or with advice instead."""
     names = api.foreign_names()
     assert re.search(r"^\* `retry.max_attempts`: .*Airflow `retries`;", names, re.MULTILINE)
     assert "* `lock` of the task, or a switch: Airflow `max_active_tasks`, `pool`, `pool_slots`; QStash " in names
@@ -82,7 +82,7 @@ def test_a_call_has_its_summary_if_its_path_is_unclear() -> None:
 
 
 def test_the_table_of_calls_has_every_call() -> None:
-    """Each API call is in the row of its resource."""
+    """Each API call is listed in the row for its resource."""
     rows = re.findall(r"^\* `([^`]+)`: (.*)$", api.calls(), re.MULTILINE)
     shown = {
         f"{method} {resource}{below}"
@@ -107,7 +107,7 @@ def _bounds(part: object) -> Iterator[float]:
 
 
 def test_a_limit_missing_from_the_page_is_in_the_document() -> None:
-    """Each numeric limit is on the page of limits or with its field in the document."""
+    """Each numeric limit is on the page about limits, or with its field in the document."""
     known = {*_bounds(document())}
     omitted = {
         name: getattr(module, name) for module in limits._LIMITS for name in dir(module) if name in limits._BOUNDS

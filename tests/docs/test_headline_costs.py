@@ -1,4 +1,4 @@
-"""The pages state the cost of a million tasks that the estimator computes for the default deployment."""
+"""Tests that the pages state the costs that the estimator computes for a million tasks in the default deployment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_headline_costs_equal_the_estimate(page: str) -> None:
     ],
 )
 def test_the_worked_examples_equal_the_estimate(example: str, workload: Workload) -> None:
-    """Each row of the table on the cost page has the tasks and the dollars of its workload."""
+    """Each row in the cost page's table has its workload's number of tasks and cost in dollars."""
     page = (ROOT / "docs/how-to/plan-capacity-and-cost.md").read_text("utf-8").replace(" ", "")
     (row,) = re.findall(rf"^\|{re.escape(example.replace(' ', ''))}.*\|([\d]+)\|([\d.]+)\|$", page, re.MULTILINE)
     dollars = estimate(workload).dollars
@@ -55,7 +55,7 @@ def test_the_price_of_a_shorter_stream_window_equals_the_estimate(seconds: int) 
 
 
 def test_headline_costs_are_only_on_tested_pages() -> None:
-    """The cost of a million tasks is only on pages that are tested, or where designs are compared."""
+    """The cost of a million tasks is stated only on pages that are tested or that compare designs."""
     told = re.compile(r"\$[0-9.]+ (?:for )?a million (?:small )?tasks|million (?:small )?tasks cost \$")
     found = {
         str(path.relative_to(ROOT))

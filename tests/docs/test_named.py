@@ -23,7 +23,7 @@ _PATH = re.compile(r"`((?:tests|testing|infra|functions|layers|local|examples|cl
 _MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
 _PROBLEM = re.compile(r'"urn:duetime:problem:(\w+)", *"title": *"([^"]+)"')
 NOT_PYTHON = {TYPE, CALLBACK_TYPE, "duetime.task.attempt", *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
-"""Names that look like tests but are a task type, a span attribute, kinds of events and parts of a fixture."""
+"""Names that look like tests but are a task type, a span attribute, event kinds and parts of a fixture."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
 _PARAMETER = re.compile(r"\{\w+\}")
 _ROUTE = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) /v1[^`?\s]*)")
@@ -78,7 +78,7 @@ def test_every_named_route_exists_in_the_api(name: str) -> None:
 
 
 def test_problems_are_shown_with_their_titles() -> None:
-    """The rejections on a page have the titles of the API's problems."""
+    """The rejections on a page have the titles of problems that the API returns."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     shown = set(_PROBLEM.findall(text))
     assert len(shown) >= 2
@@ -86,7 +86,7 @@ def test_problems_are_shown_with_their_titles() -> None:
 
 
 def test_a_missing_part_of_a_module_is_reported() -> None:
-    """The check reports a module part that does not exist."""
+    """The check reports a name that does not exist in a module."""
     assert _exists("duetime.domain.tasks.states.LEGAL")
     assert not _exists("duetime.domain.tasks.states.ILLEGAL")
     assert not _exists("duetime.domain.nowhere")

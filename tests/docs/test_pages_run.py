@@ -1,4 +1,4 @@
-"""The blocks of pages run with the deployed functions in virtual time (`page_runner.py`)."""
+"""Runs the pages' blocks with the deployed functions in virtual time (`page_runner.py`)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ELSEWHERE = {
     "docs/how-to/use-the-python-sdk.md": "test_sdk_guide runs it, against a deployment of its own",
     "docs/how-to/verify-a-signed-call.md": "test_verify_example runs it, with signed calls",
 }
-"""Pages that another test runs or no test runs, with the reasons."""
+"""Pages that another test runs or that no test runs, each with the reason."""
 SLOW = {
     "docs/how-to/start-a-project.md": "synthesises a stack, with the layers that it needs",
 }
-"""Pages that take long, with the reasons."""
+"""Pages that take long, each with the reason."""
 _SHOWN = {"python", "bash", "console", "json"}
 RUN = [
     page
@@ -43,19 +43,19 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageRunn
 
 @pytest.mark.parametrize("page", [page for page in RUN if name_of(page) not in SLOW], ids=name_of)
 def test_commands_snippets_and_bodies_on_a_page_work(runner: PageRunner, page: Path) -> None:
-    """Each command ends with 0, each snippet runs, and each body is accepted."""
+    """On each page, each command ends with 0, each snippet runs, and each body is accepted."""
     runner.run(page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SLOW)
 def test_commands_snippets_and_bodies_on_a_slow_page_work(runner: PageRunner, page: str) -> None:
-    """As on other pages, each command ends with 0, each snippet runs, and each body is accepted."""
+    """On pages that take long, too, each command ends with 0, each snippet runs, and each body is accepted."""
     runner.run((ROOT / page).read_text(encoding="utf-8"))
 
 
 def test_the_test_of_pages_finds_the_pages() -> None:
-    """The test of pages finds the pages."""
+    """The tests in this module find the pages that they run."""
     assert len(RUN) > 10
 
 

@@ -1,4 +1,4 @@
-"""The snippets in the Python SDK guide run one after another in virtual time."""
+"""Runs the snippets in the Python SDK guide one after another in virtual time."""
 
 from __future__ import annotations
 

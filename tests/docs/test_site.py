@@ -1,4 +1,4 @@
-"""The documentation site: it has every page, its links stay on the site, and it loads nothing from elsewhere."""
+"""Tests that the documentation site has every page, links only to itself, and loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_a_page_missing_from_the_navigation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check finds a page that is not in the navigation, and a navigation entry without a page."""
+    """The navigation check finds a page that is not in the navigation, and an entry without a page."""
     known = pages()
     monkeypatch.setattr(build, "pages", lambda: known[1:])
     with pytest.raises(build.PagesNotListed, match=re.escape(known[0].name)):
@@ -53,7 +53,7 @@ def test_the_list_for_programs_is_up_to_date() -> None:
 
 
 def test_every_page_has_a_title() -> None:
-    """Every page has a title, which the list for programs shows, and most pages also have a first sentence."""
+    """The list for programs shows each page's title and, for most pages, the first sentence."""
     known = pages()
     assert [page.name for page in known if page.title == page.name] == []
     assert sum(page.summary.endswith((".", "?")) for page in known) > 0.9 * len(known)
@@ -80,7 +80,7 @@ def test_links_on_the_site_lead_to_pages_of_the_site(link: str, expected: str) -
 
 
 def test_a_page_of_the_site_links_to_pages_only_on_the_site() -> None:
-    """The page of operations exists only on the site, so a comment stands for the link in the checkout."""
+    """The page with all operations exists only on the site, so the checkout has a comment in place of the link."""
     source = DOCS / "reference" / "api.md"
     assert "(operations.md)" not in source.read_text(encoding="utf-8")
     assert "(operations.md)" in build.staged(source.read_text(encoding="utf-8"), source)

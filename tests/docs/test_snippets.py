@@ -1,4 +1,4 @@
-"""The Python snippets on the pages compile, and settings can be copied as they are."""
+"""Tests that the Python snippets on the pages compile, and that settings can be copied unchanged."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SETTINGS = {where: text for where, text in SNIPPETS.items() if "replace(" in tex
 
 @pytest.mark.parametrize("where", SNIPPETS)
 def test_a_snippet_compiles(where: str) -> None:
-    """A snippet compiles without additions."""
+    """Each snippet compiles without additions."""
     ast.parse(SNIPPETS[where])
 
 
 @pytest.mark.parametrize("where", SNIPPETS)
 def test_no_value_is_a_tuple_because_of_a_trailing_comma(where: str) -> None:
-    """A line `name = value,` is an argument that was copied out of its call, and would be a tuple."""
+    """No snippet has a line `name = value,`, which is an argument copied out of its call and would be a tuple."""
     assignments = [node for node in ast.parse(SNIPPETS[where]).body if isinstance(node, ast.Assign)]
     values = [ast.get_source_segment(SNIPPETS[where], node.value) or "" for node in assignments]
     assert [value for value in values if value.rstrip().endswith(",")] == []
@@ -65,7 +65,7 @@ def test_the_check_finds_settings_on_pages() -> None:
 
 
 def test_a_limit_without_explanation_is_not_described_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit without an explanation in the code is not described by its name, which was misleading before."""
+    """If the code does not explain a limit, the page does not explain it by its name, which was misleading before."""
     assert "of one task" not in limit_list().replace("Tags of one task.", "")
     monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_NODES": ""} if module is limits else {})
     with pytest.raises(LimitUnexplained):

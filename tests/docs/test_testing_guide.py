@@ -1,4 +1,4 @@
-"""The testing kit's how-to page: every snippet runs in a project that has only the page's files."""
+"""Runs every snippet on the testing kit's how-to page, in a project that has only the page's files."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ BODY = json.dumps(_FACTS).encode()
 
 
 def examples() -> list[dict[str, Any]]:
-    """Run the page's Python code: the example with the client, and the example with the library."""
+    """Run the page's Python code, which has one example with the client and one with the library."""
     found: list[dict[str, Any]] = []
     for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         found.append({})

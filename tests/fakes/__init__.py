@@ -1,1 +1,1 @@
-"""A boto3 session over the testing kit's fakes, and random calls that compare the fakes with real engines."""
+"""A boto3 session that uses the testing kit's fakes, and random calls that compare the fakes with real engines."""

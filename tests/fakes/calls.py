@@ -1,4 +1,4 @@
-"""Random DynamoDB calls of the kinds that the stores make, and hostile calls."""
+"""Draws random DynamoDB calls of the kinds that the stores make, and hostile calls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Drawn:
         return Drawn(self.operation, request)
 
     def comparable(self, answer: Any, table: str) -> Any:  # noqa: ANN401 - any answer
-        """Return a response without the parts that may differ: the order of a batch, and the table's name."""
+        """Return a response without the parts that may differ, which are a batch's order and the table's name."""
         answer = _in_order(answer)
         if self.operation == "batch_execute_statement" and isinstance(answer, dict):
             return [response.get("Error", {}).get("Code") for response in answer["Responses"]]
@@ -87,7 +87,7 @@ class StoreCalls:
         return Drawn("update_item", request)
 
     def _edge(self) -> Drawn:
-        """Count an edge of a graph: add a number to one of two sets, unless one of the sets already has it."""
+        """Count a graph's edge by adding a number to one of two sets, unless one of the sets already has the number."""
         number = {"N": str(self.random.randint(0, 6))}
         wanted = self._name(self.random.choice(["#a", "#b"]))
         changes = f"ADD {wanted} {self._value(':ps', {'NS': [number['N']]})}"
@@ -195,7 +195,7 @@ class StoreCalls:
             function = self.random.choice(["attribute_exists", "attribute_not_exists"])
             return f"{function}({self._path()})"
         if draw < 0.7:
-            # Only texts are compared: the engine refuses the request for an attribute of another type.
+            # Only texts are compared, because the engine refuses the request if an attribute has another type.
             path = self.random.choice(["#p", "#g", "#m.#id"])
             names = ", ".join(map(self._name, path.split("."))).replace(", ", ".")
             return f"begins_with({names}, {self._fresh({'S': self.random.choice(['7', 'a', '2026'])})})"
@@ -236,7 +236,7 @@ class StoreCalls:
         return f"{name} = if_not_exists({name}, {self._fresh(self._scalar())})"
 
     def _counting(self, name: str) -> str:
-        """Change a number: the engine treats a missing number as zero, and rounds numbers with too many digits."""
+        """Change a number; the engine treats a missing number as zero, and rounds numbers with too many digits."""
         draw = self.random.random()
         if draw < 0.4:
             return f"{name} = {self._fresh({'N': self.random.choice(['0', '7', '-3', '1795228387250'])})}"

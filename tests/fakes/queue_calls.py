@@ -1,4 +1,4 @@
-"""Random calls to an SQS queue, with results in a form that does not depend on the implementation."""
+"""Makes random calls to an SQS queue, with results in a form that does not depend on the implementation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOUR = 3600
 
 
 class QueueCalls:
-    """Makes calls to one implementation; the same seed makes the same calls to another queue.
+    """Makes calls to one implementation; with the same seed, the same calls are made to another queue.
 
     No call waits, because a message is visible at once or after an hour.
     """

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Meta:
-    """The address to which a client sends its requests."""
+    """The address to which a client would send its requests."""
 
     endpoint_url: str
 
 
 class FakeClient:
-    """A client for one service, which makes one call at a time and checks that its function may make the call."""
+    """A client for one service, which makes one call at a time and checks whether the function may make the call."""
 
     def __init__(self, session: FakeSession, fake: Any, service: str) -> None:  # noqa: ANN401 - any fake
         self.fake = fake
@@ -58,7 +58,7 @@ class FakeSession:
     make all of their calls through boto3.
 
     Attributes:
-        heard: called with every call that was not refused.
+        heard: a function that is called with every call that was not refused.
         lock: held during a call, which makes the call atomic.
     """
 
@@ -102,7 +102,7 @@ class FakeSecrets:
 
 
 class FakeLogs:
-    """A CloudWatch Logs client with one group.
+    """A CloudWatch Logs client with a single log group.
 
     Attributes:
         lines: the messages of each stream.
@@ -138,7 +138,7 @@ class FakeLogs:
 
 
 class Missing:
-    """A client for a service without a fake, which nothing may call."""
+    """A client for a service without a fake, which must not be called."""
 
     def __init__(self, service: str) -> None:
         self._service = service

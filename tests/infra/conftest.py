@@ -1,4 +1,4 @@
-"""Templates of all environments, synthesized once per session with empty layers, so that nothing is built."""
+"""Fixtures that synthesize each environment's template once per session, with empty layers so that nothing is built."""
 
 from __future__ import annotations
 

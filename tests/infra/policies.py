@@ -1,4 +1,4 @@
-"""The policies of the functions' roles, with the names of resources in the tests' account."""
+"""Reads the policies of the functions' roles, with the names of resources in the tests' account."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "us-east-1", "AWS::AccountId": "123456789012"}
 BY_PLATFORM = ("logs:", "xray:")
-"""Actions that Lambda itself needs for a function: its log and its traces."""
+"""Prefixes of the actions that Lambda itself needs to write a function's logs and traces."""
 _FIXED = {
     "AWS::DynamoDB::Table": TABLE,
     "AWS::S3::Bucket": BUCKET,
@@ -33,7 +33,7 @@ def synthesised(folder: Path) -> dict[str, dict[str, list[str]]]:
         "archive_days": 30,
         "http_secrets": {"crm": HttpSecret(SENT_SECRET, ("api.crm.example",))},
     }
-    environment = replace(environment_named("local"), **more)  # type: ignore[arg-type]  # each as its field is
+    environment = replace(environment_named("local"), **more)  # type: ignore[arg-type]  # types match
     return policies(Synthesis(environment, empty_layers(layers), folder / "out"))
 
 
@@ -57,7 +57,7 @@ def of_function(arn: str) -> str:
 
 
 def polled(synthesis: Synthesis) -> set[tuple[str, str]]:
-    """Return the functions that queues invoke, with these queues."""
+    """Return each function that a queue invokes, paired with that queue."""
     arns = _arns(synthesis)
     return {
         (synthesis.function_named(each["FunctionName"]), _text(arns, each["EventSourceArn"]))
@@ -66,7 +66,7 @@ def polled(synthesis: Synthesis) -> set[tuple[str, str]]:
 
 
 def queue_mappings(synthesis: Synthesis) -> list[dict[str, Any]]:
-    """Return the event source mappings of queues, without that of the table's stream."""
+    """Return the queues' event source mappings, without the mapping for the table's stream."""
     mappings = synthesis.properties("AWS::Lambda::EventSourceMapping").values()
     return [each for each in mappings if "StartingPosition" not in each]
 
@@ -86,7 +86,7 @@ def _arns(synthesis: Synthesis) -> dict[str, str]:
 
 def _queues(synthesis: Synthesis) -> dict[str, str]:
     told = synthesis.functions()["worker"]["Environment"]["Variables"]
-    # Any other queue is that of a pulled type.
+    # Any other queue is the queue of a pulled type.
     names = dict.fromkeys(synthesis.of_type("AWS::SQS::Queue"), "pulled")
     for each in queue_mappings(synthesis):
         reader = synthesis.function_named(each["FunctionName"])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Properties = dict[str, Any]
 OF_THE_CDK = "Custom"
-"""Prefixes of the logical ids of the CDK's own functions and roles."""
+"""The prefix of the logical ids of the CDK's own functions and roles."""
 
 
 class Synthesis:
@@ -39,7 +39,7 @@ class Synthesis:
         self.template: dict[str, Any] = dict(Template.from_stack(stack).to_json())
 
     def of_type(self, type_: str) -> dict[str, dict[str, Any]]:
-        """Return all resources of a CloudFormation type by logical id, without those of the CDK's own deployment."""
+        """Return all resources of a CloudFormation type by logical id, without the CDK's own resources."""
         resources = self.template["Resources"].items()
         return {id_: body for id_, body in resources if body["Type"] == type_ and not id_.startswith(OF_THE_CDK)}
 
@@ -85,11 +85,11 @@ def add_stack(app: App, environment: Environment, layers: Layers) -> DuetimeStac
 
 
 def new_app(folder: Path) -> App:
-    """Return an app with the feature flags in `cdk.json`, which otherwise only the CDK's command reads."""
+    """Return an app with the feature flags from `cdk.json`, because only the CDK's command reads that file itself."""
     from aws_cdk import App
 
     flags: Mapping[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
-    # The tree and the statistics of constructs are for the CDK's tools, and take a tenth of the time.
+    # Only the CDK's tools need the constructs' tree and statistics, which take a tenth of the time.
     return App(context=flags, outdir=str(folder), tree_metadata=False, analytics_reporting=False)
 
 
@@ -101,7 +101,7 @@ def empty_layers(folder: Path) -> Layers:
 
 
 def referred(intrinsic: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)
-    """Return the logical id in a `Ref` or `Fn::GetAtt`, or the first one within another intrinsic function."""
+    """Return the logical id in a `Ref` or `Fn::GetAtt`, or the first logical id within another intrinsic function."""
     if "Ref" in intrinsic or "Fn::GetAtt" in intrinsic:
         id_: str = intrinsic["Ref"] if "Ref" in intrinsic else intrinsic["Fn::GetAtt"][0]
         return id_
@@ -111,5 +111,5 @@ def referred(intrinsic: Any) -> str:  # noqa: ANN401 (an intrinsic of the templa
 
 
 def as_list(value: Any) -> list[Any]:  # noqa: ANN401 (IAM allows one or many)
-    """Return a list, even if IAM wrote a list with one element as the element."""
+    """Return a value as a list, because a policy can have a single value where IAM also allows a list."""
     return value if isinstance(value, list) else [value]

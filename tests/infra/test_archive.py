@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOUR = 3600
 OF_THE_LINE = {"owner", "attempts", "events", "events_dropped", "archive_format"}
-"""Fields that a line has in addition to the API's fields of a task."""
+"""Fields that a line of the archive has in addition to the API's fields of a task."""
 FORMAT_1 = {
     "id": "text",
     "owner": "text",
@@ -107,7 +107,7 @@ def test_an_archive_exists_only_if_the_settings_have_its_retention(every: Synthe
 
 
 def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
-    """Lambda invokes the function only for records that TTL removes, in large batches, from the first record on."""
+    """Lambda invokes the function only for records that TTL removes, in large batches, from the oldest record on."""
     from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
 
     found = mapping_of(prod)
@@ -120,7 +120,7 @@ def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
 
 
 def test_an_outage_of_a_day_loses_nothing(prod: Synthesis) -> None:
-    """A batch is retried until the stream is about to delete it; then Lambda writes the batch to the bucket."""
+    """A failing batch is retried until its records are about to expire; then Lambda writes the batch to the bucket."""
     found = mapping_of(prod)
     assert found["MaximumRetryAttempts"] == -1
     assert 22 * HOUR < found["MaximumRecordAgeInSeconds"] < 24 * HOUR
@@ -133,7 +133,7 @@ def test_an_outage_of_a_day_loses_nothing(prod: Synthesis) -> None:
 
 
 def test_the_archive_function_can_write_only_the_archive(prod: Synthesis) -> None:
-    """The function writes objects of the archive and reads the table, but writes neither the table nor payloads."""
+    """The function may write the archive's objects and read the table, but may write neither the table nor payloads."""
     of = policies(prod)["archive"]
     objects = [f"{grants.ARCHIVE}/{each}" for each in ("archive/*", "aws/lambda/*", "unreadable/*")]
     assert of == {
@@ -149,7 +149,7 @@ def test_the_archive_function_can_write_only_the_archive(prod: Synthesis) -> Non
 
 
 def test_purges_can_rewrite_only_the_tasks_in_the_archive(prod: Synthesis) -> None:
-    """The function for bulk operations reaches neither unreadable records nor results of queries."""
+    """The function for bulk operations can access neither unreadable records nor query results."""
     of = {
         action: {each for each in resources if each.startswith(grants.ARCHIVE)}
         for action, resources in policies(prod)["bulk"].items()
@@ -162,7 +162,7 @@ def test_purges_can_rewrite_only_the_tasks_in_the_archive(prod: Synthesis) -> No
 
 
 def test_archived_objects_move_to_colder_storage_and_are_removed(prod: Synthesis) -> None:
-    """Objects move to colder storage and are removed at the end of the retention; incomplete uploads are deleted."""
+    """Objects move to colder storage and are removed when their retention ends; incomplete uploads are deleted."""
     _, bucket = bucket_of(prod)
     halves, results, tasks, unreadable, given_up = bucket["LifecycleConfiguration"]["Rules"]
     assert halves["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
@@ -177,13 +177,13 @@ def test_archived_objects_move_to_colder_storage_and_are_removed(prod: Synthesis
 
 
 def test_a_short_archive_moves_no_objects(synthesis_of: Callable[[str], Synthesis]) -> None:
-    """An object that is removed soon after its move is not moved, because the move would cost more than it saves."""
+    """Objects that would be removed soon after a move to cheaper storage are not moved, because moves have a cost."""
     _, bucket = bucket_of(synthesis_of("staging"))
     assert not any("Transitions" in rule for rule in bucket["LifecycleConfiguration"]["Rules"])
 
 
 def test_athena_has_every_field_of_an_archive_line(prod: Synthesis) -> None:
-    """The columns are the fields of a task in the API and those of an archive line, with the same names."""
+    """The columns are the API's task fields and an archive line's other fields, with the same names."""
     (table,) = prod.properties("AWS::Glue::Table").values()
     columns = [each["Name"] for each in table["TableInput"]["StorageDescriptor"]["Columns"]]
     assert columns == list(COLUMNS)
@@ -191,12 +191,15 @@ def test_athena_has_every_field_of_an_archive_line(prod: Synthesis) -> None:
 
 
 def test_no_column_is_removed_or_changes_its_type() -> None:
-    """Objects of an archive outlive deployments, so queries must work with old and new objects."""
+    """No column is removed or changes its type, because queries must work with both old and new objects."""
     assert COLUMNS.items() >= FORMAT_1.items()
 
 
 def test_athena_computes_partitions_from_the_days_in_the_keys(prod: Synthesis) -> None:
-    """Partitions are computed from the day in the key, so no crawler is needed and a query reads no other days."""
+    """Partitions are computed from the day in the key.
+
+    No crawler is needed, and a query reads only the days it asks for.
+    """
     (table,) = prod.properties("AWS::Glue::Table").values()
     bucket, _ = bucket_of(prod)
     found = table["TableInput"]
@@ -227,7 +230,7 @@ def test_an_archive_with_an_invalid_retention_is_rejected(days: int) -> None:
 
 
 def test_objects_of_types_with_shorter_retention_are_removed_by_their_tag(layers: Layers, tmp_path: Path) -> None:
-    """The archive exists even if most types are not archived, and its rules remove each class after its retention."""
+    """The archive exists even if most types are not archived, and its rules remove each retention class in time."""
     by_type = {"audit.*": 400, "ping": 7, "report": 0}
     environment = replace(environment_named("dev"), archive_days=30, archive_days_by_type=by_type)
     _, bucket = bucket_of(made := Synthesis(environment, layers, tmp_path))

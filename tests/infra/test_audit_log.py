@@ -1,4 +1,4 @@
-"""The audit log's log group has its own retention, and can only be appended to."""
+"""Tests that the audit log's log group has a separate retention and can only be appended to."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def prod(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
 
 
 def group_of(synthesis: Synthesis) -> str:
-    """Return the logical id of the audit log's group, or an empty text."""
+    """Return the logical id of the audit log's group, or an empty string if there is no such group."""
     value = synthesis.functions()["api"]["Environment"]["Variables"][VARIABLE]
     return str(value["Ref"]) if value else ""
 
 
 def test_the_audit_log_group_is_retained_longer_than_other_logs(prod: Synthesis) -> None:
-    """The log group is kept for thirteen months, and even if the stack is deleted."""
+    """The group keeps its lines for thirteen months, and stays in the account even if the stack is deleted."""
     group = prod.of_type("AWS::Logs::LogGroup")[group_of(prod)]
     assert (group["Properties"]["RetentionInDays"], group["DeletionPolicy"]) == (400, "RetainExceptOnCreate")
 

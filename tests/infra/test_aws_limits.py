@@ -1,4 +1,4 @@
-"""A deployment that AWS would refuse is refused at synthesis, or cannot occur."""
+"""Tests that a deployment that AWS would refuse is already refused at synthesis, or cannot be defined at all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NORMAL = "https://sqs.eu-west-1.amazonaws.com/123456789012/duetime-dev-QueuesNor
 
 
 def variables_of(made: Synthesis, function: str) -> dict[str, str]:
-    """Return a function's settings: its environment, with the longest references, and its layer's module."""
+    """Return a function's environment, with references at their longest, and the settings in its layer's module."""
     told = made.functions()[function]["Environment"]["Variables"]
     environ = {name: value if isinstance(value, str) else "x" * 150 for name, value in told.items()}
     assert sum(len(json.dumps(name)) + len(json.dumps(value)) + 2 for name, value in environ.items()) <= 4_096
@@ -100,7 +100,7 @@ def test_long_lists_of_secrets_and_targets_are_moved_to_a_layer(layers: Layers, 
 
 
 def test_settings_are_read_from_the_layer_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment takes precedence over the layer; a missing module is an error, and all settings are read."""
+    """All settings are read from the layer unless the environment has them, and a missing module is an error."""
     (tmp_path / "settings_for_this_test.py").write_text(
         "VARIABLES = {'DUETIME_OPERATORS': 'ann', 'DUETIME_SHARDS': '9'}"
     )
@@ -113,7 +113,7 @@ def test_settings_are_read_from_the_layer_and_the_environment(tmp_path: Path, mo
 
 
 def test_the_error_for_variables_that_are_too_large_names_them() -> None:
-    """The error names the function, the size, the limit, and the longest variables."""
+    """The error for variables that are too large names the function, the size, the limit and the longest variables."""
     with pytest.raises(LimitExceeded, match=r"'api' would have 5\d{3} bytes.*4096.*DUETIME_CONSOLE_URL \(5000\)"):
         split_variables("api", {Variable.CONSOLE_URL: "x" * 5_000, Variable.OPERATORS: "y" * 5_000})
     kept, moved = split_variables("api", {Variable.PULLERS: "x" * 5_000, Variable.OPERATORS: "y"})
@@ -154,6 +154,6 @@ def test_the_error_for_variables_that_are_too_large_names_them() -> None:
 def test_a_resource_that_is_too_large_is_rejected_before_a_deployment(
     environment: Environment, told: str, layers: Layers, tmp_path: Path
 ) -> None:
-    """The error names the resource and the setting to shorten."""
+    """If a resource would be too large, the error names the resource and the setting to shorten."""
     with pytest.raises(LimitExceeded, match=told):
         Synthesis(environment, layers, tmp_path)

@@ -44,7 +44,7 @@ def calling(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthes
 
 @pytest.mark.parametrize(("action", "pattern"), PATTERNS.items())
 def test_only_the_worker_can_call_targets_in_the_settings(calling: Synthesis, action: str, pattern: str) -> None:
-    """Only the worker may call the pattern in the settings, and only with the service's one action."""
+    """Only the worker may call resources that match a pattern in the settings, with only one action per service."""
     granted = {
         function
         for function in calling.functions()
@@ -53,7 +53,7 @@ def test_only_the_worker_can_call_targets_in_the_settings(calling: Synthesis, ac
     }
     assert granted == {"worker"}
     on_it = [one for one in calling.statements_of("worker") if pattern in as_list(one["Resource"])]
-    # The worker may also list the executions of a function.
+    # The worker may also list a function's executions.
     (statement,) = [one for one in on_it if as_list(one["Action"]) != ["lambda:ListDurableExecutionsByFunction"]]
     # The CDK merges the grant into one statement with the other grants for this action.
     assert as_list(statement["Action"]) == [action]
@@ -68,7 +68,7 @@ def test_the_api_and_the_worker_know_the_target_patterns(calling: Synthesis) -> 
 
 
 def test_without_patterns_no_service_can_be_called(dev: Synthesis) -> None:
-    """Without patterns, the services are not granted, except for duetime's own state machine."""
+    """Without patterns there are no grants for the services, except the grant for duetime's own state machine."""
     actions = {action for one in dev.statements_of("worker") for action in as_list(one["Action"])}
     assert actions.isdisjoint({"sns:Publish", "events:PutEvents"})
     machines = [
@@ -127,7 +127,7 @@ def test_only_jobs_in_the_settings_can_be_started_and_stopped(calling: Synthesis
 
 
 def test_only_the_roles_in_the_settings_can_be_passed_to_containers(calling: Synthesis) -> None:
-    """Only ECS tasks can be given the named roles."""
+    """The named roles can be passed only to ECS tasks."""
     (passed,) = granted(calling, "iam:PassRole")
     assert passed["Resource"] == [ROLE]
     assert passed["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
@@ -227,7 +227,7 @@ def test_security_rules_have_no_findings_in_patterns_of_the_settings(layers: Lay
     ],
 )
 def test_a_target_pattern_without_service_or_account_is_rejected(pattern: str) -> None:
-    """A wildcard for the service or the account would open other services or other accounts."""
+    """A pattern with a wildcard for the service or the account is refused, because it would open more than intended."""
     with pytest.raises(UnsafeEnvironment, match="is not the ARN, with service and account, of a function"):
         replace(SETTINGS, aws_targets=(pattern,))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PROD = environment_named("prod")
 NOT_SHOWN = dict.fromkeys(("version_attempts", "version_failures"), "with `canary` only, whose alarm shows them")
-"""Metrics that no panel shows, with the reasons."""
+"""Metrics that no panel shows, each with the reason."""
 NAME = re.compile(r"\b[a-z]\d*\b")
 """The name of a metric in a formula."""
 
@@ -40,7 +40,7 @@ def widgets(body: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
 
 
 def test_every_metric_is_on_a_panel_or_listed_with_a_reason() -> None:
-    """Every metric that is written, and paid for, is on a panel or listed with a reason."""
+    """Every metric that is written, and therefore billed, is on a panel or is listed with the reason why it is not."""
     shown = {source.name for source in sources() if not source.namespace}
     assert set(METRICS) - shown == set(NOT_SHOWN)
 
@@ -73,7 +73,7 @@ def test_the_lines_of_a_panel_have_different_names() -> None:
 
 
 def test_the_grafana_file_equals_the_code() -> None:
-    """The file for Grafana equals the code; run `make docs` if this test fails."""
+    """The dashboard file for Grafana matches the code; run `make docs` if this test fails."""
     assert PATH.read_text(encoding="utf-8") == text()
 
 
@@ -127,6 +127,6 @@ def test_owners_and_types_in_the_settings_are_on_the_panels() -> None:
 
 @pytest.mark.parametrize("values", [tuple(f"owner-{n}" for n in range(21)), ("a b",), ("",)])
 def test_too_many_owners_with_separate_metrics_are_rejected(values: tuple[str, ...]) -> None:
-    """CloudWatch bills each dimension value, so more named owners than the limit, or an empty name, are refused."""
+    """CloudWatch bills each dimension value, so a list with an empty name or more names than the limit is refused."""
     with pytest.raises(UnsafeEnvironment, match="metrics of their own"):
         replace(PROD, metric_owners=values)

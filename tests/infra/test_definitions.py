@@ -1,4 +1,4 @@
-"""Schedules and topology definitions in a user's CDK app: the template, and the custom resource function."""
+"""Tests the template and the custom resource function for schedules and topology definitions in a user's CDK app."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def template_of(
 
 
 def test_a_schedule_is_a_resource_of_the_users_stack(layers: Layers, tmp_path: Path) -> None:
-    """The resource's function belongs to duetime's stack and may invoke only the API function."""
+    """The custom resource's function is in duetime's stack and may invoke only the API function."""
     from duetime_cdk import Schedule, TopologyDefinition
 
     def add(own: Any, duetime: Any) -> None:  # noqa: ANN401 (stacks)
@@ -134,7 +134,7 @@ def test_a_value_known_only_at_deployment_is_accepted(layers: Layers, tmp_path: 
 
 
 def test_a_field_removed_from_the_app_gets_its_default() -> None:
-    """A field that is removed from the app gets its default again."""
+    """A field that is removed from the app returns to its default."""
     from duetime_cdk.definitions import DEFAULTS
 
     assert DEFAULTS["timezone"] == "UTC"
@@ -233,7 +233,7 @@ def test_a_schedule_is_created_updated_and_deleted(duetime: Duetime, cloudformat
 
 
 def test_an_existing_schedule_is_taken_over_only_on_request(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """The error of a failed creation says how to take over, and its rollback leaves the other user's schedule."""
+    """The error of a failed creation says how to take the schedule over; the rollback does not delete the schedule."""
     duetime.client.schedules.create("daily", cron="0 1 * * *", task={"type": "report"})
     failed = cloudformation.schedule("Create", cron="0 2 * * *")
     assert failed["Status"] == "FAILED"
@@ -246,7 +246,7 @@ def test_an_existing_schedule_is_taken_over_only_on_request(duetime: Duetime, cl
 
 
 def test_a_repeated_cloudformation_event_has_the_same_result(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """An event that CloudFormation repeats after a lost response has the same result."""
+    """An event that CloudFormation repeats after a lost response has the same result as the first event."""
     results = [cloudformation.schedule("Create", cron="0 9 * * *", request="one") for _ in range(2)]
     assert results[0] == results[1]
     assert results[0]["Status"] == "SUCCESS"
@@ -254,7 +254,7 @@ def test_a_repeated_cloudformation_event_has_the_same_result(duetime: Duetime, c
 
 
 def test_a_new_name_is_a_new_resource(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """After a new name is set, CloudFormation deletes the previous resource by its id."""
+    """After a schedule's name changes, CloudFormation deletes the previous resource by its id."""
     before = cloudformation.schedule("Create", cron="0 9 * * *")["PhysicalResourceId"]
     after = cloudformation.schedule("Update", before, name="nightly", cron="0 9 * * *")["PhysicalResourceId"]
     assert after != before
@@ -263,7 +263,7 @@ def test_a_new_name_is_a_new_resource(duetime: Duetime, cloudformation: CloudFor
 
 
 def test_a_schedule_deleted_by_hand_is_created_again(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """An update of a schedule that was deleted by hand creates the schedule again."""
+    """Updating a schedule that was deleted by hand creates the schedule again."""
     id_ = cloudformation.schedule("Create", cron="0 9 * * *")["PhysicalResourceId"]
     duetime.client.schedules.delete("daily")
     assert cloudformation.schedule("Update", id_, cron="0 8 * * *")["Status"] == "SUCCESS"
@@ -312,7 +312,7 @@ def test_a_definition_is_created_updated_and_deleted(duetime: Duetime, cloudform
 def test_requests_of_custom_resources_are_made_for_the_owner(
     monkeypatch: pytest.MonkeyPatch, authentication: str, owner: str, identity: dict[str, Any]
 ) -> None:
-    """The API reads the owner from the identity that the gateway would pass on."""
+    """The API determines the owner from the identity in the event that the gateway would send."""
     from duetime.settings import Settings
     from functions.api.requests import caller_of
 

@@ -1,4 +1,4 @@
-"""`duetime doctor` on broken deployments, with the stack's template on the embedded AWS and an API in virtual time.
+"""Tests `duetime doctor` on broken deployments, with the stack on the embedded AWS and an API in virtual time.
 
 Each test breaks one part of a healthy deployment, and the doctor must name exactly this part.
 """
@@ -48,7 +48,7 @@ class Account:
 
     Attributes:
         session: the botocore session that the doctor uses.
-        ahead: how far this machine's clock is ahead of AWS's clock.
+        ahead: the time by which this machine's clock is ahead of AWS's clock.
         client: if set, the doctor uses this client instead of the API in virtual time.
     """
 
@@ -157,11 +157,11 @@ def account(emulator: Emulator, template: dict[str, Any], monkeypatch: pytest.Mo
     for name, value in emulator.environ.items():
         monkeypatch.setenv(name, value)
     session = botocore.session.get_session()
-    session.register("before-call.service-quotas.GetServiceQuota", _quota)  # type: ignore[arg-type] # it may answer
+    session.register("before-call.service-quotas.GetServiceQuota", _quota)  # type: ignore[arg-type] # it may respond
     name = f"duetime-dev{next(NUMBERS)}"
     key = f"{name}.json"
     emulator.client("s3").put_object(Bucket="assets", Key=key, Body=json.dumps(template).encode())
-    # The account has run for ten minutes, until about now.
+    # The account has been running for about ten minutes.
     duetime = Duetime(start=datetime.now(UTC) - timedelta(minutes=10))
     duetime._account.leaves_out_idle_ticks = False
     duetime.advance(minutes=2)
@@ -431,19 +431,19 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
 
 
 def test_the_page_states_the_number_of_tested_broken_deployments() -> None:
-    """The how-to page states the number of broken deployments in this module."""
+    """The how-to page states how many broken deployments this module tests."""
     page = ROOT / "docs" / "how-to" / "diagnose-a-deployment.md"
     assert f"{len(BROKEN)} broken deployments" in page.read_text(encoding="utf-8")
 
 
 def _set_time(account: Account) -> None:
-    """Advance the virtual time until about now."""
+    """Advance the virtual time to about the current time."""
     account.duetime.at(datetime.now(UTC))
 
 
 @pytest.mark.slow
 def test_a_healthy_deployment_has_no_findings(account: Account) -> None:
-    """All checks run without a finding, and the listed IAM actions are those of the calls."""
+    """All checks run without a finding, and the listed IAM actions are exactly the actions that the calls need."""
     _set_time(account)
     asked: set[str] = set()
     account.session.register("before-parameter-build", lambda model, **_: asked.add(_action(model)))
@@ -465,7 +465,7 @@ def _action(model: Any) -> str:  # noqa: ANN401 - botocore has no types
 
 @pytest.mark.slow
 def test_a_trigger_that_has_not_run_is_a_problem_only_after_some_minutes(account: Account) -> None:
-    """In the first minute of a new stack, the finding is a note with its reason."""
+    """In a new stack's first minute, a trigger that has not run yet is no problem, and the finding gives the reason."""
     account.duetime.close()
     account.duetime = Duetime(start=datetime.now(UTC))
     account.duetime._account.ticking = False

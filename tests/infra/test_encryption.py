@@ -1,4 +1,4 @@
-"""A customer managed key encrypts all data, and each function has the key permissions that it needs."""
+"""Tests that a customer managed key encrypts all data, and that each function has the key permissions that it needs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_each_function_uses_the_key_only_through_its_services(own_key: Synthesis
 
 
 def test_a_function_can_use_the_key_for_each_granted_service(own_key: Synthesis) -> None:
-    """A grant for a service without the key would only fail in AWS, with an access denied error."""
+    """A function with a grant for a service may also use the key there; otherwise AWS would deny its calls."""
     for name in own_key.functions():
         actions = {action for each in own_key.statements_of(name) for action in as_list(each["Action"])}
         services = {action.partition(":")[0] for action in actions} & ACTIONS.keys()
@@ -95,7 +95,7 @@ def test_a_function_can_use_the_key_for_each_granted_service(own_key: Synthesis)
 
 
 def test_without_a_key_no_key_is_referenced_or_granted(cloud: Synthesis) -> None:
-    """With AWS's own keys, no key is named or granted."""
+    """If AWS's own keys are used, no resource names a key and no function has a grant for one."""
     assert "kms:" not in json.dumps([cloud.statements_of(name) for name in cloud.functions()])
     for type_, path in ENCRYPTED.items():
         assert {value_at(each, path) for each in cloud.properties(type_).values()} == {None}

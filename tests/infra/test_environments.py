@@ -32,7 +32,7 @@ def test_the_error_for_an_unknown_environment_lists_the_valid_names() -> None:
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=lambda environment: environment.name)
 def test_settings_are_within_the_limits_of_aws(environment: Environment) -> None:
-    """AWS would accept the concurrency limits and timeouts of every environment."""
+    """Every environment's concurrency limits and timeouts are within AWS's limits."""
     assert all(2 <= environment.concurrency[priority] <= 1000 for priority in Priority)
     assert all(0 < size.timeout_seconds <= 900 for size in environment.sizes.values())
     assert all(128 <= size.memory_mb <= 10_240 for size in environment.sizes.values())
@@ -42,7 +42,7 @@ def test_settings_are_within_the_limits_of_aws(environment: Environment) -> None
 
 
 ACCOUNT = 1_000
-"""The concurrent executions of an account that is not new (Source: AWS Lambda quotas)."""
+"""The default limit on concurrent executions of an account that is not new (Source: AWS Lambda quotas)."""
 
 
 @pytest.mark.parametrize("name", ["staging", "prod"])
@@ -62,28 +62,28 @@ def test_central_functions_have_reserved_concurrency(synthesis_of: Callable[[str
     ]
     assert len(capped) == len(Priority)
     assert sum(reserved.values()) + sum(capped) < ACCOUNT
-    # Lambda refuses reservations that leave less than 100.
+    # Lambda refuses reservations that leave less than 100 unreserved executions.
     assert ACCOUNT - sum(reserved.values()) >= max(100, sum(capped))
-    # Each worker that makes a call needs a call of the egress; up to two thirds of the workers do so at once.
+    # Each worker that makes a call also occupies the egress; up to two thirds of the workers make calls at once.
     assert reserved["egress"] >= sum(capped) * 2 / 3
     assert synthesis.environment.concurrency_needed <= ACCOUNT
 
 
 def test_a_new_account_can_deploy_the_trial_environment(dev: Synthesis) -> None:
-    """A new account's limit can be 10, none of it can be reserved, and waiting requests take at most half of it."""
+    """A new account can be limited to 10 executions, so `dev` reserves none and waiting requests use at most half."""
     assert not any("ReservedConcurrentExecutions" in body for body in dev.functions().values())
     assert dev.functions()["api"]["Environment"]["Variables"]["DUETIME_LONG_POLLS"] == "5"
 
 
 @pytest.mark.parametrize(("name", "number"), [("prod", 150), ("dev", 100), ("dev", 0)])
 def test_waiting_requests_must_be_fewer_than_the_executions_of_the_api(name: str, number: int) -> None:
-    """A number of waiting requests that equals the API's executions, or zero, is refused before the deployment."""
+    """A number of waiting requests that is zero or reaches the API's executions is refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match="`long_polls` must be"):
         replace(environment_named(name), long_polls=number)
 
 
 def test_the_deployment_page_states_the_concurrency_of_each_environment() -> None:
-    """The table on the page has the sums of concurrent executions in the settings."""
+    """The table on the page states the concurrent executions that each environment's settings need in total."""
     page = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")]
     rows = {name: figures for name, *figures in cells}
@@ -101,7 +101,7 @@ def test_only_the_api_and_the_archive_get_the_redaction_setting(layers: Layers, 
 
 
 def test_functions_that_apply_the_retention_by_type_get_the_setting(layers: Layers, tmp_path: Path) -> None:
-    """Functions that apply retention by type get the setting; in S3 the longest applies, on queues the shortest."""
+    """Functions that apply retention by type get the setting; S3 applies the longest retention, queues the shortest."""
     by_type = {"audit.*": 400, "ping": 2}
     environment = replace(environment_named("dev"), retention_days_by_type=by_type, intake_owner="a")
     made = Synthesis(environment, layers, tmp_path)
@@ -124,7 +124,7 @@ def test_functions_that_apply_the_retention_by_type_get_the_setting(layers: Laye
 
 
 def test_functions_that_apply_quotas_get_them_as_json(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
-    """Quotas are passed as JSON without unset values; without the setting, no variable is set."""
+    """Quotas are passed as JSON that omits unset values; if the setting is missing, no variable is set."""
     quotas = Quotas(creates_per_second=20, concurrent_attempts=50)
     functions = Synthesis(replace(environment_named("dev"), quotas=quotas), layers, tmp_path).functions()
     given = {name: each["Environment"]["Variables"].get("DUETIME_QUOTAS") for name, each in functions.items()}
@@ -144,7 +144,7 @@ def test_functions_that_apply_quotas_get_them_as_json(dev: Synthesis, layers: La
     ],
 )
 def test_quotas_that_cannot_be_enforced_are_rejected(settings: dict[str, Any]) -> None:
-    """An invalid limit is refused, and so is a limit on open tasks, whose number is not known in time."""
+    """An invalid limit is refused, and so is a limit on open tasks, because their number would not be known in time."""
     with pytest.raises(UnsafeEnvironment, match="`quotas`"):
         replace(environment_named("dev"), **settings)
 
@@ -160,7 +160,7 @@ def test_quotas_that_cannot_be_enforced_are_rejected(settings: dict[str, Any]) -
     ],
 )
 def test_the_stream_window_is_shorter_if_changes_are_awaited(settings: dict[str, Any], seconds: int) -> None:
-    """The stream window is 30 s, or 5 s if something shows, forwards or counts changes, unless a setting is given."""
+    """The stream window defaults to 30 s, or to 5 s if changes are shown, forwarded or counted."""
     assert replace(environment_named("prod"), **settings).stream_seconds == seconds
 
 
@@ -184,7 +184,7 @@ def test_a_deployment_reports_the_account_limit_that_it_requires(layers: Layers,
     ],
 )
 def test_invalid_pulled_types_and_pullers_are_rejected(pulled: dict[str, tuple[str, ...]], reason: str) -> None:
-    """An invalid type, a type without pullers, and a puller that no caller can be are refused by name."""
+    """An invalid type, a type without pullers, and a puller that cannot be any caller's name are refused by name."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         Environment(name="dev", pulled_types=pulled)
 
@@ -216,14 +216,14 @@ def test_reservations_without_effect_are_rejected(settings: dict[str, Any], reas
 
 
 def test_a_lease_that_cannot_be_renewed_in_time_is_rejected() -> None:
-    """A worker's process must end before its lease does, so a lease must be long enough for heartbeats."""
+    """A worker's process must end before its lease expires, so a lease must be long enough for heartbeats."""
     assert replace(environment_named("dev"), lease_seconds=15).lease_seconds == 15
     with pytest.raises(UnsafeEnvironment, match="a lease of 14 s"):
         replace(environment_named("dev"), lease_seconds=14)
 
 
 def test_a_priority_with_provisioned_pollers_has_no_concurrency_limit(layers: Layers, tmp_path: Path) -> None:
-    """AWS refuses both settings in one mapping; a deployment's account limit counts ten invocations per poller."""
+    """AWS refuses both settings in one mapping; the required account limit includes ten invocations per poller."""
     environment = replace(environment_named("staging"), provisioned_pollers={Priority.HIGH: Pollers(20, 200)})
     synthesis = Synthesis(environment, layers, tmp_path)
     of_worker = [
@@ -247,7 +247,7 @@ def test_invalid_numbers_of_pollers_are_rejected(minimum: int, maximum: int) -> 
 
 
 def test_a_priority_can_have_larger_batches_with_a_window(layers: Layers, tmp_path: Path) -> None:
-    """Larger batches apply to one priority, and other priorities keep batches of ten without a wait."""
+    """The setting for larger batches changes one priority; other priorities keep batches of ten without a window."""
     environment = replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size=100, seconds=5)})
     synthesis = Synthesis(environment, layers, tmp_path)
     of_worker = [
@@ -260,7 +260,7 @@ def test_a_priority_can_have_larger_batches_with_a_window(layers: Layers, tmp_pa
 
 @pytest.mark.parametrize(("size", "seconds"), [(0, 1), (101, 1), (100, 0), (100, 301)])
 def test_invalid_worker_batches_are_rejected(size: int, seconds: int) -> None:
-    """More than ten messages need a batching window, and each task of a batch needs a thread."""
+    """A batch of more than ten messages requires a batching window, and each task in a batch requires a thread."""
     with pytest.raises(UnsafeEnvironment, match=f"workers of low tasks.*not {size} after {seconds}"):
         replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size, seconds)})
 
@@ -274,7 +274,7 @@ def test_too_many_shards_are_rejected(shards: int) -> None:
 
 @pytest.mark.parametrize("name", ["", "two words", "a\tb", "a#b"])
 def test_an_operator_identity_with_a_space_is_rejected(name: str) -> None:
-    """Functions get identities separated by spaces, so an identity with a space would become two identities."""
+    """An identity with a space is refused, because functions split their list of identities at spaces."""
     with pytest.raises(UnsafeEnvironment, match="operator"):
         replace(environment_named("dev"), operators=("123456789012:role/Ops", name))
     assert environment_named("prod").operators == ()

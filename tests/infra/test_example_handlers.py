@@ -92,7 +92,7 @@ def test_job_fails_the_requested_number_of_times_and_then_succeeds(registered: d
 def test_every_attempt_of_a_job_reports_itself(
     registered: dict[str, Handler], reports: tuple[str, list[dict[str, Any]]]
 ) -> None:
-    """Each attempt, failed or not, posts its identity and its time, so that others can count attempts."""
+    """Each attempt, failed or not, posts its identity and its time, so that a receiver can count attempts."""
     url, taken = reports
     job = {"job": "unit", "fail_times": 1, "work_ms": 20, "report_url": url}
     with pytest.raises(RuntimeError):
@@ -104,7 +104,7 @@ def test_every_attempt_of_a_job_reports_itself(
 
 
 def test_long_job_reports_its_progress_until_completion(registered: dict[str, Handler]) -> None:
-    """A long job reports its progress, up to a hundred percent."""
+    """A long job reports an increasing progress that ends at 100 percent."""
     told: list[tuple[int | None, str]] = []
     registered["ci.job"](attempt(1, told), {"job": "long", "work_ms": 1000})
     percents = [percent for percent, _ in told]
@@ -113,6 +113,6 @@ def test_long_job_reports_its_progress_until_completion(registered: dict[str, Ha
 
 
 def test_report_accepts_only_web_addresses(registered: dict[str, Handler]) -> None:
-    """Only web addresses are accepted, so a payload cannot make the worker read one of its files."""
+    """Only web addresses are accepted, so a payload cannot make the worker read a local file."""
     with pytest.raises(ValueError, match="not a web address"):
         registered["ci.job"](attempt(1), {"job": "sly", "report_url": "file:///etc/passwd"})

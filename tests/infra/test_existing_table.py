@@ -1,4 +1,4 @@
-"""A stack with an existing table and an existing bucket."""
+"""Tests a stack with an existing table and an existing bucket."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def synthesis(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synth
 
 
 def test_a_stack_with_an_existing_table_creates_no_table(synthesis: Synthesis) -> None:
-    """The stack creates no table and no bucket for contents; the archive still has its own bucket."""
+    """The stack creates no table and no bucket for contents, but still creates the archive's bucket."""
     assert not synthesis.of_type("AWS::DynamoDB::Table")
     assert not [id_ for id_ in synthesis.of_type("AWS::S3::Bucket") if id_.startswith("Content")]
 
 
 def test_every_function_uses_the_existing_table_in_the_new_epoch(synthesis: Synthesis) -> None:
-    """Every function with a table has the existing table and the new epoch."""
+    """Every function that uses a table gets the existing table's name and the new epoch."""
     variables = [each["Environment"]["Variables"] for each in synthesis.functions().values()]
     assert {each[Variable.TABLE] for each in variables if Variable.TABLE in each} == {TABLE}
     assert {each[Variable.EPOCH] for each in variables if Variable.TABLE in each} == {"2"}
@@ -54,7 +54,7 @@ def test_stream_readers_and_grants_refer_to_the_existing_table(synthesis: Synthe
 
 
 def test_alarms_and_dashboards_use_the_existing_table(synthesis: Synthesis) -> None:
-    """An alarm or a dashboard has the existing table's name as a dimension."""
+    """The existing table's name is a dimension in an alarm or on a dashboard."""
     alarms = json.dumps(synthesis.properties("AWS::CloudWatch::Alarm"))
     assert TABLE in alarms + json.dumps(synthesis.properties("AWS::CloudWatch::Dashboard"))
 
@@ -71,6 +71,6 @@ def test_alarms_and_dashboards_use_the_existing_table(synthesis: Synthesis) -> N
     ],
 )
 def test_settings_that_do_not_fit_an_existing_table_are_rejected(settings: dict[str, Any], reason: str) -> None:
-    """The error names the setting that does not fit the existing table."""
+    """If a setting does not fit the existing table, the error names the setting."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("prod"), **settings)

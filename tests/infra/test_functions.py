@@ -49,7 +49,7 @@ EVERYWHERE = {
     Variable.METRIC_TYPES,
 }
 OF_PACKAGES = {Variable.HANDLER_PACKAGES, Variable.HANDLER_TYPES}
-"""Variables that the worker has only if handlers have functions of their own."""
+"""Variables that the worker has only if some handlers have separate functions."""
 LIVE = {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL, Variable.TABLE, Variable.WATCH_URL}
 USED = {
     "api": EVERYWHERE
@@ -220,7 +220,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "attempts": {AttemptServices: ("function",), OutcomeServices: ("attempt_steps",)},
     "intake": {IntakeServices: ("event_tasks",)},
 }
-"""The parts that each function takes from the composition."""
+"""The parts of the composition that each function uses."""
 
 
 def code_of(synthesis: Synthesis, function: str) -> Path:
@@ -267,7 +267,7 @@ def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
 
 
 def test_the_stack_has_a_function_for_each_name(every: Synthesis) -> None:
-    """The stack has a function for each name; an intake, an archive and a console depend on the settings."""
+    """The stack has each named function; the intake, the archive and the console exist if the settings say so."""
     assert {name.value for name in FunctionName} == set(USED)
     environment = every.environment
     without = {
@@ -288,7 +288,7 @@ def test_every_function_has_its_own_role(every: Synthesis) -> None:
 
 
 def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> None:
-    """The logs of a function are in its own group, and no log is kept forever."""
+    """Each function's logs are in a separate group, and no log is kept forever."""
     groups = every.properties("AWS::Logs::LogGroup")
     used = [referred(function["LoggingConfig"]["LogGroup"]) for function in every.functions().values()]
     assert len(set(used)) == len(used)
@@ -297,7 +297,7 @@ def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> 
 
 
 def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layers, tmp_path: Path) -> None:
-    """The trigger knows a monitor and may invoke the egress function only if the settings name a monitor."""
+    """The trigger gets a monitor's address and may invoke the egress function only if the settings name a monitor."""
     synthesis = Synthesis(replace(environment_named("dev"), heartbeat_url=MONITOR), layers, tmp_path)
     told = synthesis.functions()["trigger"]["Environment"]["Variables"]
     assert told[Variable.HEARTBEAT_URL.value] == MONITOR
@@ -314,7 +314,7 @@ def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layer
 
 
 def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
-    """Each function has the layer and knows the endpoint; a layer or endpoint alone, or plain HTTP, is refused."""
+    """Each function has the layer and the endpoint; a layer or an endpoint alone, or plain HTTP, is refused."""
     dev = environment_named("dev")
     settings = replace(dev, otlp_endpoint="http://localhost:4318", otlp_layer=OTLP_LAYER, xray=False)
     for function in Synthesis(settings, layers, tmp_path).functions().values():
@@ -336,7 +336,7 @@ def test_a_function_gets_exactly_the_variables_that_it_reads(every: Synthesis, f
 
 
 def test_settings_reach_the_functions(every: Synthesis) -> None:
-    """The functions get the settings of the environment."""
+    """The functions get the environment's settings."""
     environment = every.environment
     told = every.functions()["worker"]["Environment"]["Variables"]
     assert told[Variable.SHARDS.value] == str(environment.shards)
@@ -382,12 +382,12 @@ def test_only_the_worker_contains_the_users_handlers(every: Synthesis) -> None:
 
 @pytest.mark.parametrize("function", ["trigger", "worker", "deadletter", "api"])
 def test_lambda_loop_detection_does_not_stop_retries_through_a_queue(every: Synthesis, function: str) -> None:
-    """Lambda's loop detection, after sixteen invocations, stops neither functions with their own queue nor the API."""
+    """Lambda's loop detection, after sixteen invocations, stops neither functions that queues invoke nor the API."""
     assert every.functions()[function]["RecursiveLoop"] == "Allow"
 
 
 def test_functions_log_json_at_the_configured_level(every: Synthesis) -> None:
-    """Lambda has the same log level as the function, because its own level would otherwise apply."""
+    """Lambda's log level is set to the function's level, because Lambda would otherwise filter by its own."""
     for function in every.functions().values():
         assert function["LoggingConfig"]["LogFormat"] == "JSON"
         level = function["Environment"]["Variables"][Variable.LOG_LEVEL.value]

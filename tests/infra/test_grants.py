@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 MONITORING = ("trigger", "lambda:InvokeFunction", grants.function("egress"))
-"""The trigger's grant that exists only if a monitor outside AWS is named."""
+"""The trigger's grant that exists only if the settings name a monitor outside AWS."""
 
 PACKAGED = ("worker", "lambda:InvokeFunction", grants.function("handlers"))
-"""The worker's grant that exists only if handlers have functions of their own."""
+"""The worker's grant that exists only if some handlers have separate functions."""
 
 SENDING = ("egress", "secretsmanager:GetSecretValue", grants.SENT_SECRET)
-"""The egress's grant that exists only if HTTP targets may be called with a secret."""
+"""The egress function's grant that exists only if HTTP targets may be called with a secret."""
 
 
 def actions_of(synthesis: Synthesis, function: str) -> set[str]:
@@ -34,12 +34,12 @@ def actions_of(synthesis: Synthesis, function: str) -> set[str]:
 
 
 def test_the_stored_policies_equal_the_synthesized_policies(tmp_path: Path) -> None:
-    """The tests use the deployed policies; `python -m tests.grants` writes the file again."""
+    """The file that the tests use has the deployed policies; run `python -m tests.grants` if this test fails."""
     assert json.loads(grants.KEPT.read_text()) == synthesised(tmp_path)
 
 
 def test_no_environment_grants_more_than_the_tested_environment(every: Synthesis) -> None:
-    """Without an intake, archive, pulled types or monitor, no function has grants for them."""
+    """Without an intake, an archive, pulled types or a monitor, no function has the corresponding grants."""
     kept = {
         (name, action, each) for name, of in grants.granted().items() for action, all_ in of.items() for each in all_
     }
@@ -59,7 +59,7 @@ def test_no_environment_grants_more_than_the_tested_environment(every: Synthesis
 
 
 def test_each_queue_function_has_the_grants_that_lambda_requires(every: Synthesis) -> None:
-    """Each mapping's function may receive, delete and count the messages of its queue."""
+    """The function of each mapping may receive, delete and count the messages on the mapping's queue."""
     for name, arn in polled(every):
         assert name in grants.POLLED
         assert all(arn in policies(every)[name][action] for action in grants.POLLING)
@@ -79,7 +79,7 @@ def test_a_grant_that_nothing_uses_is_found() -> None:
 
 
 def test_the_state_machine_can_run_a_distributed_map(every: Synthesis) -> None:
-    """The machine may start, follow and stop its own executions, as in the Developer Guide's example policy."""
+    """The machine may start, monitor and stop its own executions, as in the Developer Guide's example policy."""
     (machine,) = every.of_type("AWS::StepFunctions::StateMachine").values()
     statements = every.statements()[referred(machine["Properties"]["RoleArn"])]
     granted = {action for one in statements for action in as_list(one["Action"])}
@@ -105,7 +105,7 @@ def test_the_api_receives_only_from_queues_of_pulled_types(synthesis_of: Callabl
 
 
 def test_no_grant_has_a_wildcard_action(every: Synthesis) -> None:
-    """No grant has a pattern of actions, which would include new AWS actions."""
+    """No grant has a wildcard in its actions, because a wildcard would include new AWS actions."""
     statements = [statement for granted in every.statements().values() for statement in granted]
     assert statements
     for statement in statements:
@@ -144,7 +144,7 @@ def test_only_the_worker_and_the_api_can_invoke_the_egress(every: Synthesis) -> 
 
 
 def test_only_the_egress_and_the_api_can_read_the_signing_secret(every: Synthesis) -> None:
-    """AWS generates one secret of 64 letters and digits, which are base64 of the 48 bytes that receivers decode."""
+    """AWS generates one secret of 64 letters and digits, which receivers decode as the base64 form of 48 bytes."""
     ((id_, secret),) = every.properties("AWS::SecretsManager::Secret").items()
     generated = secret["GenerateSecretString"]
     assert (generated["ExcludePunctuation"], generated["IncludeSpace"], generated["PasswordLength"]) == (
@@ -183,7 +183,7 @@ def test_no_function_on_the_path_of_a_task_reads_indexes(every: Synthesis) -> No
 
 
 def test_no_role_has_a_managed_policy(every: Synthesis) -> None:
-    """A role's permissions are defined in this project and not in a policy that AWS can change."""
+    """A role's permissions are defined in this project and not in an AWS managed policy, which AWS can change."""
     for role in every.properties("AWS::IAM::Role").values():
         assert "ManagedPolicyArns" not in role
 

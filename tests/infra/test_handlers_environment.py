@@ -68,7 +68,7 @@ def test_only_the_worker_has_the_environment_of_handlers(full: Synthesis) -> Non
 
 
 def test_the_worker_can_read_exactly_the_secrets_in_the_settings(full: Synthesis) -> None:
-    """The worker may only read a secret by name, whose ARN has a random suffix, a secret by ARN, and a parameter."""
+    """The worker may read only one named secret, whose ARN has a random suffix, one secret by ARN, and a parameter."""
     granted = {
         action: sorted(arn(each) for each in as_list(statement["Resource"]))
         for statement in full.statements_of("worker")
@@ -93,7 +93,7 @@ def test_the_worker_can_use_network_interfaces_and_has_the_managed_policies(full
 
 
 def test_the_synthesis_names_the_missing_endpoints_of_a_vpc(layers: Layers, tmp_path: Path) -> None:
-    """The synthesis names a VPC's missing endpoints, without which no task would run and no message would say why."""
+    """The synthesis names endpoints that a VPC lacks, without which no task would run and no message would say why."""
     environment = replace(environment_named("dev"), handlers_environment=FULL)
     stack = add_stack(new_app(tmp_path), environment, layers)
     notes = [str(each.data) for construct in stack.node.find_all() for each in construct.node.metadata]
@@ -133,7 +133,7 @@ def test_without_handler_settings_the_worker_is_unchanged(dev: Synthesis) -> Non
     ],
 )
 def test_invalid_handler_settings_are_rejected_before_the_deployment(own: dict[str, Any], reason: str) -> None:
-    """Each error names the environment and the mistake."""
+    """The error for an invalid handler setting names the environment and the mistake."""
     with pytest.raises(UnsafeEnvironment, match=f"environment 'dev': .*{reason}"):
         replace(environment_named("dev"), handlers_environment=HandlersEnvironment(**own))
 
@@ -154,7 +154,7 @@ def test_a_handler_variable_can_be_unknown_until_the_deployment(layers: Layers, 
 
 
 def test_the_workers_timeout_cannot_be_changed() -> None:
-    """Tasks can run for as long as the API accepts, and a shorter timeout would end them without saving anything."""
+    """Another worker timeout is refused, because a shorter timeout would end long tasks without saving anything."""
     sizes = {**SIZES, FunctionName.WORKER: FunctionSize(memory_mb=1024, timeout_seconds=300)}
     with pytest.raises(UnsafeEnvironment, match=r"the worker's timeout is 900 s, not 300.*`timeout_seconds`"):
         replace(environment_named("dev"), sizes=sizes)

@@ -33,7 +33,7 @@ def test_prod_has_no_handlers_until_the_settings_name_a_folder() -> None:
 
 
 def test_the_only_package_of_the_folder_is_found(tmp_path: Path) -> None:
-    """The only package in a folder need not be named, and its grants file is beside it."""
+    """The only package in a folder need not be named, and the grants file beside the package is found."""
     package = add_package(tmp_path / "handlers", "shop")
     found = handlers_of(replace(DEV, handlers_folder="handlers"), tmp_path)
     assert (found.package, found.grants) == (package, [])
@@ -42,7 +42,7 @@ def test_the_only_package_of_the_folder_is_found(tmp_path: Path) -> None:
 
 
 def test_one_of_two_handler_packages_must_be_selected(tmp_path: Path) -> None:
-    """The error lists the packages, and a name selects one."""
+    """If a folder has two packages and none is named, the error lists both; a name selects one of the packages."""
     for name in ("one", "two"):
         add_package(tmp_path / "handlers", name)
     settings = replace(DEV, handlers_folder="handlers")
@@ -53,7 +53,7 @@ def test_one_of_two_handler_packages_must_be_selected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("package", "reason"), [("", "holds no package"), ("absent", "no package of handlers")])
 def test_a_missing_or_empty_handlers_folder_is_rejected(tmp_path: Path, package: str, reason: str) -> None:
-    """The error names the path, whether the folder is missing, empty or misspelled."""
+    """If the handlers' folder is missing, empty or misspelled, the error names its path."""
     settings = replace(DEV, handlers_folder="handlers", handlers_package=package)
     with pytest.raises(HandlersNotFound, match=reason) as refused:
         handlers_of(settings, tmp_path)

@@ -39,7 +39,7 @@ MAIL = HandlersPackage(name="mail", folder="examples/shop/handlers", types=("mai
 
 @pytest.fixture(scope="module")
 def resources(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Return the functions of a stack with two packages by description, with their roles' statements."""
+    """Return the functions in a stack with two packages, by their descriptions, and the statements of each role."""
     environment = replace(environment_named("dev"), handlers_packages=(BILLING, MAIL))
     made = Synthesis(environment, layers, tmp_path_factory.mktemp("packages"))
     statements = made.statements()
@@ -89,7 +89,7 @@ def test_packages_have_only_the_permissions_in_their_settings(resources: dict[st
 
 
 def test_the_worker_knows_the_function_of_each_pattern(resources: dict[str, dict[str, Any]]) -> None:
-    """The variable maps patterns to functions that the worker may invoke."""
+    """A variable of the worker maps patterns for types to functions, which the worker may invoke."""
     worker = resources["worker"]
     variable = worker["Environment"]["Variables"][Variable.HANDLER_PACKAGES.value]
     text = "".join(each if isinstance(each, str) else each["Ref"] for each in variable["Fn::Join"][1])
@@ -161,6 +161,6 @@ def test_a_handler_in_the_wrong_package_is_not_deployed(types: list[str], packag
     ],
 )
 def test_invalid_settings_of_a_package_are_rejected(changes: dict[str, Any], message: str) -> None:
-    """The error names the package and the rule."""
+    """The error for an invalid package setting names the package and the rule."""
     with pytest.raises(UnsafeEnvironment, match=message):
         replace(DEV, handlers_packages=(MAIL, replace(BILLING, **changes)))

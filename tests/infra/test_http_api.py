@@ -68,7 +68,7 @@ def test_only_listed_origins_are_allowed(cloud: Synthesis) -> None:
 
 
 def test_listed_origins_can_call_from_a_browser(layers: Layers, tmp_path: Path) -> None:
-    """Preflight requests from listed origins are accepted without credentials, and scripts may read API headers."""
+    """Preflight requests from listed origins need no credentials, and scripts may read the API's response headers."""
     synthesis = Synthesis(replace(environment_named("prod"), cors_origins=ORIGINS), layers, tmp_path)
     (api,) = of_http_api(synthesis, "Api")
     cors = api["CorsConfiguration"]
@@ -120,7 +120,7 @@ def test_an_invalid_origin_is_rejected(origin: str) -> None:
 
 
 def test_api_with_an_identity_provider_requires_its_tokens(layers: Layers, tmp_path: Path) -> None:
-    """With an issuer and an audience, every route needs a token, and the function knows this."""
+    """With an issuer and an audience, every route needs a token, and the function's settings say so."""
     environment = replace(
         environment_named("prod"),
         authentication=Authentication.JWT,
@@ -175,7 +175,7 @@ def test_a_cloud_environment_without_authentication_is_rejected(name: str) -> No
 
 
 def test_token_authorization_requires_issuer_and_audience() -> None:
-    """An authorizer for tokens without an issuer is refused, and so is an unused issuer."""
+    """`jwt` authorization requires an issuer and an audience, and unused ones are refused as well."""
     with pytest.raises(UnsafeEnvironment):
         replace(environment_named("dev"), authentication=Authentication.JWT, jwt_issuer="https://id.example.org")
     with pytest.raises(UnsafeEnvironment):
@@ -210,7 +210,7 @@ def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
 
 
 def test_a_console_that_cannot_call_the_api_is_rejected() -> None:
-    """A deployment with signed requests, which a browser cannot make, has a console only if it accepts API keys."""
+    """Because browsers cannot sign requests, a deployment with signed requests needs API keys to have a console."""
     with pytest.raises(UnsafeEnvironment, match="console"):
         replace(environment_named("dev"), console=True)
     assert replace(environment_named("dev"), console=True, api_keys=True).console
@@ -224,7 +224,7 @@ def test_a_console_that_cannot_call_the_api_is_rejected() -> None:
 
 
 def test_console_sign_in_requires_token_authorization() -> None:
-    """A client id without a console or without `jwt` is refused, and so is an invalid origin."""
+    """A client id is refused without a console or without `jwt`, and an invalid origin is refused as well."""
     tokens = replace(
         environment_named("dev"),
         authentication=Authentication.JWT,
@@ -250,14 +250,14 @@ def test_console_sign_in_requires_token_authorization() -> None:
     ],
 )
 def test_the_access_log_names_the_caller(authentication: Authentication, caller: str) -> None:
-    """The access log names the caller for every authorizer; with tokens, it has the subject instead of an ARN."""
+    """The access log names the caller for every authorizer: by the token's subject with `jwt`, otherwise by an ARN."""
     text = access_log_format(authentication)
     assert json.loads(text.replace("$context.error.messageString", '"-"'))["caller"] == caller
 
 
 @pytest.mark.parametrize("authentication", Authentication)
 def test_the_access_log_contains_no_text_from_the_caller(authentication: Authentication) -> None:
-    """The gateway escapes only the error's message, so a path with quotation marks could forge fields of the line."""
+    """The access log has no path, because the gateway would not escape quotation marks, which could forge fields."""
     used = set(re.findall(r"\$context\.([\w.]+)", access_log_format(authentication)))
     assert used <= {
         *("requestId", "requestTime", "httpMethod", "routeKey", "status", "responseLatency", "integrationLatency"),
@@ -267,7 +267,7 @@ def test_the_access_log_contains_no_text_from_the_caller(authentication: Authent
 
 
 def test_services_write_to_log_groups_without_separate_policies(every: Synthesis) -> None:
-    """The resource policy of CloudWatch Logs has 5,120 characters for all groups outside of `/aws/vendedlogs/`."""
+    """Log groups are under `/aws/vendedlogs/`, because all others share one resource policy of 5,120 characters."""
     groups = every.properties("AWS::Logs::LogGroup")
     (stage,) = (one for one in every.properties("AWS::ApiGatewayV2::Stage").values() if "AccessLogSettings" in one)
     (machine,) = every.properties("AWS::StepFunctions::StateMachine").values()

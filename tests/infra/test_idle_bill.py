@@ -32,11 +32,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 MINUTES = 30 * 24 * 60
 _WATCHED = ("alarms", "metrics", "logs", "a secret, which signs callbacks")
 POLLS_A_MINUTE = 15
-"""Lambda's polls of an empty queue: five pollers with waits of 20 seconds. The page has the sources."""
+"""How often Lambda polls an empty queue: five pollers wait for 20 seconds each. The page has the sources."""
 
 
 def rows() -> dict[str, str]:
-    """Return the table of an idle deployment: its parts and their usage."""
+    """Return the usage and price of each part in the page's table for an idle deployment."""
     section = (
         (DOCS / "reference/costs.md").read_text("utf-8").partition("## An idle deployment")[2].partition("\n## ")[0]
     )
@@ -78,7 +78,7 @@ def test_the_cost_of_monitoring_is_the_sum_of_its_rows() -> None:
 
 
 def test_the_cost_estimate_uses_the_idle_total_of_the_page() -> None:
-    """The idle total is the sum of the rows, is used by `cost estimate`, and is the base of the examples."""
+    """The idle total is the sum of the rows, and both `cost estimate` and the page's examples use it."""
     bill = rows()
     total = re.findall(r"\*\*([\d.]+)\*\*", bill["total, without Lambda's duration"])[0]
     before = list(bill.values())[1 : list(bill).index("total, without Lambda's duration")]
@@ -91,7 +91,7 @@ def test_the_cost_estimate_uses_the_idle_total_of_the_page() -> None:
 def test_an_estimate_assumes_the_default_settings_of_a_deployment(
     synthesis_of: Callable[[str], Synthesis], name: str
 ) -> None:
-    """Stream window, summary, traces, precision and memory are those in the template of each cloud environment."""
+    """The estimate's stream window, summary, traces, precision and memory match each cloud environment's template."""
     template, assumed = synthesis_of(name), Workload(1)
     (stream,) = (
         each

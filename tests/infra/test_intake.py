@@ -44,14 +44,14 @@ def mapping(synthesis: Synthesis) -> dict[str, Any]:
 
 
 def test_an_intake_exists_only_if_the_settings_name_its_owner(dev: Synthesis) -> None:
-    """Anyone who can put events on the bus could create tasks, so an update of duetime must not add an intake."""
+    """An intake exists only if the settings name its owner, because whoever can put events on the bus creates tasks."""
     assert "intake" not in dev.functions()
     assert not dev.of_type("AWS::Events::Rule")
     assert [name for name, environment in ENVIRONMENTS.items() if environment.intake_owner] == ["local"]
 
 
 def test_intake_events_are_received_in_large_batches(taking: Synthesis) -> None:
-    """Batches have more than ten events, are gathered for a moment, and have a separate result for each event."""
+    """Batches can have more than ten events, are collected briefly, and have a separate result for each event."""
     found = mapping(taking)
     assert found["BatchSize"] == 100
     assert found["MaximumBatchingWindowInSeconds"] == 1
@@ -60,7 +60,7 @@ def test_intake_events_are_received_in_large_batches(taking: Synthesis) -> None:
 
 
 def test_poison_messages_have_a_separate_queue(taking: Synthesis) -> None:
-    """Poison messages go to a separate queue, where they are kept for two weeks for people to look at."""
+    """Poison messages go to a separate queue, where people can inspect them for two weeks."""
     queues = taking.properties("AWS::SQS::Queue")
     rejects, queue = (
         referred(variables(taking)[Variable.INTAKE_REJECTS.value]),
@@ -73,14 +73,14 @@ def test_poison_messages_have_a_separate_queue(taking: Synthesis) -> None:
 
 
 def test_an_event_does_not_outlive_the_record_of_its_task(taking: Synthesis, local: Synthesis) -> None:
-    """An event that is redelivered after its task's record was removed would create another task."""
+    """An event expires before its task's record, because a redelivered event would otherwise create a second task."""
     for synthesis, days in ((taking, 2), (local, 4)):
         queue = synthesis.properties("AWS::SQS::Queue")[referred(mapping(synthesis)["EventSourceArn"])]
         assert queue["MessageRetentionPeriod"] == days * DAY
 
 
 def test_a_message_is_hidden_while_its_batch_is_collected_and_processed(taking: Synthesis) -> None:
-    """With a shorter visibility timeout, messages would regularly be delivered twice."""
+    """A message is hidden while its batch is collected and processed, because it would otherwise be delivered twice."""
     queue = taking.properties("AWS::SQS::Queue")[referred(mapping(taking)["EventSourceArn"])]
     assert queue["VisibilityTimeout"] == taking.functions()["intake"]["Timeout"] + 1
 
@@ -113,7 +113,7 @@ def test_the_intake_can_write_rejects_to_only_one_queue(taking: Synthesis) -> No
 
 
 def test_a_rejected_event_causes_an_alarm(taking: Synthesis) -> None:
-    """A single refused event causes an alarm within a minute, because the event's sender believes that it is a task."""
+    """A single refused event causes an alarm within a minute, because its sender believes that a task was created."""
     rejects = referred(variables(taking)[Variable.INTAKE_REJECTS.value])
     (alarm,) = [
         each
@@ -125,7 +125,7 @@ def test_a_rejected_event_causes_an_alarm(taking: Synthesis) -> None:
 
 
 def test_security_rules_have_no_findings_in_an_intake(layers: Layers, tmp_path: Path) -> None:
-    """The security rules have no findings beyond the acknowledged ones."""
+    """The security rules have no findings except acknowledged ones."""
     from aws_cdk import Validations
     from cdk_nag import AwsSolutionsChecks
 
@@ -216,6 +216,6 @@ def test_an_invalid_intake_source_is_rejected(setting: str, value: tuple[Any, ..
 
 @pytest.mark.parametrize("owner", ["two words", "a#b", "a" * 129, "ä"])
 def test_an_invalid_intake_owner_is_rejected(owner: str) -> None:
-    """An identity that the API would also refuse as an owner is refused."""
+    """An intake owner is refused if the API would also refuse the identity as an owner."""
     with pytest.raises(UnsafeEnvironment, match="cannot own tasks"):
         replace(SETTINGS, intake_owner=owner)

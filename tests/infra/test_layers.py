@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from duetime_cdk.layers.build import Layer, Layers
 
 UNCHECKED_HASH = 0b01
-"""The second word of a `.pyc` that is found by its source's hash, which is not compared (PEP 552)."""
+"""The second word of a `.pyc` that contains its source's hash, which Python does not compare on import (PEP 552)."""
 MAGIC_OF_3_14 = 3627
-"""CPython's bytecode number for every released 3.14 (`Include/internal/pycore_magic_number.h`)."""
+"""CPython's bytecode magic number in every 3.14 release (`Include/internal/pycore_magic_number.h`)."""
 IMPORT_ALL = """
 import json, sys
 import aws_lambda_powertools, boto3, duetime, duetime.handlers, example_handlers, pydantic
@@ -74,7 +74,7 @@ def test_the_layers_contain_everything_that_a_function_needs(built: Layers) -> N
 
 
 def test_a_message_is_printed_only_before_a_layer_is_built(package: Path) -> None:
-    """A project's first `cdk synth` takes minutes and says why; the second finds all layers and prints nothing."""
+    """A project's first `cdk synth` takes minutes and prints why; the second finds all layers and prints nothing."""
     said: list[str] = []
     for _ in range(2):
         build.handlers_layer(Target.of_this_machine(), package, said.append)
@@ -94,7 +94,7 @@ def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
 
 
 def test_layers_contain_only_the_service_models_that_duetime_uses(built: Layers) -> None:
-    """Service models that duetime does not use are left out, so the layer stays far below Lambda's limit."""
+    """Service models that duetime does not use are left out, so the layer stays well below Lambda's limit."""
     data = built.dependencies.folder / "python" / "botocore" / "data"
     assert {path.name for path in data.iterdir() if path.is_dir()} == AWS_SERVICES
     size = sum(path.stat().st_size for path in built.dependencies.folder.rglob("*") if path.is_file())
@@ -110,19 +110,19 @@ def test_the_layer_has_the_models_of_all_services_of_the_adapters() -> None:
         named = {"_client", "jobs"}
         made = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in named]
         called |= {str(arg.value) for call in made for arg in call.args if isinstance(arg, ast.Constant)} & services
-    # The exceptions are roles, and the module with which handlers read their secrets.
+    # The other modules are for assuming roles, and for the secrets that handlers read.
     assert called | {"sts", "ssm"} == AWS_SERVICES
 
 
 def test_the_layer_contains_no_tests_and_caches(built: Layers) -> None:
-    """The layer of duetime contains only modules of three packages, bytecode, and the document's examples."""
+    """The duetime layer contains only modules of three packages, their bytecode, and the API document's examples."""
     root = built.duetime.folder / "python"
     assert sorted(path.name for path in root.iterdir()) == ["duetime", "duetime_client", "duetime_common"]
     assert {path.suffix for path in root.rglob("*") if path.is_file()} <= {".py", ".pyc", ".typed", ".json"}
 
 
 def test_an_unchanged_layer_is_not_built_again(package: Path) -> None:
-    """A layer whose inputs did not change is not built again."""
+    """A layer is not built again if its inputs have not changed."""
     target = Target.of_this_machine()
     first = build.handlers_layer(target, package)
     marker = first.folder / "untouched"
@@ -132,7 +132,7 @@ def test_an_unchanged_layer_is_not_built_again(package: Path) -> None:
 
 
 def test_a_changed_source_results_in_another_layer(package: Path) -> None:
-    """Changing one line of a source results in another layer, so that no deployment has a stale layer."""
+    """Changing one line in a source results in a new layer, so that no deployment has a stale layer."""
     target = Target.of_this_machine()
     first = build.handlers_layer(target, package)
     (package / "__init__.py").write_text("ANSWER = 43\n")
@@ -143,7 +143,7 @@ def test_a_changed_source_results_in_another_layer(package: Path) -> None:
 
 @pytest.mark.slow
 def test_the_cloud_layer_is_separate_from_the_local_layer(package: Path) -> None:
-    """The cloud's layer is separate, with bytecode of the cloud's Python that names files by their paths in Lambda."""
+    """The cloud has a separate layer, with bytecode for the cloud's Python that contains the files' paths in Lambda."""
     here = build.handlers_layer(Target.of_this_machine(), package)
     cloud = build.handlers_layer(CLOUD, package)
     assert here.folder != cloud.folder
@@ -154,7 +154,7 @@ def test_the_cloud_layer_is_separate_from_the_local_layer(package: Path) -> None
 
 @pytest.mark.slow
 def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
-    """A syntax error for this machine's or the cloud's Python stops the build, and no layer is left behind."""
+    """Code that this machine's or the cloud's Python cannot compile stops the build, and no layer is left behind."""
     (package / "__init__.py").write_text("def broken(:\n")
     for target in (Target.of_this_machine(), CLOUD):
         with pytest.raises(bytecode.SourceUncompilable, match="def broken"):
@@ -163,7 +163,7 @@ def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
 
 
 def test_a_syntax_error_is_reported_with_the_line_in_the_users_file(package: Path) -> None:
-    """The error names the user's own file, even if it is not imported yet, and nothing is built."""
+    """A syntax error is reported with the user's own file, even if no module imports it yet, and nothing is built."""
     (package / "later.py").write_text("def broken(:\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers/later\.py\", line 1(.|\n)*SyntaxError") as error:
         build.types_layer(Target.of_this_machine(), package)
@@ -204,7 +204,7 @@ def types_in(layer: Layer | None) -> str:
 
 @pytest.mark.slow
 def test_the_types_of_the_handlers_are_written_to_a_module(package: Path) -> None:
-    """The types are found by importing the package; the module that lists them imports nothing, in any Python."""
+    """Importing the package finds the types; the module that lists them imports nothing and runs in any Python."""
     (package / "__init__.py").write_text("from own_handlers import jobs\n")
     registered = "handler('b', timeout_seconds=30)(print)\nhandler('a')(print)\n"
     lines = f"from duetime.handlers import handler\n\n\n{registered}print('hello')\n"
@@ -217,7 +217,7 @@ def test_the_types_of_the_handlers_are_written_to_a_module(package: Path) -> Non
 
 
 def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:
-    """The build stops and shows the package and the error, unless an option turns off the import."""
+    """If the import of the handlers fails, the build stops and shows the error, unless an option skips the import."""
     (package / "__init__.py").write_text("import nosuchmodule\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'") as error:
         build.types_layer(CLOUD, package)

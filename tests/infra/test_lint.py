@@ -1,4 +1,4 @@
-"""Findings of cfn-lint in the templates, by CloudFormation's schemas and rules that need no account."""
+"""Checks the templates with cfn-lint, which needs CloudFormation's schemas and rules but no account."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tests.infra.synthesis import Synthesis
 
 REDUNDANT_DEPENDENCY = "W3005"
-"""The acknowledged rule: the CDK makes each function depend on its role, which also follows from the reference."""
+"""The acknowledged rule; the CDK adds a dependency on each function's role that a reference already implies."""
 
 
 def findings(template: dict[str, Any]) -> list[str]:
-    """Return cfn-lint's findings in a template, without the acknowledged ones."""
+    """Return cfn-lint's findings in a template, without findings of the acknowledged rule."""
     # Every pytest-xdist process collects these tests, but only one process runs them, and the import takes a second.
     from cfnlint import lint  # type: ignore[import-untyped]
     from cfnlint.config import ManualArgs  # type: ignore[import-untyped]
@@ -31,13 +31,13 @@ def findings(template: dict[str, Any]) -> list[str]:
     "environment", ["prod", *(pytest.param(name, marks=pytest.mark.slow) for name in ("local", "dev", "staging"))]
 )
 def test_cloudformation_rules_have_no_findings(synthesis_of: Callable[[str], Synthesis], environment: str) -> None:
-    """CloudFormation would accept the template of each environment; the template of `prod` has the most resources."""
+    """cfn-lint has no findings in a template, so CloudFormation would accept it; `prod` has the most resources."""
     assert findings(synthesis_of(environment).template) == []
 
 
 @pytest.mark.slow
 def test_cloudformation_rules_are_checked() -> None:
-    """The same check finds a property that does not exist."""
+    """If a resource has a property that does not exist, the same check reports the property."""
     queue = {"Type": "AWS::SQS::Queue", "Properties": {"Color": "red"}}
     (finding,) = findings({"Resources": {"Queue": queue}})
     assert "Color" in finding

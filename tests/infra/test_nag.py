@@ -59,7 +59,7 @@ def checked(folder: Path) -> App:
     ],
 )
 def test_security_rules_have_no_findings(environment: Environment, layers: Layers, tmp_path: Path) -> None:
-    """AWS Solutions and Serverless have no findings except those acknowledged beside the resource with a reason."""
+    """AWS Solutions and Serverless rules find nothing that is not acknowledged, with a reason, beside the resource."""
     app = checked(tmp_path)
     add_stack(app, environment, layers)
     app.synth()
@@ -67,7 +67,7 @@ def test_security_rules_have_no_findings(environment: Environment, layers: Layer
 
 @pytest.mark.parametrize("rule", ["AwsSolutions-SQS4", "Serverless-SQSRedrivePolicy"])
 def test_both_packs_are_checked(rule: str, tmp_path: Path) -> None:
-    """The same check refuses a queue that allows unencrypted connections and has no dead-letter queue."""
+    """Both rule packs are checked, because a queue without TLS and without a dead-letter queue is refused by both."""
     app = checked(tmp_path)
     from aws_cdk import Stack
     from aws_cdk import aws_sqs as sqs

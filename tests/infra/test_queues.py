@@ -13,7 +13,7 @@ DAY = 86_400
 
 
 def work_queues(synthesis: Synthesis) -> dict[Priority, str]:
-    """Return the logical id of each priority's queue, as in the worker's environment."""
+    """Return the logical id of each priority's queue, read from the worker's environment."""
     variables = synthesis.functions()["worker"]["Environment"]["Variables"]
     return {priority: referred(variables[QUEUE_VARIABLES[priority].value]) for priority in Priority}
 
@@ -33,7 +33,7 @@ def intake_queues(synthesis: Synthesis) -> set[str]:
 
 
 def mappings(synthesis: Synthesis, function: str) -> dict[str, Properties]:
-    """Return a function's event source mappings by their queue's logical id, without that of the stream."""
+    """Return a function's event source mappings by their queue's logical id, without the mapping for the stream."""
     return {
         referred(mapping["EventSourceArn"]): mapping
         for mapping in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -52,7 +52,7 @@ def lost_changes(synthesis: Synthesis) -> str:
 
 
 def test_every_work_queue_has_its_dead_letter_queue(every: Synthesis) -> None:
-    """Undeliverable messages of a work queue go to the queue that the dead-letter function reads."""
+    """Undeliverable messages from a work queue go to the queue that the dead-letter function reads."""
     queues = every.properties("AWS::SQS::Queue")
     (dead_letters,) = mappings(every, "deadletter")
     pulled = pulled_queues(every)
@@ -74,10 +74,10 @@ def test_dead_letters_are_kept_longer(every: Synthesis) -> None:
 
 
 def test_the_visibility_timeout_is_at_least_the_timeout_of_the_function(every: Synthesis) -> None:
-    """A queue's visibility timeout is at least its function's timeout, because AWS refuses less."""
+    """A queue's visibility timeout is at least its function's timeout, because AWS refuses a shorter one."""
     queues, functions = every.properties("AWS::SQS::Queue"), every.functions()
     read = [(function, id_) for function in functions for id_ in mappings(every, function)]
-    # Only people read the queue of abandoned changes.
+    # No function reads the queue of abandoned changes.
     assert len(read) == len(queues) - 1 - len(every.environment.pulled_types) - bool(every.environment.intake_owner)
     for function, id_ in read:
         assert queues[id_]["VisibilityTimeout"] >= functions[function]["Timeout"]
@@ -108,6 +108,6 @@ def test_the_worker_receives_full_batches_with_partial_batch_responses(every: Sy
 
 
 def test_dead_letters_have_partial_batch_responses(every: Synthesis) -> None:
-    """A dead letter that cannot be processed does not return its complete batch to the queue."""
+    """A dead letter that cannot be processed returns to the queue alone, without the rest of its batch."""
     (mapping,) = mappings(every, "deadletter").values()
     assert (mapping["BatchSize"], mapping["FunctionResponseTypes"]) == (10, ["ReportBatchItemFailures"])

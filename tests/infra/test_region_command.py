@@ -1,4 +1,4 @@
-"""`duetime region` with a fake AWS in two Regions, which replicates nothing by itself."""
+"""Tests `duetime region` with a fake AWS in two Regions, which replicates nothing by itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Deployed:
 
     Attributes:
         table: the name of the table in both Regions.
-        now: the time, which waiting advances.
+        now: the current time, which each wait advances.
     """
 
     table: str
@@ -69,8 +69,7 @@ class Deployed:
         return CliRunner().invoke(app, ("region", *arguments), input=typed, obj=clock)
 
     def _sleep(self, seconds: float) -> None:
-        # Time advances by more than the wait: otherwise an item that is never replicated would be read three hundred
-        # times.
+        # Time advances by more than the wait; otherwise an item that is never replicated would be read 300 times.
         self.now += timedelta(seconds=max(seconds, 5))
 
 
@@ -121,7 +120,7 @@ def _template(table: str, regions: str, **more: str) -> dict[str, Any]:
 
 
 def test_before_the_first_takeover_the_first_region_is_active(deployed: Deployed) -> None:
-    """At first no record is stored; without replication, the exit code is 1 and the lag is unknown."""
+    """Before a takeover there is no record; if nothing is replicated, the exit code is 1 and the lag is unknown."""
     result = deployed.duetime("status", "--stack", "duetime-prod", "--json")
     found = json.loads(result.stdout)
     assert (found["active"], found["standby"], found["epoch"], found["agree"]) == (FIRST, OTHER, 0, True)
@@ -131,7 +130,7 @@ def test_before_the_first_takeover_the_first_region_is_active(deployed: Deployed
 
 
 def test_a_forced_takeover_raises_the_epoch_and_opens_the_region(deployed: Deployed) -> None:
-    """The running task waits again with a fence of the new epoch, and has a timer."""
+    """After a forced takeover, the running task waits again, with a fence in the new epoch and a timer."""
     lease = round(NOW.timestamp() * 1000) + 20_000
     deployed.records(OTHER).insert(task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=lease))
     result = deployed.duetime(
@@ -149,7 +148,7 @@ def test_a_forced_takeover_raises_the_epoch_and_opens_the_region(deployed: Deplo
 
 
 def test_a_planned_takeover_closes_the_first_region_and_waits_for_replication(deployed: Deployed) -> None:
-    """The second Region must not start without the first Region's writes, and the error names `--force`."""
+    """The second Region does not start without the first Region's latest writes, and the error names `--force`."""
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--yes")
     assert result.exit_code == 1
     assert "force" in result.output
@@ -160,7 +159,7 @@ def test_a_planned_takeover_closes_the_first_region_and_waits_for_replication(de
 
 
 def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
-    """The record has the takeover's progress; late writes with an old fence are taken over each time."""
+    """A repeated takeover keeps the recorded epoch; tasks that were replicated late are taken over each time."""
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 4, 1, is_open=False))
     given = ("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force", "--yes", "--segments", "1", "--json")
     for number in range(2):
@@ -171,7 +170,7 @@ def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
 
 
 def test_the_status_names_regions_that_disagree(deployed: Deployed) -> None:
-    """After a forced takeover, the first Region may not have the new record yet, and the status says so."""
+    """If the first Region does not have the new record yet after a forced takeover, the status says so."""
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 1, 1, is_open=True))
     result = deployed.duetime("status", "--stack", "duetime-prod")
     assert result.exit_code == 1
@@ -179,7 +178,7 @@ def test_the_status_names_regions_that_disagree(deployed: Deployed) -> None:
 
 
 def test_without_a_terminal_a_forced_takeover_requires_confirmation(deployed: Deployed) -> None:
-    """Without a terminal, the command explains a forced takeover and how to confirm it, and does nothing."""
+    """Without a terminal, the command does nothing except explain a forced takeover and how to confirm it."""
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force")
     assert result.exit_code == 3
     assert "tasks run in both Regions until it receives the change" in result.output
@@ -187,7 +186,7 @@ def test_without_a_terminal_a_forced_takeover_requires_confirmation(deployed: De
 
 
 def test_a_takeover_by_another_region_or_in_a_single_region_is_rejected(deployed: Deployed) -> None:
-    """The error names the Regions, or the command that adds a Region."""
+    """The error for a wrong Region names the possible Regions, or the command that adds a Region."""
     for region in ("us-east-1", FIRST):
         boto3.client("cloudformation", region_name=region).create_stack(
             StackName="single", TemplateBody=json.dumps(_template(deployed.table, ""))
@@ -243,7 +242,7 @@ def test_contents_are_replicated_in_both_directions(deployed: Deployed) -> None:
 
 
 def test_the_archive_is_replicated_in_both_directions(deployed: Deployed) -> None:
-    """Each Region has the rows that the other Region has archived; results of queries are not replicated."""
+    """Each Region gets the rows that the other Region has archived; query results are not replicated."""
     clients = {region: boto3.client("s3", region_name=region) for region in (FIRST, OTHER)}
     keys = ("archive/day=2026-11-22/{}.jsonl.gz", "unreadable/{}.jsonl.gz", "aws/lambda/{}", "query-results/{}")
     for region, client in clients.items():

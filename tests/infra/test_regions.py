@@ -1,4 +1,4 @@
-"""A stack in a deployment with a standby Region."""
+"""Tests the stack of a deployment with a standby Region."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def test_contents_and_the_archive_can_be_replicated(synthesis: Synthesis, constr
     "regions", [("eu-west-1",), ("eu-west-1", "eu-west-1"), "eu-west-1", ("Ireland", "eu-central-1"), ("a", "b", "c")]
 )
 def test_a_setting_without_exactly_two_regions_is_rejected(regions: Any) -> None:  # noqa: ANN401 - any value that a user can write
-    """The error names the setting and shows the expected form."""
+    """The error for a setting without exactly two Regions names the setting and shows the expected form."""
     with pytest.raises(UnsafeEnvironment, match="`regions` needs two different Regions"):
         replace(environment_named("prod"), regions=regions)
 
 
 def test_a_stack_in_another_region_is_rejected() -> None:
-    """A stack in a third Region, or in the second one without the replica, is refused; one Region can be anywhere."""
+    """A third Region is refused, and so is the second without the replica; a single-Region stack can be anywhere."""
     environment = replace(environment_named("prod"), regions=REGIONS)
     environment.check_region(REGIONS[0])
     environment.check_region("${Token[AWS.Region.9]}")

@@ -1,4 +1,4 @@
-"""`duetime restore` and `duetime uninstall`, with a fake AWS."""
+"""Tests `duetime restore` and `duetime uninstall` with a fake AWS."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def restored(table: str, tmp_path: Path, *more: str) -> Result:
 
 
 def test_a_restore_prints_the_settings_to_deploy(table: str, tmp_path: Path) -> None:
-    """The new table's record has a fence of epoch 1, all tasks are stopped, and the report names the task."""
+    """After a restore, the task has a fence of epoch 1, the deployment is stopped, and the report names the task."""
     result = restored(table, tmp_path, "--yes")
     assert result.exit_code == 0, result.output
     client = boto3.client("dynamodb")
@@ -77,7 +77,7 @@ def test_a_restore_prints_the_settings_to_deploy(table: str, tmp_path: Path) -> 
 
 
 def test_a_second_run_continues_with_the_paused_tasks(table: str, tmp_path: Path) -> None:
-    """A second run finds the restored table with its epoch, and does not repeat the takeover."""
+    """A second run finds the restored table and its epoch, does not repeat the takeover, and resumes the tasks."""
     assert restored(table, tmp_path, "--yes").exit_code == 0
     again = restored(table, tmp_path, "--yes", "--after", "rerun")
     assert again.exit_code == 0, again.output
@@ -87,7 +87,7 @@ def test_a_second_run_continues_with_the_paused_tasks(table: str, tmp_path: Path
 
 
 def test_the_epoch_increases_with_every_restore(table: str, tmp_path: Path) -> None:
-    """The restored table contains the new epoch."""
+    """The restored table contains the new epoch, so a restore from this table gets the next epoch."""
     assert restored(table, tmp_path, "--yes").exit_code == 0
     client = boto3.client("dynamodb")
     given = ("--from", "restored", "--bucket", "contents", "--to", TO, "--table", "again")
@@ -98,14 +98,14 @@ def test_the_epoch_increases_with_every_restore(table: str, tmp_path: Path) -> N
 
 
 def test_the_epoch_is_above_that_of_the_last_takeover_by_another_region(table: str, tmp_path: Path) -> None:
-    """With a lower epoch, the lost table's fences would be valid in the restored table."""
+    """The new epoch is above the last takeover's epoch, so that no fence from the lost table stays valid."""
     DynamoRegionStore(boto3.client("dynamodb"), table).save(ActiveRegion("us-east-1", 3, 1, is_open=True))
     result = restored(table, tmp_path, "--yes")
     assert "epoch=4," in result.output
 
 
 def test_a_table_restored_by_hand_requires_the_epoch_as_an_option(table: str, tmp_path: Path) -> None:
-    """The replaced table is lost, so the epoch must be given as an option."""
+    """If the replaced table no longer exists, its epoch cannot be read and must be given as an option."""
     given = ("restore", "--table", table, "--bucket", "contents", "--report", str(tmp_path / "report"), "--yes")
     refused = duetime(*given)
     assert (refused.exit_code, "--epoch" in refused.output) == (1, True)
@@ -136,7 +136,7 @@ def test_an_incomplete_restore_command_is_rejected(arguments: tuple[str, ...], r
 
 
 def test_a_restore_requires_confirmation(table: str, tmp_path: Path) -> None:
-    """Without a terminal, a restore needs `--yes`; otherwise nothing is done."""
+    """Without a terminal, a restore does nothing unless `--yes` is given."""
     result = restored(table, tmp_path)
     assert result.exit_code == 3
     assert "give --yes" in result.output

@@ -1,4 +1,4 @@
-"""The stack in a user's CDK app: its attributes, permissions boundary, tags and custom domain."""
+"""Tests the stack in a user's CDK app, with its attributes, permissions boundary, tags and custom domain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROD = replace(environment_named("prod"), handlers_folder="examples/handlers")
 
 
 def test_every_attribute_of_the_stack_exists(layers: Layers, tmp_path: Path) -> None:
-    """With everything that settings can add, each attribute exists, and one line of the user's app grants access."""
+    """In a stack with every optional part, each attribute exists, and one line in the user's app grants access."""
     from aws_cdk import Stack
     from aws_cdk import aws_lambda as lambda_
     from aws_cdk import aws_sns_subscriptions as subscriptions
@@ -84,7 +84,7 @@ def test_a_permissions_boundary_applies_to_every_role(layers: Layers, tmp_path: 
 
 
 def test_resources_have_the_tags_of_the_app_and_of_duetime(layers: Layers, tmp_path: Path) -> None:
-    """Billed resources have the app's tags, such as a cost center, beside the tags of project and environment."""
+    """Billed resources have the app's tags, such as a cost center, in addition to the project and environment tags."""
     from aws_cdk import Tags
 
     app = new_app(tmp_path)
@@ -132,13 +132,13 @@ def test_the_api_can_have_a_custom_domain(layers: Layers, tmp_path: Path) -> Non
     ],
 )
 def test_an_invalid_domain_is_rejected_before_the_deployment(settings: dict[str, str], reason: str) -> None:
-    """A domain that AWS would refuse is refused before the deployment."""
+    """A domain name that AWS would refuse is already refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match=reason):
-        replace(environment_named("dev"), **settings)  # type: ignore[arg-type]  # each as its field is
+        replace(environment_named("dev"), **settings)  # type: ignore[arg-type]  # types match
 
 
 def test_the_constructs_on_the_page_can_be_synthesised(layers: Layers, tmp_path: Path) -> None:
-    """The page's stacks, one that creates tasks and one with a schedule and a graph, can be synthesized."""
+    """The page's two stacks, one that creates tasks and one with a schedule and a graph, can be synthesized."""
     page = (ROOT / "docs" / "how-to" / "use-the-stack-in-a-cdk-app.md").read_text()
     found: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):

@@ -75,13 +75,13 @@ def test_data_of_a_protected_stack_is_kept_after_its_deletion(every: Synthesis) 
 
 
 def test_a_trial_stack_can_be_deleted_with_objects_in_its_bucket(cloud: Synthesis) -> None:
-    """CloudFormation does not delete a bucket with objects, so a bucket is emptied before unless it is to be kept."""
+    """A bucket that is not kept is emptied before its deletion, because CloudFormation does not delete full buckets."""
     empties = cloud.of_type("Custom::S3AutoDeleteObjects")
     assert len(empties) == (0 if cloud.environment.protected else 1)
 
 
 def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
-    """Objects are encrypted, private and only reached over TLS; incomplete uploads and old objects are deleted."""
+    """Objects are encrypted, private and accessible only over TLS; incomplete uploads and old objects are deleted."""
     ((id_, bucket),) = [each for each in every.properties("AWS::S3::Bucket").items() if each[0].startswith("Content")]
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
@@ -103,6 +103,6 @@ def test_deploy_knows_each_resource_type_with_a_retention_policy(every: Synthesi
     """`duetime deploy` knows each type of resource with a retention policy."""
     resources = every.template["Resources"].values()
     kept = {body["Type"] for body in resources if body.get("DeletionPolicy", "Delete") != "Delete"}
-    # A version is kept as long as its function, for attempts that are running in it.
+    # A version is kept as long as its function exists, because attempts may be running in the version.
     assert kept - {"AWS::Lambda::Version"} <= set(CONTENTS)
     assert {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::ApiGatewayV2::Api"} <= set(CONTENTS)

@@ -26,7 +26,7 @@ def mapping(synthesis: Synthesis) -> Properties:
 
 
 def test_the_stream_of_the_table_invokes_the_function(every: Synthesis) -> None:
-    """The function gets both images of each change from the first on, but only of tasks and schedules."""
+    """The function gets both images of every change to a task or schedule, starting with the oldest change."""
     ((id_, table),) = every.properties("AWS::DynamoDB::Table").items()
     found = mapping(every)
     assert found["EventSourceArn"] == {"Fn::GetAtt": [id_, "StreamArn"]}
@@ -37,7 +37,7 @@ def test_the_stream_of_the_table_invokes_the_function(every: Synthesis) -> None:
 
 
 def test_an_outage_of_hours_loses_nothing(every: Synthesis) -> None:
-    """A batch is retried and halved until the stream is about to delete it; then an alarm is raised."""
+    """A failing batch is retried and halved until its records are about to expire; then an alarm is raised."""
     found = mapping(every)
     assert found["MaximumRetryAttempts"] == -1
     assert 22 * HOUR < found["MaximumRecordAgeInSeconds"] < 24 * HOUR
@@ -49,7 +49,7 @@ def test_an_outage_of_hours_loses_nothing(every: Synthesis) -> None:
 
 
 def test_a_stream_batch_fits_into_an_invocation(every: Synthesis) -> None:
-    """Lambda sends up to six megabytes, which is enough for two images per change, each a kilobyte or two in base64."""
+    """A full batch, with two images of one or two kilobytes per change, fits into Lambda's limit of six megabytes."""
     found = mapping(every)
     assert found["BatchSize"] * 6_000 <= 6_000_000
     assert 0 <= found["MaximumBatchingWindowInSeconds"] <= 300

@@ -45,7 +45,7 @@ def test_the_trigger_runs_every_minute_on_the_minute(every: Synthesis) -> None:
 
 
 def test_a_missing_pass_of_the_trigger_causes_an_alarm(every: Synthesis) -> None:
-    """A missing pass causes an alarm, even if the trigger does not report the time since the last pass."""
+    """A missing pass causes an alarm even if the trigger, which reports the time since the last pass, does not run."""
     alarm = alarm_named(every, "TicksIncomplete")
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
@@ -65,7 +65,7 @@ def test_unprocessed_dead_letters_cause_an_alarm(every: Synthesis) -> None:
 
 
 def test_handlers_that_cannot_be_imported_cause_an_alarm(every: Synthesis) -> None:
-    """A single task that waits for broken handlers causes an alarm, by the metric that the worker writes."""
+    """A single task that waits for broken handlers causes an alarm, through a metric that the worker writes."""
     alarm = alarm_named(every, "HandlersUnavailable")
     variables = every.functions()["worker"]["Environment"]["Variables"]
     assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
@@ -85,7 +85,7 @@ def test_every_alarm_notifies_the_topic(every: Synthesis) -> None:
 
 
 def windows_of(synthesis: Synthesis) -> dict[str, tuple[float, set[int]]]:
-    """Return the threshold and the periods of each burn-rate alarm, by its name."""
+    """Return the threshold and the periods of each burn-rate alarm, by the alarm's name."""
     found = {}
     for id_, alarm in synthesis.properties("AWS::CloudWatch::Alarm").items():
         if "BurnRate" in id_:
@@ -97,7 +97,7 @@ def windows_of(synthesis: Synthesis) -> dict[str, tuple[float, set[int]]]:
 
 
 def test_each_service_level_has_alarms_for_two_rates(cloud: Synthesis) -> None:
-    """Each of the two service levels has an alarm for a fast rate over an hour and for a slow rate over six hours."""
+    """Each service level has an alarm for a fast burn rate over an hour and one for a slow burn rate over six hours."""
     assert windows_of(cloud) == {
         "AcceptedBurnRateFast": (98.56, {3600}),
         "AcceptedBurnRateSlow": (99.4, {21600}),
@@ -107,7 +107,7 @@ def test_each_service_level_has_alarms_for_two_rates(cloud: Synthesis) -> None:
 
 
 def test_the_alarm_uses_the_percentile_rank_of_the_lateness(cloud: Synthesis) -> None:
-    """The alarm uses the percentile rank of the lateness in percent, with up to a second as on time."""
+    """The alarm uses the percentage of starts that are at most a second late, which is a percentile rank."""
     alarm = alarm_named(cloud, "OnTimeBurnRateFast")
     assert (alarm["MetricName"], alarm["ExtendedStatistic"]) == ("lateness", "PR(:1000)")
 
@@ -121,7 +121,7 @@ def test_the_alarm_includes_pulled_tasks_if_there_are_pulled_types(layers: Layer
 
 
 def test_alarms_on_short_windows_roll_back_a_canary(layers: Layers, tmp_path: Path) -> None:
-    """With a canary, fast rates and failures of the trigger have alarms on short windows, which notify nobody."""
+    """A canary adds alarms on short windows, for fast burn rates and trigger failures; these alarms notify nobody."""
     made = Synthesis(replace(environment_named("dev"), canary=Canary()), layers, tmp_path)
     short = {name: window for name, window in windows_of(made).items() if name.endswith("5m")}
     assert short == {"AcceptedBurnRateFast5m": (98.56, {300}), "OnTimeBurnRateFast5m": (85.6, {300})}
@@ -143,7 +143,7 @@ def test_the_embedded_aws_gets_no_unsupported_alarms(local: Synthesis) -> None:
 
 
 def test_every_alarm_links_to_its_section_of_the_runbook(every: Synthesis) -> None:
-    """An alarm's email leads to the runbook, which has exactly one section for each alarm."""
+    """An alarm's email links to the runbook, which has exactly one section for each alarm."""
     page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
     told = alarms(every.environment)
@@ -206,7 +206,7 @@ def test_alarms_read_only_the_metrics_of_their_stack(every: Synthesis) -> None:
 
 
 def test_alarms_can_publish_to_the_topic(every: Synthesis) -> None:
-    """The topic's policy replaces the default policy and lets CloudWatch publish for this account's alarms."""
+    """The topic's policy replaces the default policy and lets CloudWatch publish only for this account's alarms."""
     (topic,) = every.of_type("AWS::SNS::Topic")
     (policy,) = every.properties("AWS::SNS::TopicPolicy").values()
     allowed = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Allow"]

@@ -1,4 +1,4 @@
-"""The deployed state machine of topologies."""
+"""Tests the deployed state machine that runs topologies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.infra.synthesis import Synthesis
 
 HISTORY = 25_000
-"""The most events of an execution (Source: Step Functions Developer Guide, quotas)."""
+"""The maximum number of events in an execution (Source: Step Functions Developer Guide, quotas)."""
 EVENTS_OF_A_NODE = 8
 EVENTS_OF_A_CHILD = 6
 INLINE = 40
@@ -31,7 +31,7 @@ CONCURRENCY = 1_000
 """An account's default limit of concurrent invocations (Source: AWS Lambda quotas)."""
 
 LONGEST_DEFINITION = 1_048_576
-"""The most bytes of a definition (Source: Step Functions Developer Guide, quotas)."""
+"""The maximum size of a definition in bytes (Source: Step Functions Developer Guide, quotas)."""
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:topology"
 VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
 
@@ -51,7 +51,7 @@ def deployed_text(synthesis: Synthesis) -> str:
 
 
 def test_the_log_of_executions_has_no_task_tokens(every: Synthesis) -> None:
-    """A reader of the log could end a node with its token, so the log has no execution data."""
+    """The log has no execution data, because someone who reads a node's token in the log could end the node."""
     (machine,) = every.properties("AWS::StepFunctions::StateMachine").values()
     assert machine["LoggingConfiguration"]["IncludeExecutionData"] is False
     assert machine["LoggingConfiguration"]["Level"] == "ALL"
@@ -100,7 +100,7 @@ def test_step_functions_accepts_the_definition_of_every_environment(
     ],
 )
 def test_the_validator_finds_a_mistake_in_a_definition(broken: dict[str, Any], rule: str, tmp_path: Path) -> None:
-    """The same check finds a mistake in a definition, which shows that the check runs."""
+    """The same check reports a mistake in a definition, which shows that the check runs."""
     done = validated([json.dumps({**definition(FUNCTION), **broken})], tmp_path)
     assert done.returncode == 1
     assert rule in done.stdout + done.stderr
@@ -126,7 +126,7 @@ def test_an_execution_can_run_as_long_as_the_longest_topology(every: Synthesis) 
 
 
 def test_maps_stay_within_their_concurrency_limits() -> None:
-    """An inline map has at most 40 iterations at once, and additional nodes are in separate executions.
+    """An inline map runs at most 40 iterations at once, and additional nodes run in separate executions.
 
     All executions together start at most half of an account's concurrent invocations, because workers need the others.
     """
@@ -146,7 +146,7 @@ def test_the_largest_graph_fits_into_the_history() -> None:
 
 
 def test_every_wait_has_a_heartbeat_and_a_timeout() -> None:
-    """If a token is lost, the wait for its node is repeated after the heartbeat."""
+    """If a token is lost, the heartbeat times out and the machine waits for the node again."""
     nodes = definition("arn")["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
     assert nodes["HeartbeatSeconds"] < nodes["TimeoutSeconds"]
     assert nodes["Retry"][0]["ErrorEquals"] == ["States.HeartbeatTimeout"]

@@ -1,4 +1,4 @@
-"""Two stacks with the same preset, in one account and Region, share no name and no metric."""
+"""Tests that two stacks with the same preset, in one account and Region, share no name and no metric."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NAMES = {
     "AWS::Logs::LogGroup": ("LogGroupName",),
     "AWS::SQS::Queue": ("QueueName",),
 }
-"""Properties in which a resource has a name from duetime; CloudFormation names all other resources after the stack."""
+"""Properties with which duetime names a resource; CloudFormation names all other resources after the stack."""
 NAMING = ("Name", "AlarmName", "FunctionName", "RoleName", "TopicName", "TableName", "BucketName", "StateMachineName")
 REFERRED = (
     *("AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"),
-    # An alias is named within its function.
+    # An alias's name is unique only within its function.
     "AWS::Lambda::Alias",
 )
 
@@ -76,7 +76,7 @@ def test_two_stacks_have_no_resource_name_in_common(templates: dict[str, dict[st
 
 
 def test_every_property_with_a_literal_name_is_known(templates: dict[str, dict[str, Any]]) -> None:
-    """A literal name in a property that this test does not know would be shared by all stacks."""
+    """No property unknown to this test contains a literal name, because all stacks would share the name."""
     for body in templates["billing"]["Resources"].values():
         if body["Type"] not in {*NAMES, *REFERRED}:
             given = {key: value for key, value in body.get("Properties", {}).items() if key in NAMING}
@@ -85,7 +85,7 @@ def test_every_property_with_a_literal_name_is_known(templates: dict[str, dict[s
 
 
 def test_alarms_and_panels_use_only_metrics_of_their_stack(templates: dict[str, dict[str, Any]]) -> None:
-    """Functions write to a namespace of the stack, and AWS's own metrics are found by the names of its resources."""
+    """Functions write metrics to a separate namespace per stack; AWS's own metrics are found by resource names."""
     spaces = []
     for name, template in templates.items():
         written = {

@@ -1,4 +1,4 @@
-"""Versions and aliases of the functions, and canary deployments."""
+"""Tests the functions' versions and aliases, and canary deployments."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_no_alias_changes_before_all_versions_are_published(canary: Synthesis) -
 
 
 def test_earlier_versions_are_kept(canary: Synthesis) -> None:
-    """Earlier versions are kept, so that a running attempt ends on the version that started it."""
+    """Earlier versions are kept, so that a running attempt ends on the version on which it started."""
     assert {each["DeletionPolicy"] for each in canary.of_type("AWS::Lambda::Version").values()} == {"Retain"}
 
 
@@ -111,7 +111,7 @@ def test_a_changed_setting_publishes_versions_only_of_its_functions(
 
 
 MOST_ALARMS = 10
-"""The most alarms of a deployment group (Source: AWS CodeDeploy API Reference, "AlarmConfiguration")."""
+"""The maximum number of alarms in a deployment group (Source: AWS CodeDeploy API Reference, "AlarmConfiguration")."""
 
 
 def test_an_alarm_stops_the_deployment_of_each_function(canary: Synthesis) -> None:
@@ -131,7 +131,7 @@ def test_an_alarm_stops_the_deployment_of_each_function(canary: Synthesis) -> No
 
 
 def test_a_package_can_have_a_separate_canary(canary: Synthesis) -> None:
-    """A package's canary has a separate share and time, and all other functions have those of the environment."""
+    """A package's canary has its own share and duration; all other functions use the environment's canary settings."""
     configs = canary.properties("AWS::CodeDeploy::DeploymentConfig")
     shares = {id_: (each["TrafficRoutingConfig"]["TimeBasedCanary"].values()) for id_, each in configs.items()}
     assert sorted(map(sorted, shares.values())) == [[5, 50], [10, 10]]
@@ -171,7 +171,7 @@ def test_without_a_canary_nothing_is_added(dev: Synthesis) -> None:
 
 @pytest.mark.parametrize("numbers", [{"share": 0}, {"share": 100}, {"minutes": 4}, {"minutes": 2881}, {"failures": 0}])
 def test_a_canary_with_values_out_of_range_is_rejected(numbers: dict[str, int]) -> None:
-    """The error names the number, for an environment and for a package."""
+    """The error for a canary's number out of range names the number, for an environment and for a package."""
     (name,) = numbers
     with pytest.raises(UnsafeEnvironment, match=rf"environment 'dev': `{name}` of `canary`"):
         replace(environment_named("dev"), canary=Canary(**numbers))

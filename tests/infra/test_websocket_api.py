@@ -16,7 +16,7 @@ def of_websocket_api(synthesis: Synthesis, kind: str) -> list[Properties]:
 
 
 def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
-    """Opened and closed connections, and every message with any content, invoke `watch`."""
+    """Opening and closing a connection, and any message, invoke the `watch` function."""
     from duetime_cdk.websocket_api import ROUTES
 
     (api,) = of_websocket_api(every, "Api")
@@ -29,7 +29,7 @@ def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
 
 
 def test_the_websocket_stage_throttles_connections(every: Synthesis) -> None:
-    """The stage has the HTTP API's throttle, and its own name in the URL that functions get."""
+    """The stage has the HTTP API's throttle, and the URL that functions get contains the stage's name."""
     from duetime_cdk.websocket_api import STAGE
 
     (stage,) = of_websocket_api(every, "Stage")
@@ -42,7 +42,7 @@ def test_the_websocket_stage_throttles_connections(every: Synthesis) -> None:
 
 
 def test_only_functions_that_send_messages_can_write_to_connections(every: Synthesis) -> None:
-    """The API issues tickets, but cannot write to the connections that are opened with them."""
+    """The API issues tickets, but may not send messages to the connections that are opened with these tickets."""
     action = "execute-api:ManageConnections"
     may = {name for name in every.functions() if action in json.dumps(every.statements_of(name))}
     assert may == {"watch", "broadcast"}

@@ -1,4 +1,4 @@
-"""The local stack's synthesized assembly, which is kept until its inputs change."""
+"""Tests the local stack's synthesized assembly, which is kept until its inputs change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_a_change_of_any_input_of_the_template_requires_another_assembly() -> None:
-    """Constructs, functions, layers and pins are inputs of the assembly; the user's handlers are reloaded instead."""
+    """Constructs, functions, layers and pinned versions are inputs of the assembly; handlers are reloaded instead."""
     paths = {path.relative_to(ROOT).as_posix() for path in template_inputs()}
 
     assert {
@@ -36,7 +36,7 @@ def test_a_change_of_any_input_of_the_template_requires_another_assembly() -> No
 
 
 def test_the_fingerprint_depends_on_contents_and_names_of_files() -> None:
-    """The fingerprint depends on the contents and names of files, but not on their order."""
+    """The fingerprint depends on the files' contents and names, but not on their order."""
     one, two = ROOT / "cdk.json", ROOT / "pyproject.toml"
 
     assert fingerprint(iter([one, two])) == fingerprint(iter([two, one]))
@@ -89,7 +89,7 @@ def test_each_api_has_a_fixed_address() -> None:
 
 
 def test_a_layer_is_found_by_its_logical_id_without_hash() -> None:
-    """Logical ids end with a hash, which is ignored; a stack without the layer has none."""
+    """The layer is found without the hash at the end of its logical id; a stack without the layer returns nothing."""
     path = {"aws:cdk:path": f"{STACK}/Layers/{HANDLERS}/Resource"}
     template = {"Resources": {"Other": {}, "LayersHandlers1234": {"Metadata": path}}}
 

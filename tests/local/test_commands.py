@@ -1,4 +1,4 @@
-"""Which stack the local stack's commands use."""
+"""Tests which stack the local stack's commands use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_demo_uses_the_stack_of_the_ready_file_variable(
 
 
 def test_the_demo_requires_the_examples_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a project without the examples, the demo reports this before it starts a stack."""
+    """In a project without the example handlers, the demo reports that they are missing before it starts a stack."""
     (tmp_path / "cdk.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["local", "demo", "--ready-file", str(tmp_path / "none.json")])

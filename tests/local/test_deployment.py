@@ -11,7 +11,7 @@ from tests.waiting import until
 
 
 def test_the_last_lines_of_a_failed_tool_are_shown() -> None:
-    """Only the end of a failed tool's long output is shown, which contains the reason."""
+    """Of a failed tool's long output, only the end is shown, because the end contains the reason."""
     program = f"for line in range({LAST_LINES + 5}): print('line', line)\nraise SystemExit('no such luck')"
 
     with pytest.raises(ToolFailed) as failed:
@@ -35,7 +35,7 @@ CHILD = "import subprocess, sys; child = subprocess.Popen(['sleep', '600']); pri
 
 
 def test_an_interrupted_tool_leaves_no_child_processes() -> None:
-    """If the user interrupts a tool at the terminal, the processes that the tool has started end with it."""
+    """If the user interrupts a tool at the terminal, the processes that the tool has started also end."""
     pids: list[int] = []
 
     def interrupt(line: str) -> None:

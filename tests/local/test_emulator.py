@@ -1,4 +1,4 @@
-"""The project's assumptions about the embedded AWS: after an upgrade, these tests show what broke."""
+"""Tests the project's assumptions about the embedded AWS, so that an upgrade shows what broke."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FUNCTION: Any = {
     "Timeout": FUNCTION_TIMEOUT,
 }
 VISIBILITY = 4
-"""Seconds within which a function that has started has always responded."""
+"""Seconds within which a function that has started always responds."""
 
 
 def table(dynamodb: DynamoDBClient) -> str:
@@ -66,7 +66,7 @@ def received(sqs: SQSClient, url: str) -> list[str]:
 
 
 def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
-    """Receive a queue's messages until `last`, and return them sorted alphabetically."""
+    """Receive a queue's messages until the message `last`, and return all of them sorted alphabetically."""
     bodies: list[str] = []
 
     def look() -> bool:
@@ -78,7 +78,7 @@ def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
 
 
 def left_in(sqs: SQSClient, url: str) -> int:
-    """Return the number of a queue's messages, in any state."""
+    """Return the number of messages on a queue, in any state."""
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(attributes["ApproximateNumberOfMessages"]) + int(attributes["ApproximateNumberOfMessagesNotVisible"])
 
@@ -91,7 +91,7 @@ def _zipped(source: str) -> bytes:
 
 
 def consumer(engine: Emulator, queue_url: str, source: str) -> None:
-    """Create a function that receives the queue's messages; the function is already warm."""
+    """Create a function that receives the queue's messages, and warm the function up."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
     functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(source)}, **FUNCTION)
     # A cold start could take longer than the visibility timeout, which would deliver messages twice.
@@ -142,12 +142,12 @@ def test_a_failed_condition_returns_the_old_item_on_request(engine: Emulator) ->
 
 
 def test_a_write_returns_its_consumed_units(engine: Emulator) -> None:
-    """A kilobyte costs one write unit, and one more byte costs another unit, as the meter assumes."""
+    """A kilobyte costs one write unit and one more byte costs a second unit, as the meter assumes."""
     dynamodb = engine.client("dynamodb")
     name = table(dynamodb)
 
     def units(size: int) -> float:
-        # The names `p` and `v` and the key take one byte each.
+        # The names `p` and `v` and the key's value take one byte each.
         item = {"p": {"S": "a"}, "v": {"S": "x" * (size - 3)}}
         answer = dynamodb.put_item(TableName=name, Item=item, ReturnConsumedCapacity="TOTAL")
         dynamodb.delete_item(TableName=name, Key={"p": {"S": "a"}})
@@ -163,7 +163,7 @@ def test_a_delayed_message_is_received_only_after_its_delay(engine: Emulator) ->
     sent = time.time()
     sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=1)
 
-    # The queue is polled all the time, so an earlier message would be received earlier.
+    # The queue is polled all the time, so a message that became visible too early would be received too early.
     assert until(lambda: received(sqs, url)) == ["later"]
     assert time.time() - sent >= 1.0
 
@@ -192,7 +192,7 @@ def handler(event, context):
 
 
 def test_a_breakpoint_reports_that_there_is_no_debugger(engine: Emulator) -> None:
-    """A debugger would wait for standard input, which is not a terminal, until the function times out."""
+    """A breakpoint raises a warning, because a debugger would wait for standard input until the function times out."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
     functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(STOPPING)}, **FUNCTION)
     (warning,) = json.loads(functions.invoke(FunctionName=name)["Payload"].read())
@@ -267,7 +267,7 @@ def handler(event, context):
 def test_a_function_does_not_inherit_the_environment_of_the_emulators_user(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Functions inherit the server's environment, so the server is started with a clean environment."""
+    """The server is started with a clean environment, because functions inherit the server's environment."""
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     monkeypatch.setenv("DUETIME_SECRET", "token")
 
@@ -306,7 +306,7 @@ TEMPLATE = {
 
 
 def test_settings_lost_by_the_emulators_cloudformation_are_set_after_the_deployment(engine: Emulator) -> None:
-    """TTL and recovery are missing after a deployment, which is why the step exists, and are set by the step."""
+    """A deployment leaves out TTL and recovery, so a separate step sets both."""
     cloudformation, dynamodb = engine.client("cloudformation"), engine.client("dynamodb")
     stack = f"probe-{uuid4()}"
     cloudformation.create_stack(StackName=stack, TemplateBody=json.dumps(TEMPLATE))
@@ -325,7 +325,7 @@ def test_settings_lost_by_the_emulators_cloudformation_are_set_after_the_deploym
 
 
 def test_listed_origins_get_cors_headers_as_in_api_gateway(engine: Emulator) -> None:
-    """The embedded CloudFormation loses an HTTP API's CORS settings; after the deployment, a preflight gets them."""
+    """The embedded CloudFormation loses CORS settings, but after the local deployment a preflight response has them."""
     origin, cloudformation = "http://localhost:5173", engine.client("cloudformation")
     properties = {"Name": "probe", "ProtocolType": "HTTP", "CorsConfiguration": {"AllowOrigins": [origin]}}
     template = {"Resources": {"Api": {"Type": "AWS::ApiGatewayV2::Api", "Properties": properties}}}
@@ -347,7 +347,7 @@ def test_listed_origins_get_cors_headers_as_in_api_gateway(engine: Emulator) -> 
 
 
 def test_maps_of_the_local_state_machine_have_a_concurrency_limit(engine: Emulator) -> None:
-    """After the deployment, the maps of duetime's definition have a limit and are otherwise unchanged."""
+    """After the deployment, the maps in duetime's state machine have a concurrency limit but are otherwise the same."""
     # The import starts a Node.js process, which should not happen in each process that collects this test.
     from duetime_cdk.topology_state_machine import definition  # noqa: PLC0415 - see above
 
@@ -375,7 +375,7 @@ def test_maps_of_the_local_state_machine_have_a_concurrency_limit(engine: Emulat
 
 
 def test_an_http_api_applies_the_throttle_of_its_stage(engine: Emulator) -> None:
-    """Beyond its burst a stage responds with 429, as API Gateway does; the emulator alone accepts every request."""
+    """Beyond its burst, a stage responds with 429 like API Gateway; the emulator itself accepts every request."""
     gateway: Any = cast("Any", engine).client("apigatewayv2")
     api = gateway.create_api(Name=f"probe-{uuid4()}", ProtocolType="HTTP")["ApiId"]
     throttle = {"ThrottlingRateLimit": 0.001, "ThrottlingBurstLimit": 3}
@@ -388,7 +388,7 @@ def test_an_http_api_applies_the_throttle_of_its_stage(engine: Emulator) -> None
 
 
 def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy cannot reach this machine's loopback, so with a proxy the emulator's start would go unnoticed."""
+    """The emulator is started and called without a proxy, because a proxy cannot reach this machine's loopback."""
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     for name in ("http_proxy", "https_proxy", "all_proxy"):
@@ -417,5 +417,5 @@ def test_a_data_folder_keeps_tables_and_messages_after_a_restart(tmp_path: Path)
 
     with emulator.running(port=0, data_dir=tmp_path) as second:
         assert second.client("dynamodb").scan(TableName=name)["Items"] == [{"p": {"S": "kept"}}]
-        # The address that functions got in the first deployment still leads to the queue.
+        # The address that functions got in the first deployment is still the queue's address.
         assert until(lambda: received(second.client("sqs"), url)) == ["kept"]

@@ -1,4 +1,4 @@
-"""Functions of the embedded AWS that run side by side: after an upgrade, these tests show what broke."""
+"""Tests functions that the embedded AWS runs in parallel, so that an upgrade shows what broke."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def streamed_table(engine: Emulator, name: str) -> str:
 
 
 def test_a_queue_is_processed_while_a_stream_function_runs(engine: Emulator, tmp_path: Path) -> None:
-    """A message is received while the stream's function still runs; the emulator alone would make the message wait."""
+    """A message is received while the stream's function still runs; the emulator itself would delay the message."""
     dynamodb, sqs, functions = engine.client("dynamodb"), engine.client("sqs"), engine.client("lambda")
     table, url = f"probe-{uuid4()}", sqs.create_queue(QueueName=f"probe-{uuid4()}")["QueueUrl"]
     stream = streamed_table(engine, table)
@@ -83,7 +83,7 @@ def test_a_queue_is_processed_while_a_stream_function_runs(engine: Emulator, tmp
 
 
 def test_batch_insertions_reach_the_stream_and_overwrite_nothing(engine: Emulator) -> None:
-    """A batch makes a conditional write for each of its statements, and each is charged for its size."""
+    """A batch makes a conditional write for each of its statements, and each write is charged by its size."""
     dynamodb, table = engine.client("dynamodb"), f"probe-{uuid4()}"
     stream = streamed_table(engine, table)
     dynamodb.put_item(TableName=table, Item={"p": {"S": "there"}})
@@ -104,7 +104,7 @@ def test_batch_insertions_reach_the_stream_and_overwrite_nothing(engine: Emulato
 
 
 def test_each_invocation_has_a_complete_separate_log(engine: Emulator, tmp_path: Path) -> None:
-    """The log of each invocation is complete, for parallel processes that print nothing, one line or many lines."""
+    """Each invocation's log is complete, also for parallel processes that print nothing, one line or many lines."""
     functions = engine.client("lambda")
     name = function(engine, _LOGGING, tmp_path)
 

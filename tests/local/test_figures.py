@@ -13,7 +13,7 @@ def execution(task_id: str, start: int, end: int, *, succeeded: bool = True, att
 
 
 def test_a_task_that_ran_once_on_time_counts_only_as_succeeded() -> None:
-    """For a clean run, no task is counted as retried, lost, doubled or early."""
+    """In a clean run, no task is counted as retried, lost, doubled or early."""
     figures = count({"a": 1000}, [execution("a", 1003, 1010)], {"a": "succeeded"}, began_ms=0)
 
     assert figures.promises_kept
@@ -72,7 +72,7 @@ def test_overlapping_executions_are_doubled() -> None:
 
 
 def test_an_execution_after_a_success_is_doubled() -> None:
-    """An execution after a successful execution counts as doubled, however much later it runs."""
+    """An execution after a successful execution counts as doubled, no matter how much later it runs."""
     ran = [execution("a", 1000, 1010), execution("a", 9000, 9010, attempt=2)]
 
     assert count({"a": 1000}, ran, {"a": "succeeded"}, began_ms=0).doubled == 1

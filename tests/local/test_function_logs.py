@@ -1,4 +1,4 @@
-"""Logs of the embedded AWS's functions contain all lines written before the response, without additional waiting."""
+"""Tests that function logs in the embedded AWS contain all lines written before the response, without extra waits."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def started(logs: FunctionLogs) -> Iterator[tuple[Process, IO[str]]]:
 
 
 def function_logs() -> FunctionLogs:
-    """Return logs that notice if the emulator collects them by itself."""
+    """Return logs that record whether the emulator itself collects them."""
     return FunctionLogs(lambda _process: SLOWLY)
 
 
 def test_each_log_is_complete_however_the_reading_thread_is_scheduled() -> None:
-    """Lines that are written hundreds of times are collected at once, and an empty log is empty."""
+    """Each of hundreds of logs contains all lines written so far, and is empty if no line was written."""
     logs = function_logs()
     with started(logs) as (process, log):
         for number in range(_WRITINGS):
@@ -78,7 +78,7 @@ def test_an_incomplete_line_belongs_to_the_next_log() -> None:
 
 
 def test_the_log_of_an_ended_process_can_be_collected() -> None:
-    """The last lines of a process, which contain the reason for its end, can be collected after its end."""
+    """The last lines of a process, which say why it ended, can be collected after it has ended."""
     logs = function_logs()
     with started(logs) as (process, _):
         process.end()

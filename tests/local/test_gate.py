@@ -1,4 +1,4 @@
-"""The throttle of an API's stage, as the local stack applies it."""
+"""Tests the throttle that the local stack applies to an API's stage."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Upstream:
 
 
 async def _settled() -> None:
-    """Let every task proceed as far as possible."""
+    """Let every asyncio task run until it has to wait."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 def test_a_burst_is_executed_in_order_with_limited_concurrency() -> None:
-    """Of eighty simultaneous requests three are executed at a time, and responses come in the requests' order."""
+    """Of eighty simultaneous requests, three are executed at a time, and responses arrive in the requests' order."""
 
     async def burst() -> tuple[Upstream, list[object]]:
         upstream = Upstream()
@@ -97,7 +97,7 @@ def test_a_burst_is_executed_in_order_with_limited_concurrency() -> None:
 
 
 def test_requests_beyond_the_waiting_limit_get_503_at_once() -> None:
-    """If one request is executed and two are waiting, the next three get 503, and the first three are served."""
+    """While one request is executed and two are waiting, three more requests get 503; the first three are served."""
 
     async def burst() -> list[object]:
         upstream = Upstream()
@@ -134,7 +134,7 @@ def test_a_request_that_waited_too_long_gets_503_and_is_not_executed() -> None:
 
 
 def test_the_concurrency_increases_with_each_completed_request() -> None:
-    """At first one request is executed at a time, and each completed request allows one more, up to three."""
+    """At first, one request is executed at a time, and each completed request raises the limit by one, up to three."""
 
     async def burst() -> list[int]:
         upstream = Upstream()
@@ -154,7 +154,7 @@ def test_the_concurrency_increases_with_each_completed_request() -> None:
 
 
 def test_a_failed_request_does_not_block_the_next_request() -> None:
-    """An error of the emulator is raised again, and the next request is executed."""
+    """An error from the emulator is raised again, and the next request is executed."""
 
     async def burst() -> object:
         async def execute(name: str) -> tuple[int, dict[str, str], bytes]:

@@ -1,4 +1,4 @@
-"""The demo's workflow: its graph, the topology made from it, and the conditions for a complete run."""
+"""Tests the graph of the demo's workflow, the topology made from the graph, and the conditions for a complete run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_example_is_a_valid_topology() -> None:
 
 
 def test_the_demo_runs_the_graph_of_the_file() -> None:
-    """Dependencies and durations are those of the file, and some nodes are HTTP calls."""
+    """The topology has the dependencies and durations in the file, and some nodes are HTTP calls."""
     workflow = Workflow.read()
     body = workflow.body(Receiver(80))
     validate_topology(body)
@@ -77,12 +77,12 @@ def test_a_graph_that_ran_in_order_passes_the_check() -> None:
 def test_missing_repeated_failed_and_early_nodes_are_counted(
     change: Callable[[list[Execution]], list[Execution]], ran: int, before_parents: int
 ) -> None:
-    """A missing, repeated, failed or early node breaks the promise."""
+    """A missing, repeated, failed or early node means that the run was not correct."""
     figures = counted(*change(list(RAN)))
     assert (figures.ran, figures.before_parents, figures.promises_kept) == (ran, before_parents, False)
 
 
 def test_a_topology_without_an_outcome_in_the_api_has_not_succeeded() -> None:
-    """A topology without an outcome has not succeeded, whatever its nodes did."""
+    """A topology without an outcome does not count as succeeded, whatever its nodes did."""
     assert not counted(*RAN, succeeded=False).promises_kept
     assert not counted().promises_kept

@@ -1,4 +1,4 @@
-"""No part of the emulator outlives the process that started it."""
+"""Tests that no part of the emulator outlives the process that started the emulator."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_open(port: int) -> bool:
 @pytest.mark.engine
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ending_the_starting_process_ends_the_emulator_and_deletes_its_folder(number: signal.Signals) -> None:
-    """However the starting process ends, the emulator's processes, port and folder are gone."""
+    """However the starting process ends, the emulator's processes end, its port is free, and its folder is deleted."""
     with starter() as (process, port, folder):
         assert is_open(port)
         assert folder.exists()
@@ -98,7 +98,7 @@ def test_a_second_emulator_on_the_same_port_is_rejected() -> None:
 def test_the_error_for_a_failed_emulator_start_has_its_last_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error contains the server's last output, and no part of the server is left."""
+    """If the server fails at startup, the error contains its last output, and no part of the server is left."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The user's handlers are reloaded when their files are saved."""
+"""Tests that the user's handlers are reloaded when their files are saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """A reloader for a package in a folder of the test, which does not really wait."""
+    """A reloader that does not really wait, for a package in the test's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "package"
@@ -46,11 +46,11 @@ class Loop:
         self.messages.append("started")
 
     def save(self, text: str, name: str = "__init__.py") -> None:
-        """Write a file of the package; each test uses texts of different lengths."""
+        """Write a file in the package; each test uses texts of different lengths."""
         (self.folder / name).write_text(text)
 
     def while_waiting(self) -> None:
-        """Apply the changes that happen between two reads of the files."""
+        """Apply the file changes that happen between two reads."""
         if self.saves:
             self.save(self.saves.pop(0))
 
@@ -89,7 +89,7 @@ def test_a_saved_package_is_published_once(loop: Loop) -> None:
 
 
 def test_files_saved_during_the_start_are_published_at_once(loop: Loop) -> None:
-    """Files are compared with the files from before the stack was built, not from when the stack is up."""
+    """Files are compared with their state before the stack was built, and not with their state when the stack is up."""
     before = signature(loop.folder)
     loop.save("x = 22")
     reloader = Reloader(
@@ -140,7 +140,7 @@ class FakeStack:
 
 
 def test_functions_with_unchanged_layers_continue(tmp_path: Path) -> None:
-    """Saving a handler ends no process of the API unless the task types have changed."""
+    """Saving a handler ends none of the API's processes unless the task types have changed."""
 
     def layers(handlers: str, types: str) -> dict[str, Layer]:
         made = {}
@@ -161,7 +161,7 @@ def test_functions_with_unchanged_layers_continue(tmp_path: Path) -> None:
         "", {"WorkerFunctionName": "worker"}, 2, {HANDLERS: "handlers:1", TYPES: "types:1"}, template
     )
     stack = FakeStack()
-    versions = HandlerVersions(stack, deployment, layers("one", "a b"))  # type: ignore[arg-type]  # it stands in for one
+    versions = HandlerVersions(stack, deployment, layers("one", "a b"))  # type: ignore[arg-type]  # a stand-in
 
     versions.publish(layers("two", "a b"))
     assert (stack.updated, stack.layers["worker"]) == (["worker"], ["handlers:2", "types:1"])
@@ -172,7 +172,7 @@ def test_functions_with_unchanged_layers_continue(tmp_path: Path) -> None:
 
 
 def test_a_package_that_cannot_be_imported_is_reported_and_not_published(loop: Loop) -> None:
-    """The reason is shown once, and the next good save is published."""
+    """If a saved file is broken, the reason is shown once, and the next valid save is published."""
     loop.save("x = broken")
     loop.reloader.check()
     loop.reloader.check()
@@ -212,7 +212,7 @@ def test_a_save_of_several_files_is_published_when_it_is_complete(loop: Loop) ->
 
 
 def test_compiled_files_are_not_part_of_the_package(loop: Loop) -> None:
-    """Compiled files, which importing creates, cause no reload, unlike a change of the package's requirements."""
+    """Compiled files, which imports create, cause no reload, but a change to the package's requirements does."""
     before = signature(loop.folder)
     (loop.folder / "__pycache__").mkdir()
     (loop.folder / "__pycache__" / "x.pyc").write_text("compiled")

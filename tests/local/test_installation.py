@@ -1,4 +1,4 @@
-"""The folder with the embedded AWS, for a project that uses duetime's wheels."""
+"""Tests the folder with the embedded AWS in a project that uses duetime's wheels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_project_installs_the_embedded_aws_once(project: Path) -> None:
-    """The pinned packages are installed once, into a folder of the project, and replace an earlier version."""
+    """The pinned packages are installed once into a folder in the project, and replace an earlier version."""
     former = project / ".duetime" / "emulator-0123456789ab"
     former.mkdir(parents=True)
     commands: list[list[str]] = []

@@ -11,7 +11,7 @@ def test_the_plan_is_the_same_on_every_run() -> None:
 
 
 def test_three_hundred_real_jobs_are_spread_over_the_whole_time() -> None:
-    """Every tenth of the demo's time has tasks, no task is due outside of it, and tasks are in order."""
+    """Every tenth of the demo's time has tasks, no task is due before or after this time, and tasks are in order."""
     offsets = [task.offset_ms for task in plan(300, SPREAD_MS)]
 
     assert len(offsets) == 300

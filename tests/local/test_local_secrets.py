@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of a project."""
+    """Return a project's folder."""
     monkeypatch.setattr(local_secrets, "project_folder", lambda: tmp_path)
     return tmp_path
 
 
 def test_local_secrets_are_read_from_the_file_and_the_shell(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable of the shell takes precedence over the file, and other shell variables are not passed on."""
+    """A shell variable takes precedence over the file, and other shell variables are not passed on."""
     (project / FILE).write_text('{"stripe": "file", "shop/mail-key": "m"}')
     monkeypatch.setenv("DUETIME_SECRET_STRIPE", "shell")
     monkeypatch.setenv("DUETIME_URL", "x")
@@ -34,7 +34,7 @@ def test_a_project_needs_no_secrets_file() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}'])
 def test_an_invalid_secrets_file_is_rejected_with_its_name(project: Path, text: str) -> None:
-    """Broken JSON and values that are not texts are errors that name the file."""
+    """Invalid JSON and values that are not strings cause errors that name the file."""
     (project / FILE).write_text(text)
     with pytest.raises(LocalSecretsInvalid, match=FILE):
         local_secrets.local_secrets()

@@ -32,7 +32,7 @@ class Reader:
 
 
 def test_the_log_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The running stack is found by its ready file; without a task, the lines of all tasks are shown."""
+    """The running stack is found by its ready file, and all tasks' lines are shown if no task is given."""
     asked: list[str] = []
 
     def reader_at(address: str, wanted: LogFilter) -> Reader:
@@ -56,7 +56,7 @@ def test_without_a_running_stack_the_message_says_how_to_start_one(monkeypatch: 
 
 
 class OldestLogs:
-    """Implements the embedded CloudWatch Logs, which return only the oldest events of any task and no token."""
+    """Imitates the embedded CloudWatch Logs, which return only the oldest events, for any task, and no page token."""
 
     exceptions = None
 
@@ -77,7 +77,7 @@ class OldestLogs:
     ids=["none", "fewer", "several pages", "many at once", "a page that ends within a moment"],
 )
 def test_all_log_lines_are_read_despite_incomplete_responses(times: Sequence[int]) -> None:
-    """Each line is read once and the oldest first, even after ten thousand lines of other tasks."""
+    """Each line is read once and in order, even after ten thousand lines from other tasks."""
     reader = LogReader(PagedLogs(OldestLogs(times, most=10), most=10), "g", LogFilter())
     assert [line.fields["task_id"] for line in reader.read(0)] == [str(number) for number in range(len(times))]
 

@@ -1,4 +1,4 @@
-"""The project of the local stack: the checkout, or the project in the current folder."""
+"""Tests which project the local stack uses, which is the checkout or the project in the current folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_in_the_checkout_the_settings_name_the_example_handlers() -> None:
-    """In the checkout, the settings name the example handlers, for which the demo creates tasks."""
+    """In the checkout, the settings name the example handlers, and the demo creates tasks for these handlers."""
     assert is_checkout()
     assert handlers_package() == ROOT / "examples" / "handlers" / "example_handlers"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_the_ready_file_exists_exactly_while_the_stack_runs(tmp_path: Path) -> None:
-    """The complete file exists exactly as long as the stack is up."""
+    """The ready file is complete, and exists only while the stack is up."""
     path = tmp_path / "folder" / "ready.json"
     ready = Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid())
 

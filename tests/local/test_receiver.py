@@ -29,7 +29,7 @@ def call(receiver: Receiver, attempt: int, fail_times: int) -> httpx.Response:
 
 
 def test_a_call_is_recorded_with_its_start_and_end(receiver: Receiver) -> None:
-    """The receiver times an execution by its own clock, including the work."""
+    """The receiver measures an execution, including the work, with the receiver's clock."""
     assert call(receiver, attempt=1, fail_times=0).json() == {"job": "build"}
 
     (execution,) = receiver.executions

@@ -1,4 +1,4 @@
-"""The demo's schedules: their times, and the conditions for complete runs."""
+"""Tests the times of the demo's schedules, and the conditions for complete runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def execution(task_id: str, start: int, *, succeeded: bool = True) -> Execution:
 
 @pytest.mark.parametrize("planned", PLAN, ids=lambda planned: planned.name)
 def test_the_times_of_a_planned_schedule_have_no_gap(planned: PlannedSchedule) -> None:
-    """A planned schedule's times include its start and its end, and have no gap."""
+    """A planned schedule's times include its start and its end, without any gap."""
     times = planned.times_ms(START, START + 29_000)
     assert START <= times[0] < START + planned.every_seconds * 1000
     assert {later - earlier for earlier, later in pairwise(times)} == {planned.every_seconds * 1000}
@@ -32,7 +32,7 @@ def test_the_times_of_a_planned_schedule_have_no_gap(planned: PlannedSchedule) -
 
 
 def test_a_schedule_that_ran_once_at_each_time_passes_the_check() -> None:
-    """No time is missed, doubled or unknown, and lateness is measured from the scheduled time."""
+    """In a complete run, no time is missed, doubled or unknown; lateness is measured from the scheduled time."""
     tasks = [("t1", "a", START), ("t2", "a", START + 2000)]
     figures = count({"a": [START, START + 2000]}, tasks, [execution("t1", START + 3), execution("t2", START + 2001)])
     assert (figures.expected, figures.ran, figures.promises_kept) == (2, 2, True)

@@ -1,4 +1,4 @@
-"""Processes of the embedded AWS share unpacked layers, and end between two invocations."""
+"""Tests that the embedded AWS's processes share unpacked layers, and end only between two invocations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def archive(name: str) -> bytes:
 
 
 def test_a_layer_version_is_unpacked_once_for_all_processes(tmp_path: Path) -> None:
-    """Two processes import from the same folders, in the order of the layers, and keep their configuration."""
+    """Two processes import from the same folders, in the layers' order, and keep their configurations."""
     asked: list[str] = []
     started: list[dict[str, Any]] = []
 
@@ -61,7 +61,7 @@ def test_a_layer_version_is_unpacked_once_for_all_processes(tmp_path: Path) -> N
 
 
 def test_a_process_of_a_changed_function_ends_after_its_invocation() -> None:
-    """If a function changes, an idle process ends at once, and a busy process ends once, when it is released."""
+    """If a function changes, an idle process ends at once, and a busy process ends once, as soon as it is released."""
     killed: list[AnyProcess] = []
     released: list[AnyProcess | None] = []
 

@@ -1,4 +1,4 @@
-"""Tracebacks of handlers in the local stack name the user's own files."""
+"""Tests that handlers' tracebacks in the local stack name the user's own files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAILING = "def fail():\n    def inner():\n        raise KeyError('x')\n    inner
 
 
 def _layer(folder: Path) -> tuple[Path, Path]:
-    """Return the user's package, and the folder of the layer that was made from it."""
+    """Return the user's package, and the folder with the layer that was made from the package."""
     own, packed = folder / "project" / "handlers" / "shop", folder / "tmp" / "layers" / "2" / "python" / "shop"
     for package in (own, packed):
         package.mkdir(parents=True)
@@ -24,7 +24,7 @@ def _layer(folder: Path) -> tuple[Path, Path]:
 
 
 def test_a_process_names_the_users_file_in_a_traceback(tmp_path: Path) -> None:
-    """Every frame of the handlers names the user's file, whether loaded from source or bytecode."""
+    """Every frame in the handlers names the user's file, whether it was loaded from source or bytecode."""
     own, packed = _layer(tmp_path)
     startup = tmp_path / "startup"
     startup.mkdir()
@@ -32,14 +32,14 @@ def test_a_process_names_the_users_file_in_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "tmp" / PACKAGE_FILE).write_text(str(own))
     environ = {"PYTHONPATH": f"{startup}:{packed.parent}", "TMPDIR": str(tmp_path / "tmp")}
     command = [sys.executable, "-c", "from shop.orders import fail; fail()"]
-    for _ in range(2):  # the second process loads the bytecode that the first one has written
+    for _ in range(2):  # the second process loads the bytecode that the first process has written
         done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - constant
         assert done.stderr.count(f'File "{own}/orders.py", line') == 2
         assert "layers" not in done.stderr
 
 
 def test_only_files_of_the_users_package_are_renamed(tmp_path: Path) -> None:
-    """Other packages of the layer, modules in other folders, and files that were deleted keep their paths."""
+    """Other packages in the layer, modules in other folders, and deleted files keep their paths."""
     own, packed = _layer(tmp_path)
     assert own_path(str(packed / "orders.py"), own) == str(own / "orders.py")
     assert own_path(str(packed.with_name("boto3") / "orders.py"), own) is None
@@ -50,7 +50,7 @@ def test_only_files_of_the_users_package_are_renamed(tmp_path: Path) -> None:
 
 
 def test_the_functions_of_a_module_are_renamed_with_it() -> None:
-    """The nested functions of a module are renamed with the module."""
+    """A module's nested functions get the new path together with the module."""
     scope: dict[str, object] = {}
     exec(named(compile(FAILING, "before.py", "exec"), "after.py"), scope)  # noqa: S102 - the text above
     try:

@@ -1,4 +1,4 @@
-"""The template from `duetime template`, deployed only by CloudFormation calls, as Terraform and SAM do."""
+"""Tests the template from `duetime template`, deployed only by CloudFormation calls, as Terraform and SAM would do."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def deployed(running: Emulator, template: Path) -> dict[str, str]:
 
 
 def ended(running: Emulator, api: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Create a task and wait for its end."""
+    """Create a task and wait until it has ended."""
     id_ = request(running, api, "POST", "/v1/tasks", body)["id"]
 
     def task() -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The embedded AWS's stream poller does not make queues wait."""
+"""Tests that the embedded AWS's stream poller does not delay queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE = 30.0
 
 
 class Looks:
-    """Counts the reads of streams; the last read never ends."""
+    """Counts how often streams are read; the last read never ends."""
 
     def __init__(self, before_the_last: int, error: Exception | None = None) -> None:
         self.count = 0

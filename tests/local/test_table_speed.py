@@ -1,4 +1,4 @@
-"""Faster expressions and copies for the embedded DynamoDB."""
+"""Tests the faster expressions and copies for the embedded DynamoDB."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duetime_local.emulator.table_speed import copied, speed_up
 
 
 def test_a_copy_of_an_item_shares_no_mutable_values() -> None:
-    """A change of a copy at any depth does not change the item; bytes are copied, too."""
+    """A change to a copy, at any depth, does not change the item; bytes are copied, too."""
     item = {"a": {"S": "x"}, "l": {"L": [{"M": {"n": {"N": "1"}}}]}, "b": bytearray(b"b"), "s": {1, 2}, "f": False}
     copy = copied(item)
     assert copy == item
@@ -22,7 +22,7 @@ def test_a_copy_of_an_item_shares_no_mutable_values() -> None:
 
 
 def test_the_tokens_of_an_expression_are_cached_and_copied() -> None:
-    """Each caller gets a separate list with the same tokens."""
+    """Each caller gets a separate list of the same tokens."""
     texts: list[str] = []
 
     def tokenize(text: str) -> list[str]:

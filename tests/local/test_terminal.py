@@ -1,4 +1,4 @@
-"""The output of the local stack."""
+"""Tests the local stack's output."""
 
 from __future__ import annotations
 

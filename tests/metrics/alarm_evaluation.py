@@ -1,8 +1,8 @@
-"""How CloudWatch evaluates an alarm, for replaying metrics.
+"""Evaluates alarms as CloudWatch does, for replaying metrics.
 
 Source: Amazon CloudWatch User Guide, "Alarm evaluation" and "Configuring how CloudWatch alarms treat missing data". An
     alarm looks at a longer range than its evaluation periods. If this range has enough values, the latest values
-    decide; otherwise missing values are treated as the alarm says.
+    decide; otherwise missing values are treated as the alarm specifies.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 FURTHER = 2
-"""How many periods an alarm's range has in addition to the evaluated ones, a number that CloudWatch does not document.
+"""How many periods an alarm's range has beyond the evaluation periods; CloudWatch does not document the number.
 """
 _FILL = re.compile(r"FILL\((\w+), 0\)")
 _RANK = re.compile(r"PR\(:(\d+)\)")
-"""A percentile rank: the percentage of values that are at most this number."""
+"""A percentile rank, which is the percentage of values that are at most this number."""
 
 
 def key_of(source: Source) -> str:
-    """Return the identity of a deployment's metric: its name and its dimensions."""
+    """Return a metric's identity in a deployment, which is its name and its dimensions."""
     return " ".join([source.name, *(f"{key}={value}" for key, value in sorted(source.dimensions.items()))])
 
 

@@ -1,4 +1,4 @@
-"""Replays each alarm: it is on while its metrics are bad, and off on a quiet and a busy day."""
+"""Replays each alarm, which must be on while its metrics are bad, and off on a quiet day and on a busy day."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVERY = alarms(ENVIRONMENT)
 _LISTED: list[AlarmSpec | BurnRate] = [*EVERY.single, *EVERY.burn_rates]
 ALARMS: Mapping[str, AlarmSpec | BurnRate] = {each.name: each for each in _LISTED}
 BEFORE, BAD, AFTER = 400, 400, 400
-"""Minutes of the healthy day before, of the bad time, and of the healthy day after it."""
+"""How many minutes are healthy at first, then bad, and then healthy again."""
 Values = "Callable[[int], Sequence[float]]"
 _NONE: Sequence[float] = ()
 
@@ -55,7 +55,7 @@ BUSY: Mapping[str, Callable[[int], Sequence[float]]] = {
     "recovery_scans_waiting": lambda minute: [1] if 2 <= minute % 60 < 5 else _NONE,
     "lateness": lambda minute: [*([200.0] * 10), *([12_000.0] if minute % 60 == 0 else [])],
     "tasks_failed": lambda _: [1],
-    # One in a hundred attempts fails; sometimes there is only one attempt, and it fails.
+    # One in a hundred attempts fails, and sometimes there is only one attempt, which fails.
     "version_attempts": lambda minute: [1 if minute % 60 == 0 else 100],
     "version_failures": lambda _: [1],
     "attempts_lost": lambda minute: [3 if minute % 5 == 0 else 0],
@@ -116,7 +116,7 @@ def series_of(
     day: Mapping[str, Callable[[int], Sequence[float]]],
     cause: Any = None,  # noqa: ANN401
 ) -> dict[str, dict[int, Sequence[float]]]:
-    """Return an alarm's metrics on a kind of day, with the values of the cause in the middle."""
+    """Return an alarm's metrics on a kind of day, with the values that the cause produces in the middle."""
     series: dict[str, dict[int, Sequence[float]]] = {}
     for source in sources_of(alarm):
         usual = day.get(source.name, lambda _: _NONE)
@@ -158,7 +158,7 @@ def test_an_alarm_starts_and_ends_with_its_cause(
     assert on[0] < BEFORE + SOON[name]
     assert len(on) == BEFORE + BAD - on[0]
     assert not is_alarming(alarm, series, BEFORE + BAD + AFTER - 1)
-    # Old values of a metric without new values decide for some time.
+    # If a metric has no new values, its old values decide for some time.
     ends = alarm.minutes if isinstance(alarm, BurnRate) else alarm.minutes + FURTHER * alarm.period
     assert not is_alarming(alarm, series, BEFORE + BAD + ends)
 

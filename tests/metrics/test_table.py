@@ -22,7 +22,7 @@ ENDED = {f"{BY_STATE}{state}" for state in TERMINAL}
 
 @cache
 def calls() -> Sequence[tuple[str, Unit, str]]:
-    """Return each place in the code that counts or measures, with metric, unit and split dimension."""
+    """Return each place in the code that counts or measures, with the metric, unit and dimension."""
     return [*_calls()]
 
 

@@ -1,1 +1,1 @@
-"""Tests of the OpenAPI document as users use it: its examples, linters, and generated clients."""
+"""Tests the OpenAPI document in the ways users use it, with its examples, linters and generated clients."""

@@ -1,4 +1,4 @@
-"""Fixtures: the document as a file, and the API behind HTTP for generated clients."""
+"""Fixtures for the document as a file, and for the API behind HTTP for generated clients."""
 
 from __future__ import annotations
 

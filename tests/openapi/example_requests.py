@@ -1,4 +1,4 @@
-"""The requests from which the OpenAPI document's examples are recorded; the first request of a kind is the example."""
+"""Makes the requests from which the OpenAPI document's examples are recorded; the first request of a kind is used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ END:VCALENDAR\r
 
 
 def ask_for_everything(account: Recorder) -> None:
-    """Call every operation so that it succeeds in every way, and fails in the usual ways."""
+    """Call every operation so that it succeeds in every possible way, and fails in the usual ways."""
     _create(account)
     _read(account)
     _control(account)
@@ -214,11 +214,11 @@ def _locks_and_leases(account: Recorder) -> None:
     account.ask("GET", f"/v1/tasks/{waiting}/explain")
     account.ask("GET", "/v1/locks/db-18")
     account.create(delay_seconds=3600, locks=[{"key": "db-18"}, {"key": "gpu", "mode": "shared"}])
-    # The lock is released by force below, so the lease that holds it comes last.
+    # The lock is released by force below, so the lease whose task holds the lock comes last.
     leases.sort(key=lambda lease: lease["task"]["lock"] is not None)
     ids = [lease["id"] for lease in leases]
     account.ask("DELETE", "/v1/locks/db-17")
-    # Another worker's caller gets the tasks of all owners, but with such a lease it may only create tasks.
+    # A worker's identity can read the tasks of all owners, but with a lease it may only create tasks.
     foreign = {"X-Duetime-Lease": ids[1], "X-Duetime-Owner": "worker"}
     account.ask("GET", "/v1/tasks", headers=foreign)
     account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})
@@ -279,7 +279,7 @@ def _api_keys(account: Recorder) -> None:
 
 def _quotas(account: Recorder) -> None:
     account.environ[Variable.QUOTAS] = '{"open_tasks":100000}'
-    # Only new processes have the setting.
+    # Only newly started processes have the setting.
     account.machines.clear()
     reports = "/v1/quotas/123456789012:role/Reports"
     account.ask("PUT", reports, {"creates_per_second": 20, "open_tasks": 10_000, "reason": "a loop in production"})

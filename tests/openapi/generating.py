@@ -1,4 +1,4 @@
-"""Clients that popular generators create from the document, each with a program that uses the client."""
+"""Creates clients from the document with popular generators, each with a program that uses the client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def use_python(openapi_json: Path, folder: Path, *arguments: str) -> None:
 
 
 def use_fetch(openapi_json: Path, folder: Path, *arguments: str) -> None:
-    """Generate types with openapi-typescript: minimal bodies compile, and responses have the expected types."""
+    """Generate types with openapi-typescript; minimal bodies compile, and responses have the expected types."""
     _prepare(folder)
     run(node_program("openapi-typescript"), str(openapi_json), "--output", "schema.d.ts", at=folder)
     _use(folder, "use_fetch", arguments)
@@ -46,7 +46,7 @@ USES: Mapping[str, Callable[..., None]] = {
     "openapi-fetch": use_fetch,
     "hey-api": use_hey_api,
 }
-"""By generator, a function that creates a client in a folder and runs the client's program with arguments."""
+"""For each generator, a function that creates a client in a folder and runs the client's program with arguments."""
 
 
 def _prepare(folder: Path) -> None:

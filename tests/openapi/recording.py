@@ -1,6 +1,6 @@
 """Records the examples of the OpenAPI document from the API itself: `python -m tests.openapi.recording`.
 
-A simulated account in virtual time answers `tests.openapi.example_requests`, so that ids and times are always the same.
+A simulated account in virtual time handles `tests.openapi.example_requests`, so that ids and times are always the same.
 With `--check`, nothing is written, and the exit code is 1 if the stored examples differ.
 """
 
@@ -32,12 +32,12 @@ _NAMES = {works.PLAIN: "report", works.UNDONE: "transfer", works.PHASED: "migrat
 
 
 class Recorder(Tasks):
-    """An account that records requests and responses; the first ones of each kind are the examples.
+    """An account that records requests and responses; the first request and response of each kind are the examples.
 
     Attributes:
-        operations: the examples of each operation: its request by media type, its responses by status.
+        operations: each operation's examples (the request by media type, and the responses by status).
         problems: a problem for each code.
-        webhooks: the requests made by the account itself.
+        webhooks: the requests that the account itself makes.
     """
 
     def __init__(self) -> None:
@@ -79,13 +79,13 @@ class Recorder(Tasks):
 
 
 def recorded() -> str:
-    """Return the text of the examples file as it should be."""
+    """Return the expected text of the examples file."""
     from tests.openapi import example_requests  # noqa: PLC0415 - it needs the recorder
 
     with Recorder() as recorder:
         example_requests.ask_for_everything(recorder)
         found = {"operations": recorder.operations, "problems": recorder.problems, "webhooks": recorder.webhooks}
-    # The document is not an example of itself.
+    # The document does not contain itself as an example.
     found["operations"].pop(OPENAPI.id, None)
     for error in RARE:
         problem = problem_of(error, "urn:duetime:request:request")

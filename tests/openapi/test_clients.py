@@ -1,4 +1,4 @@
-"""Clients from popular generators create, list, schedule and cancel tasks, and handle errors."""
+"""Tests that clients from popular generators create, list, schedule and cancel tasks, and handle errors."""
 
 from __future__ import annotations
 

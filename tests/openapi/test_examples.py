@@ -1,4 +1,4 @@
-"""The OpenAPI document's examples are complete, valid by the schemas, and recorded from the API."""
+"""Tests that the OpenAPI document's examples are complete, valid by the schemas, and recorded from the API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ITSELF = "getOpenApiDocument"
 RARE = {(name, "202") for name in ("resumeTopology", "pauseSchedulesByTag", "resumeSchedulesByTag", "sendSignal")}
 """Responses that only occur with very many topology nodes, schedules, or tasks that wait for an event."""
 GATEWAYS = {"401", "403", "413", "429"}
-"""Statuses that may come only from the gateway."""
+"""Statuses that only the gateway may return."""
 
 
 def operations() -> Iterator[dict[str, Any]]:
@@ -41,7 +41,7 @@ def contents(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def values(content: dict[str, Any]) -> list[Any]:
-    """Return the examples of a content."""
+    """Return a content's examples."""
     named = [
         DOCUMENT["components"]["examples"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one
         for one in content.get("examples", {}).values()
@@ -55,7 +55,7 @@ def test_the_examples_equal_the_responses_of_the_api() -> None:
 
 
 def test_every_request_and_every_success_has_an_example() -> None:
-    """Every body has an example, and the problems of a status have an example for each code."""
+    """Every body has an example, and each status has an example for each of its problem codes."""
     bare = [
         (operation["operationId"], where.partition(" ")[0])
         for operation in operations()
@@ -81,7 +81,7 @@ def test_examples_fit_their_schemas(operation: dict[str, Any]) -> None:
 
 
 def test_examples_belong_only_to_existing_operations() -> None:
-    """Every recorded example belongs to an existing operation, and none to a renamed operation."""
+    """Every recorded example belongs to an operation that still exists under its name."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert set(stored["operations"]) == {operation.id for operation in OPERATIONS} - {ITSELF}
     assert set(stored["webhooks"]) <= set(DOCUMENT["webhooks"])

@@ -1,4 +1,4 @@
-"""Linters of OpenAPI documents have no findings."""
+"""Tests that linters for OpenAPI documents have no findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of operations and models in generated clients use one noun per thing and one verb per action."""
+"""Tests that names of operations and models in generated clients use one noun per thing and one verb per action."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")
 
 
 def differs_by_one_letter(one: str, other: str) -> bool:
-    """Return whether two names differ only in one additional or different letter."""
+    """Return whether two names differ only by one additional or different letter."""
     short, long = sorted((one, other), key=len)
     if len(long) == len(short):
         return sum(a != b for a, b in zip(one, other, strict=True)) == 1
@@ -32,7 +32,7 @@ def differs_by_one_letter(one: str, other: str) -> bool:
 
 
 def test_every_operation_id_starts_with_a_known_verb() -> None:
-    """Each id starts with a verb that has the same meaning everywhere."""
+    """Each operation id starts with a verb that has the same meaning everywhere."""
     verbs = {re.split("(?=[A-Z])", operation.id)[0] for operation in OPERATIONS}
     assert verbs <= VERBS
 
@@ -63,7 +63,7 @@ def test_each_name_in_the_table_belongs_to_a_model_in_use() -> None:
 
 
 def test_two_models_with_one_name_are_an_error() -> None:
-    """Two models with the same name are an error when the document is built, before a client uses it."""
+    """It is an error if two models have the same name when the document is built, before any client uses it."""
     with pytest.raises(ValueError, match="two models are called Task"):
         descriptions.renamed({"Task": {}, "TaskResponse": {}})
     assert descriptions.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}

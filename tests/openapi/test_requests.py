@@ -1,4 +1,4 @@
-"""The requests in the document fit the API: each field can be used, and each example is accepted."""
+"""Tests that the document's requests fit the API, so that each field can be used and each example is accepted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DOCUMENT: dict[str, Any] = json.loads(json.dumps(document("none")))
 JSON = "application/json"
 INVALID = {400, 422}
 BY_SETTINGS = {"arn"}
-"""Fields whose values depend on the deployment's settings, which allow none of them here."""
+"""Fields whose values depend on the deployment's settings, which allow no values in these tests."""
 TIMINGS = {"cron", "rate", "interval", "dates", "permanent"}
 TIMED = {"createSchedule", "previewSchedule"}
 FAILED = {"outcome": "failed", "error": {"type": "NoSpace"}}
@@ -47,19 +47,19 @@ GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
         "nodes": {"list": {"type": "echo"}, "a": {"type": "echo", "depends_on": ["list"]}},
     },
 }
-"""Other fields of the body that a field needs."""
+"""Other fields that a field needs in the same body."""
 BESIDE: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     ("notify_on", "to"): {"failed": True},
     ("filter", "schedule"): {"type": "echo"},
 }
-"""Other fields of its own object that a field needs."""
+"""Other fields that a field needs in the object around the field."""
 Path = tuple[str, ...]
 Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Shared:
-    """An API over fakes of AWS, with resources by parameter name, and the names of its tables."""
+    """An API that uses AWS fakes, with existing resources by parameter name, and the names of the tables."""
 
     grounds: InProcess
     known: dict[str, Any]
@@ -68,7 +68,7 @@ class Shared:
 
 @pytest.fixture(scope="module")
 def shared() -> Shared:
-    """Build an API once for all tests, because this takes longer than a test."""
+    """Build an API once for all tests, because building takes longer than a test."""
     grounds = InProcess()
     with grounds.used():
         known = furnished(grounds)
@@ -113,7 +113,7 @@ def least(schema: Schema) -> Any:  # noqa: ANN401 - any JSON
 
 
 def values(schema: Schema) -> list[Any]:
-    """Return values of a schema: its examples, and others."""
+    """Return values that fit a schema, including its examples."""
     found: list[Any] = [*resolved(schema).get("examples", ())]
     for form in choices(schema):
         found += [*form.get("examples", ()), *form.get("enum", ()), *([form["const"]] if "const" in form else ())]
@@ -178,7 +178,7 @@ PLACES = [
     for index, (path, field, around) in enumerate(fields(model_of(operation)))
     if path[-1] not in BY_SETTINGS and field.get("const") != "pull"
 ]
-"""The fields of every body, each with its number in the body and the object around it."""
+"""The fields in every body, each with its number in the body and the object around the field."""
 
 
 def cases(places: Sequence[tuple[Operation, int, Path, Schema, Schema]]) -> list[ParameterSet]:
@@ -227,7 +227,7 @@ def test_at_least_one_value_of_each_field_is_accepted(
 def test_each_example_of_a_field_is_accepted(
     grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
 ) -> None:
-    """A body with a field's example is not refused because of the field."""
+    """A body that contains a field's example is not refused because of this field."""
     name = ".".join(path)
     # The deployment's settings decide which ARNs may be called.
     for value in (each for each in resolved(field).get("examples", ()) if not str(each).startswith("arn:")):
@@ -239,16 +239,16 @@ def test_each_example_of_a_field_is_accepted(
     "operation", [one for one in WITH_BODY if "examples" in model_of(one)], ids=lambda operation: operation.id
 )
 def test_each_example_of_a_body_is_accepted(grounds: InProcess, known: dict[str, Any], operation: Operation) -> None:
-    """The examples of a body's model are accepted; those of an operation were recorded when it succeeded."""
+    """A body model's examples are accepted; an operation's own examples were recorded when the operation succeeded."""
     for body in model_of(operation)["examples"]:
         assert faults(grounds, known, operation, body) == {}
 
 
 READ_BY = {"getSwitch": {"scope": ["type"], "name": ["mail"]}}
-"""Parameters of some operations whose names have other meanings in other operations."""
+"""Values for parameters whose names mean something else in other operations."""
 _ELSEWHERE = {"getBulkOperation", "getPurge", "getSummary", "listSummaryOwners"}
 READING = [one for one in OPERATIONS if one.method == "GET" and one.id not in _ELSEWHERE]
-"""All reading operations, except those that only long requests start, and counts that only the table's stream creates.
+"""All operations that read, except for objects that only long requests create and counts that only the stream creates.
 """
 
 

@@ -1,4 +1,4 @@
-"""The scheduler's requests to users' URLs fit the document."""
+"""Tests that the scheduler's requests to users' URLs fit the document."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check(call: Call) -> None:
 
 
 def test_sent_requests_are_valid_by_the_webhooks() -> None:
-    """Each phase of a success and of a failure, the query, and both outcomes fit the document."""
+    """The requests in each phase after a success and a failure, the query, and both outcomes fit the document."""
     calls: list[Call] = []
     with Tasks() as tasks:
         tasks.heard = calls.append
@@ -65,7 +65,7 @@ def test_sent_requests_are_valid_by_the_webhooks() -> None:
 
 
 def test_a_request_for_a_node_contains_its_inputs() -> None:
-    """The document describes `inputs` in the request for a node."""
+    """The document describes the field `inputs` in the request for a node."""
     calls: list[Call] = []
     with Graphs() as graphs:
         graphs.heard = calls.append
@@ -78,7 +78,7 @@ def test_a_request_for_a_node_contains_its_inputs() -> None:
 
 
 def test_a_batch_request_is_valid_by_its_webhook() -> None:
-    """The request for several tasks and the endpoint's response, by which the tasks succeed, fit the document."""
+    """The request for several tasks, and the endpoint's response that makes the tasks succeed, fit the document."""
     calls: list[Call] = []
     with Tasks() as tasks:
         tasks.heard = calls.append

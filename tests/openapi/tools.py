@@ -1,4 +1,4 @@
-"""The linters and the client generators that `make openapi-tools` installs."""
+"""Runs the linters and the client generators that `make openapi-tools` installs."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def run(program: Path | str, *arguments: str, at: Path, environ: Mapping[str, st
 
 
 def node_program(name: str) -> Path:
-    """Return a command of one of the Node.js packages."""
+    """Return a command from one of the Node.js packages."""
     return MODULES / ".bin" / name

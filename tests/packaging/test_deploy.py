@@ -1,4 +1,4 @@
-"""`duetime deploy`: its steps, its questions, and its exit codes.
+"""Tests the steps, the questions and the exit codes of `duetime deploy`.
 
 A script that records calls stands in for the CDK's command.
 """
@@ -43,7 +43,7 @@ NOT_FOUND = "<ErrorResponse><Error><Code>ChangeSetNotFound</Code><Message>none</
 
 @dataclass
 class CloudFormation:
-    """Responds to `DescribeChangeSet` with the given pages or, without pages, that there is no such change set."""
+    """Responds to `DescribeChangeSet` with the given pages or, if there are no pages, with an error."""
 
     pages: list[str] = field(default_factory=list)
     status: str = "CREATE_COMPLETE"
@@ -115,7 +115,7 @@ def deploy(*arguments: str) -> tuple[int, str]:
 
 
 def steps(project: Path) -> list[str]:
-    """Return the calls of the CDK's command."""
+    """Return the recorded calls to the CDK's command."""
     calls = (project / "calls.txt").read_text().splitlines()
     return [" ".join(word for word in call.split() if word in _STEPS) for call in calls]
 
@@ -124,7 +124,7 @@ _STEPS = {"synth", "diff", "deploy", "prepare-change-set", "execute-change-set"}
 
 
 def test_changes_are_shown_before_they_are_executed(project: Path, cloudformation: CloudFormation) -> None:
-    """The executed change set is the prepared and described change set of the named environment."""
+    """The command executes exactly the change set that it has prepared and described for the named environment."""
     cloudformation.pages = [CHANGE]
     code, output = deploy("--yes", "--environment", "prod")
     assert code == 0, output
@@ -171,7 +171,7 @@ def test_a_change_set_with_only_new_outputs_is_executed(project: Path, cloudform
 def test_a_loss_of_data_requires_the_name_of_the_stack(
     project: Path, cloudformation: CloudFormation, arguments: list[str], code: int
 ) -> None:
-    """`--yes` is not enough for a loss; an unconfirmed change set is deleted, so that nobody can execute it."""
+    """`--yes` does not confirm a loss of data; an unconfirmed change set is deleted, so that nobody can execute it."""
     cloudformation.pages = [CHANGE, LOSS]
     ended, output = deploy(*arguments)
     assert ended == code, output
@@ -191,7 +191,7 @@ def test_without_a_terminal_the_yes_option_is_required(project: Path, cloudforma
 
 @pytest.mark.parametrize("step", ["synth", "deploy"])
 def test_an_error_of_the_cdk_ends_the_deployment(project: Path, cloudformation: CloudFormation, step: str) -> None:
-    """The CDK has printed the reason, the exit code is 1, and no other step follows."""
+    """If a CDK step fails, the CDK has printed the reason, the exit code is 1, and no other step follows."""
     cloudformation.pages = [CHANGE]
     (project / "fails.txt").write_text(step)
     code, output = deploy("--yes")
@@ -200,7 +200,7 @@ def test_an_error_of_the_cdk_ends_the_deployment(project: Path, cloudformation: 
 
 
 def test_the_project_is_found_from_its_subfolders(project: Path) -> None:
-    """The project is in the nearest folder upward; if there is none, the error says what to do."""
+    """The project is found in the nearest parent folder; if there is no project, the error says what to do."""
     (project / "handlers" / "shop").mkdir(parents=True)
     assert project_here(project / "handlers" / "shop").folder == project.resolve()
     with pytest.raises(ProjectNotFound, match=r"duetime init"):
@@ -231,7 +231,7 @@ stack = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "sho
 stack["environment"] = "aws://unknown-account/unknown-region"
 (out / "manifest.json").write_text(json.dumps({"version": "36.0.0", "artifacts": {"shop": stack}}))
 """
-"""A minimal CDK app for the CDK's command: a table that is named after the environment."""
+"""A minimal CDK app for the CDK's command, with a table that is named after the environment."""
 
 
 @pytest.mark.slow

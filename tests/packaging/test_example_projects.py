@@ -1,4 +1,4 @@
-"""The example projects pass their own tests, and equal new projects of `duetime init` with additions."""
+"""Tests that the example projects pass their tests, and equal new projects from `duetime init` with additions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from infra import ROOT
 
 EXAMPLES = ROOT / "examples"
 PROJECTS = {"shop": "shop", "celery-migration": "photo-lab"}
-"""The folders of the projects, with the names with which they were created."""
+"""The projects' folders, with the names with which the projects were created."""
 MIGRATION = EXAMPLES / "celery-migration"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("project", PROJECTS)
 def test_the_tests_of_the_example_projects_pass(project: str) -> None:
-    """The tests of each project pass in its own folder with its own settings, and any warning is a failure."""
+    """Each project's tests pass in the project's folder with its settings, and any warning is a failure."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers"]
     folder = EXAMPLES / project
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - ours
@@ -33,7 +33,7 @@ def test_the_tests_of_the_example_projects_pass(project: str) -> None:
 @pytest.mark.parametrize("name", ["app.py", "cdk.json", "package.json", ".gitignore", "handlers/requirements.txt"])
 @pytest.mark.parametrize("project", PROJECTS)
 def test_unchanged_files_of_example_projects_equal_those_of_new_projects(project: str, name: str) -> None:
-    """Files that an example has not changed equal those of a new project."""
+    """Files that an example has not changed equal the files in a new project."""
     made = project_files(PROJECTS[project])[PurePosixPath(name)]
     assert (EXAMPLES / project / name).read_text(encoding="utf-8") == made
 

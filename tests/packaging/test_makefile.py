@@ -1,4 +1,4 @@
-"""The shell commands in the Makefile's recipes."""
+"""Tests the shell commands in the Makefile's recipes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLDER = "/some where/duetime"
 
 
 def test_recipes_quote_the_folder_of_the_checkout() -> None:
-    """A checkout can be in a folder with a space in its name, so recipes must quote the path."""
+    """Recipes quote the checkout's path, because a folder's name can contain a space."""
     targets = ("setup", "test-lowest", "openapi-tools", "docs-tools")
     command = ("make", "--dry-run", "--always-make", "--no-print-directory", f"CURDIR={FOLDER}", *targets)
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S603 - constant

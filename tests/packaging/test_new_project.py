@@ -1,4 +1,4 @@
-"""The project that `duetime init` creates works with the packages of this checkout."""
+"""Tests that the project that `duetime init` creates works with this checkout's packages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_tests_of_a_new_project_pass(project: Path) -> None:
 
 
 def test_a_new_project_is_formatted_and_has_no_findings(project: Path) -> None:
-    """The new project has no findings by the rules in its own `pyproject.toml`."""
+    """Linting the new project by the rules in its `pyproject.toml` has no findings."""
     for arguments in (("format", "--check", "."), ("check", ".")):
         done = run(project, "ruff", *arguments, "--no-cache")
         assert done.returncode == 0, done.stdout
@@ -55,7 +55,7 @@ def test_a_new_project_passes_strict_type_checks(project: Path) -> None:
 
 
 def test_a_new_project_has_every_documented_file() -> None:
-    """Each file that the project's page names exists, and no placeholder of the template is left."""
+    """Each file that the project's page names exists, and no placeholder from the template is left."""
     contents = project_files("web-shop")
     assert {
         PurePosixPath(name)
@@ -65,7 +65,7 @@ def test_a_new_project_has_every_documented_file() -> None:
 
 
 def test_a_new_project_pins_the_versions_of_this_checkout() -> None:
-    """The project pins the packages to this version, and has the tested Node tools and the same feature flags."""
+    """The project pins the packages to this version, and has the same Node tools and feature flags as this checkout."""
     contents = project_files("web-shop")
     settings = tomllib.loads(contents[PurePosixPath("pyproject.toml")])
     pinned = [*settings["project"]["dependencies"], *settings["dependency-groups"]["dev"]]
@@ -113,7 +113,7 @@ def test_a_folder_with_files_is_not_changed(tmp_path: Path) -> None:
 
 
 def test_the_init_command_prints_the_next_steps(tmp_path: Path) -> None:
-    """The command exits with 0 and the next steps or, if the folder is in use, with 2 and the reason."""
+    """The command prints the next steps and exits with 0; if the folder is in use, it prints why and exits with 2."""
     folder = str(tmp_path / "web-shop")
     done = CliRunner().invoke(app, ["init", folder])
     assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-"""`make release`: the versions, the notes, and what prevents tagging a version."""
+"""Tests the versions and notes of `make release`, and the reasons that prevent tagging a version."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_changelog_has_a_section_of_this_version() -> None:
 
 
 def test_each_reason_against_a_tag_is_reported() -> None:
-    """Each reason against a tag is named, and there is none for a dated section in a clean checkout."""
+    """Each reason against a tag is reported, and there is no such reason for a dated section in a clean checkout."""
     assert reasons_not_to_tag("0.1.0", Section("2026-12-01", ""), "", ["v0.0.9"]) == []
     assert len(reasons_not_to_tag("0.1.0", Section("not released yet", ""), " M Makefile", ["v0.1.0"])) == 3
 
@@ -59,7 +59,7 @@ def test_nothing_is_built_for_a_rejected_tag(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_release_requires_every_supported_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release is refused unless every supported Python is installed, because it would not be tested otherwise."""
+    """A release is refused unless every supported Python is installed, because a missing Python would not be tested."""
     monkeypatch.setattr(release, "_git", lambda *_: "")
     monkeypatch.setattr(release, "build", lambda: pytest.fail("built"))
     with pytest.raises(NotReleasable, match=r"not installed: Python 3\.99"):
@@ -67,13 +67,13 @@ def test_a_release_requires_every_supported_python(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_checked_pythons_start_with_the_oldest_supported_python() -> None:
-    """The checked Pythons start with the oldest one of `requires-python`, which is the same in all distributions."""
+    """The tested Pythons start with the oldest version in `requires-python`, which is the same in all distributions."""
     oldest = {release.project_of(folder)["project"]["requires-python"] for folder in PACKAGES}
     assert oldest == {f">={release.PYTHONS[0]}"}
 
 
 def test_distributions_with_external_files_are_released_only_as_wheels() -> None:
-    """For these distributions only wheels are released, because their source distributions could not build wheels."""
+    """Distributions whose source distributions could not build wheels are released only as wheels."""
     assert [folder for folder in PACKAGES if not has_source_distribution(folder)] == ["testing", "infra/cdk"]
 
 

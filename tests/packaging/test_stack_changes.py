@@ -1,4 +1,4 @@
-"""A change set's effect on resources with data (`DescribeChangeSet`, CloudFormation API Reference)."""
+"""Tests how a change set affects resources with data (`DescribeChangeSet`, CloudFormation API Reference)."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def target(name: str, recreation: str, attribute: str = "Properties") -> dict[st
     ],
 )
 def test_actions_on_a_table_that_lose_data_are_recognized(resource: dict[str, Any], loss: Loss | None) -> None:
-    """A retained resource is also a loss, because the stack's new table is empty; uncertain cases count as losses."""
+    """A retained resource also counts as a loss, because the stack's new table is empty; so do uncertain cases."""
     changes = changes_of([described(**resource)])
     assert [each.loss for each in changes.losses] == ([loss] if loss else [])
 
 
 def test_replacing_a_function_is_not_a_loss() -> None:
-    """Only the loss of data, an address or running work needs a confirmation."""
+    """A confirmation is needed only if data, an address or running work would be lost."""
     changes = changes_of([described(ResourceType="AWS::Lambda::Function", Replacement="True")])
     assert changes.losses == []
     assert changes.counts() == {"replaced": 1}

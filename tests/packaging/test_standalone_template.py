@@ -1,4 +1,4 @@
-"""`duetime template` writes a template and assets that need neither the CDK nor its bootstrap stack."""
+"""Tests that `duetime template` writes a template and assets that need neither the CDK nor its bootstrap stack."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TEMPLATE: dict[str, Any] = {
 
 @pytest.fixture
 def assembly(tmp_path: Path) -> Path:
-    """Create a CDK output with a template, a folder of code, and a file."""
+    """Create a CDK output folder with a template, a folder with code, and a file."""
     folder = tmp_path / OUTPUT
     (folder / "asset.a" / "worker").mkdir(parents=True)
     (folder / "asset.a" / "worker" / "handler.py").write_text("code")
@@ -89,7 +89,7 @@ def test_archives_of_code_are_reproducible(assembly: Path, tmp_path: Path) -> No
 
 
 def test_a_stack_with_values_from_other_stacks_is_rejected() -> None:
-    """A stack with values from other stacks is refused, because the values would be missing."""
+    """A stack that imports values from other stacks is refused, because the values would be missing."""
     uses = {"Resources": {"A": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Fn::ImportValue": "x"}}}}}
     with pytest.raises(StackNotStandalone, match="imports values of other stacks"):
         standalone(uses, ())
@@ -98,7 +98,7 @@ def test_a_stack_with_values_from_other_stacks_is_rejected() -> None:
 def test_images_and_templates_that_are_too_large_are_rejected(
     assembly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Images, which are not files, and a template that is too large are refused."""
+    """Images, which are not files, are refused, and so is a template that is too large."""
     monkeypatch.setattr(standalone_template, "LARGEST_TEMPLATE", 100)
     with pytest.raises(StackNotStandalone, match="CloudFormation allows 100"):
         write_standalone(assembly, "duetime-prod", tmp_path / "out")

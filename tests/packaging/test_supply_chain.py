@@ -1,4 +1,4 @@
-"""The deployed packages are the pinned ones: each version has hashes, and its license can be listed."""
+"""Tests that the pinned packages are deployed, that each version has hashes, and that licenses can be listed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-no
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    """Create a wheel of a distribution with one module."""
+    """Create a wheel for a distribution with one module."""
     path = tmp_path / "demo-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("demo.py", "")

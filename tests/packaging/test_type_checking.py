@@ -1,4 +1,4 @@
-"""The modules that mypy skips are not used by duetime."""
+"""Tests that duetime does not use the modules that mypy skips."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def test_no_code_uses_a_module_that_mypy_skips() -> None:
-    """A name from a module that mypy skips would have any type, so mypy would not find wrong uses."""
+    """No code uses a name from a module that mypy skips, because mypy would not find wrong uses of such a name."""
     skipped = [
         name.rpartition(".")[2]
         for override in PROJECT["tool"]["mypy"]["overrides"]

@@ -1,4 +1,4 @@
-"""The distributions' metadata, and a project that is deployed only from their wheels."""
+"""Tests the distributions' metadata, and a project that is deployed only from the wheels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def test_all_distributions_have_and_require_the_same_version() -> None:
-    """All distributions have one version and require each other at it, so that their code is from the same commit."""
+    """All distributions have one version and require exactly this version of each other, so all code fits together."""
     projects = {folder: project_of(folder)["project"] for folder in PACKAGES}
     (version,) = {project["version"] for project in projects.values()}
     for folder in (".", "client", "testing", "infra/cdk", "local"):
@@ -38,7 +38,7 @@ def test_all_distributions_have_and_require_the_same_version() -> None:
 
 
 def test_the_client_has_only_tested_lower_bounds_of_its_dependencies() -> None:
-    """The client shares its user's environment, so it has no upper bounds, and each of its lower bounds is tested."""
+    """The client has no upper bounds, because it shares the user's environment, and each lower bound is tested."""
     project = project_of("client")["project"]
     listed = [
         *project["dependencies"],
@@ -58,7 +58,7 @@ def test_the_makefile_knows_all_distributions() -> None:
 
 
 def test_the_wheel_of_the_constructs_contains_all_files_of_a_deployment() -> None:
-    """Each file outside of their package that the constructs read is where the wheel's module looks for it."""
+    """Each file that the constructs read from outside their package is where the wheel's module looks for the file."""
     included = project_of("infra/cdk")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     found = {(ROOT / "infra/cdk" / source).resolve(): target for source, target in included.items()}
     assert found == {
@@ -93,7 +93,7 @@ def test_settings_are_read_without_the_construct_library() -> None:
 
 
 def test_the_project_is_the_folder_of_its_cdk_json(tmp_path: Path) -> None:
-    """The project is found from any folder in it, and Node packages are looked for there first."""
+    """The project is found from any folder within it, and Node packages are looked for in the project first."""
     (tmp_path / "handlers" / "shop").mkdir(parents=True)
     (tmp_path / "cdk.json").write_text("{}")
     assert project_folder(tmp_path / "handlers" / "shop") == tmp_path.resolve()
@@ -118,7 +118,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(command: list[str], folder: Path, environ: Mapping[str, str] | None = None) -> str:
-    """Run a command outside of this checkout, without its path and environment."""
+    """Run a command outside of this checkout, without this checkout's path and environment."""
     kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     done = subprocess.run(  # noqa: S603 - tools and files of this checkout
         command, cwd=folder, env={**kept, **(environ or {})}, capture_output=True, text=True, check=False
@@ -135,7 +135,7 @@ def test_a_project_is_synthesized_with_only_the_wheels(installed: Path, tmp_path
     """
     project = tmp_path / "web-shop"
     _run([str(installed.with_name("duetime")), "init", str(project)], tmp_path)
-    # Users get both from `npm install`; this test uses those of the checkout.
+    # Users get both from `npm install`; this test uses the ones in the checkout.
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     flags = json.dumps(json.loads((project / "cdk.json").read_text(encoding="utf-8"))["context"])
     out = tmp_path / "cdk.out"
@@ -166,7 +166,7 @@ def test_a_project_runs_locally_with_only_the_wheels(installed: Path, tmp_path: 
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     module = project / "handlers" / "web_shop" / "greetings.py"
     module.write_text(GREET.format(greeting="hello"))
-    # The command prints its own first line; the template module prints more.
+    # Only the command prints this first line; the template module prints more.
     (module.parent / "__init__.py").write_text("from web_shop import greetings as greetings\n")
     printed = project / "printed.txt"
     with _developing(duetime, project, printed):
@@ -193,7 +193,7 @@ def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
             assert process.poll() is None, printed.read_text()
             yield
         finally:
-            # SIGINT is not used, because a background run of the tests, and so this process, ignores it.
+            # SIGINT is not used, because this process ignores SIGINT if the tests run in the background.
             process.terminate()
             try:
                 process.wait(60)
@@ -234,7 +234,7 @@ def test_wheels_have_the_console_and_no_bytecode(installed: Path) -> None:
 
 @pytest.mark.slow
 def test_the_wheel_of_the_client_has_the_template(installed: Path) -> None:
-    """The client's wheel has all files of the project template, including hidden files and those of pipelines."""
+    """The client's wheel has all files in the project template, including hidden files and pipelines' files."""
     (wheel,) = (installed.parents[2] / "dist").glob("duetime_client-*.whl")
     folders = [ROOT / "client" / "duetime_client" / name for name in (TEMPLATE, PIPELINES)]
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]

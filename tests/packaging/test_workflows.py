@@ -1,4 +1,4 @@
-"""The workflows of this repository and of new projects parse, and every command in them exists."""
+"""Tests that workflows in this repository and in new projects can be parsed, and that their commands exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ISSUES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 
 
 def roles_template() -> dict[str, Any]:
-    """Return the template for the roles of GitHub."""
+    """Return the template for GitHub's roles."""
     # The module is imported here because every pytest-xdist process collects these tests and the import takes half a
     # second.
     from cfnlint import decode  # type: ignore[import-untyped]  # noqa: PLC0415
@@ -40,13 +40,13 @@ def roles_template() -> dict[str, Any]:
 
 
 def jobs_of(text: str) -> dict[str, Any]:
-    """Return the jobs of a workflow."""
+    """Return a workflow's jobs."""
     jobs: dict[str, Any] = yaml.safe_load(text)["jobs"]
     return jobs
 
 
 def commands_of(text: str) -> Iterator[list[str]]:
-    """Return the command lines of all steps, as words and without `uv run`."""
+    """Return all steps' command lines, as words and without `uv run`."""
     for job in jobs_of(text).values():
         for line in (line for step in job["steps"] for line in step.get("run", "").splitlines()):
             words = shlex.split(re.sub(r"\$\{\{[^}]*\}\}", "dev", line))
@@ -54,7 +54,7 @@ def commands_of(text: str) -> Iterator[list[str]]:
 
 
 def test_the_expected_workflows_exist() -> None:
-    """There are workflows that test, synthesize and release, and workflows of projects."""
+    """The repository has workflows for tests, synthesis and releases, and the template has workflows for projects."""
     assert sorted(WORKFLOWS) == ["project/ci.yml", "project/deploy.yml", "release.yml", "synth.yml", "test.yml"]
 
 
@@ -73,7 +73,7 @@ def test_workflow_jobs_are_complete(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_workflows_have_minimal_permissions(name: str) -> None:
-    """By default a workflow may only read; only single jobs may write, and no job reads a stored secret."""
+    """A workflow may only read by default, single jobs may write, and no job reads a stored secret."""
     workflow = yaml.safe_load(WORKFLOWS[name])
     assert workflow["permissions"].items() <= {"contents": "read", "id-token": "write"}.items()
     assert "secrets." not in WORKFLOWS[name]
@@ -98,7 +98,7 @@ def test_every_command_in_a_workflow_exists(name: str, tmp_path: Path, monkeypat
 
 
 def test_a_wrong_command_in_a_workflow_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A wrong command is found by the check of commands."""
+    """The check reports a wrong command."""
     wrong = {"project/deploy.yml": PROJECT[PurePosixPath(FOLDER, "deploy.yml")].replace("--yes", "--sure")}
     monkeypatch.setattr(f"{__name__}.WORKFLOWS", wrong)
     with pytest.raises(Exception, match="--sure"):
@@ -106,7 +106,7 @@ def test_a_wrong_command_in_a_workflow_is_found(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_prod_is_deployed_after_dev_and_an_approval() -> None:
-    """The environment on GitHub requires an approval, before which the changes are shown."""
+    """A deployment needs an approval by GitHub's environment, and the changes are shown before the approval."""
     jobs = jobs_of(WORKFLOWS["project/deploy.yml"])
     assert jobs["prod"]["environment"] == "prod"
     assert set(jobs["prod"]["needs"]) == {"diff", "dev"}
@@ -114,7 +114,7 @@ def test_prod_is_deployed_after_dev_and_an_approval() -> None:
 
 
 def test_only_one_job_of_a_release_has_an_identity() -> None:
-    """The job with an identity runs no code of the checkout; it only uploads artifacts that another job has checked."""
+    """The job with an identity runs no code from the checkout and only uploads artifacts checked by another job."""
     jobs = jobs_of(WORKFLOWS["release.yml"])
     assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["publish"]
     assert [step["uses"].partition("@")[0] for step in jobs["publish"]["steps"]] == [
@@ -125,7 +125,7 @@ def test_only_one_job_of_a_release_has_an_identity() -> None:
 
 @pytest.mark.slow
 def test_the_roles_are_a_valid_template() -> None:
-    """CloudFormation's schemas accept the template of roles; remarks (I) are not errors."""
+    """CloudFormation's schemas accept the template for the roles; informational findings (I) are not errors."""
     from cfnlint.api import lint_all  # type: ignore[import-untyped]  # noqa: PLC0415 - as in `roles_template`
 
     assert [found for found in lint_all(PROJECT[ROLES]) if not found.rule.id.startswith("I")] == []
@@ -153,7 +153,7 @@ def test_the_roles_have_only_the_permissions_of_the_commands() -> None:
 
 
 def test_the_roles_trust_only_one_repository() -> None:
-    """The roles trust only the repository's environment or branch, which is compared completely, without wildcards."""
+    """Each role trusts only the repository's environment or branch, whose complete name it compares exactly."""
     template = roles_template()
     for name, subject in (
         ("DiffRole", "repo:${Repository}:ref:refs/heads/${Branch}"),
@@ -166,7 +166,7 @@ def test_the_roles_trust_only_one_repository() -> None:
 
 
 def test_a_project_has_a_pipeline_only_if_requested(tmp_path: Path) -> None:
-    """`duetime init --ci github` adds two files to the files of every project."""
+    """`duetime init --ci github` adds two files to the files that every project has."""
     create_project(tmp_path / "plain")
     done = CliRunner().invoke(app, ["init", str(tmp_path / "piped"), "--ci", "github"])
     assert done.exit_code == 0, done.output

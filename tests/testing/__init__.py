@@ -1,1 +1,1 @@
-"""The testing kit as users' tests use it, with the kit's own fixture `duetime`."""
+"""Tests the testing kit in the way users' tests use it, with the kit's own fixture `duetime`."""

@@ -1,4 +1,4 @@
-"""Batch handlers in the testing kit: one call for several tasks, each with its own outcome."""
+"""Tests batch handlers in the testing kit, where one call runs several tasks and each task has a separate outcome."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def registry() -> Iterator[None]:
 
 @dataclass
 class Calls:
-    """The calls of a batch handler, each with its payloads."""
+    """A batch handler's calls, each with its payloads."""
 
     every: list[list[Any]]
 
@@ -69,7 +69,7 @@ def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Tas
 
 
 def test_due_tasks_share_a_call_with_a_result_each(duetime: Duetime, calls: Calls) -> None:
-    """The handler is called once with every task of a delivery, and its results are in the tasks' order."""
+    """The handler is called once with all tasks in a delivery, and the results are in the tasks' order."""
 
     def add(items: Sequence[BatchItem[int]]) -> list[int]:
         calls.note(items)
@@ -90,7 +90,7 @@ def test_without_a_return_value_every_task_succeeds(duetime: Duetime) -> None:
 
 
 def test_no_call_has_more_tasks_than_the_maximum(duetime: Duetime, calls: Calls) -> None:
-    """With a maximum of four, ten tasks are called as four, four and two."""
+    """With a maximum size of four, ten tasks share calls of four, four and two tasks."""
     duetime.register("index.add", calls.note, batch=Batch(max_size=4))
     ended(duetime, range(10))
     assert sorted(calls.sizes) == [2, 4, 4]
@@ -100,7 +100,7 @@ def test_no_call_has_more_tasks_than_the_maximum(duetime: Duetime, calls: Calls)
 def test_only_tasks_with_the_same_key_share_a_call(
     duetime: Duetime, calls: Calls, key: str | Callable[[Any], str]
 ) -> None:
-    """The key is a field of the payload or a function of the payload."""
+    """Only tasks with equal keys share a call; the key is a field of the payload or computed by a function."""
     duetime.register("index.add", calls.note, batch=Batch(key=key))
     ended(duetime, [{"index": "ab"[number % 2], "number": number} for number in range(6)])
     assert sorted([item["index"] for item in call] for call in calls.every) == [["a"] * 3, ["b"] * 3]
@@ -117,7 +117,7 @@ def test_a_task_without_the_key_fails_alone(duetime: Duetime, calls: Calls) -> N
 
 
 def test_tasks_with_different_priorities_types_or_timeouts_do_not_share_a_call(duetime: Duetime, calls: Calls) -> None:
-    """Each priority has its own queue, and a short timeout must not end the call for other tasks."""
+    """Tasks share no call across priorities, which have separate queues, or timeouts, which would end others' calls."""
     duetime.register("index.add", calls.note, batch=Batch())
     duetime.register("index.drop", calls.note, batch=Batch())
     tasks: list[Any] = [
@@ -134,14 +134,14 @@ def test_tasks_with_different_priorities_types_or_timeouts_do_not_share_a_call(d
 
 
 def test_a_task_with_a_rate_is_called_alone_at_its_turn(duetime: Duetime, calls: Calls) -> None:
-    """If a task with a rate waited for other tasks, tasks with different turns would start at once."""
+    """A task with a rate is called alone, because otherwise tasks with different turns would start at once."""
     duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=60))
     ended(duetime, range(3), rate={"key": "index", "limit": 1, "per_seconds": 10})
     assert calls.sizes == [1, 1, 1]
 
 
 def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
-    """Failed tasks are retried by their own policy, at a requested time or never, and the other tasks succeed."""
+    """Failed tasks are retried by their policies, at a requested time or never, and the other tasks succeed."""
 
     def add(items: Sequence[BatchItem[str]]) -> list[object]:
         calls.note(items)
@@ -175,7 +175,7 @@ def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
 
 
 def test_an_exception_fails_every_task_of_a_call_by_its_policy(duetime: Duetime, calls: Calls) -> None:
-    """After an exception, tasks with a single attempt have failed and the other tasks are retried."""
+    """After an exception in a batch handler, tasks with a single attempt fail and the other tasks are retried."""
 
     def add(items: Sequence[BatchItem[Any]]) -> None:
         calls.note(items)
@@ -193,7 +193,7 @@ def test_an_exception_fails_every_task_of_a_call_by_its_policy(duetime: Duetime,
 
 
 def test_the_last_attempt_of_a_task_is_a_separate_call(duetime: Duetime, calls: Calls) -> None:
-    """A bad task fails every call that it is in, but each last attempt is a call of its own."""
+    """A bad task fails every call that it is part of, but each last attempt is a separate call."""
 
     def add(items: Sequence[BatchItem[str]]) -> None:
         calls.note(items)
@@ -209,7 +209,7 @@ def test_the_last_attempt_of_a_task_is_a_separate_call(duetime: Duetime, calls: 
 
 @pytest.mark.parametrize("returned", [[1], "ab", {"a": 1, "b": 2}, 7])
 def test_a_wrong_number_of_results_fails_every_task_at_once(duetime: Duetime, returned: object) -> None:
-    """The order of results is unknown and the work is done, so all tasks fail; a failed task keeps its own error."""
+    """A wrong number of results fails all tasks, because the work is done; a failed item keeps its own error."""
 
     def add(items: Sequence[BatchItem[int]]) -> object:
         items[0].fail(Unretriable("its own"))
@@ -235,7 +235,7 @@ def test_a_result_that_is_not_json_fails_only_its_task(duetime: Duetime) -> None
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a search index."""
+    """A document in a search index."""
 
     number: int
 
@@ -260,7 +260,7 @@ def test_the_payload_class_is_checked_for_each_task_of_a_batch(duetime: Duetime)
 
 
 def test_a_coroutine_can_be_a_batch_handler(duetime: Duetime, calls: Calls) -> None:
-    """The coroutine of a batch has an event loop for its call."""
+    """A batch handler that is a coroutine runs in an event loop during its call."""
 
     async def add(items: Sequence[BatchItem[int]]) -> list[int]:
         calls.note(items)
@@ -273,7 +273,7 @@ def test_a_coroutine_can_be_a_batch_handler(duetime: Duetime, calls: Calls) -> N
 
 
 def test_a_coroutine_that_does_not_end_fails_every_task_with_a_timeout(duetime: Duetime) -> None:
-    """If a coroutine does not end in time, each attempt records its own timeout."""
+    """If a coroutine does not end in time, each attempt records a separate timeout."""
 
     async def add(_items: Sequence[BatchItem[int]]) -> None:
         await asyncio.sleep(3600)
@@ -284,7 +284,7 @@ def test_a_coroutine_that_does_not_end_fails_every_task_with_a_timeout(duetime: 
 
 
 def test_a_function_that_does_not_end_fails_every_task_with_a_timeout(duetime: Duetime) -> None:
-    """Each attempt records its own timeout before the process is ended."""
+    """Each attempt records a separate timeout before the process is ended."""
 
     def add(_items: Sequence[BatchItem[int]]) -> None:
         duetime.sleep(3600)
@@ -308,7 +308,7 @@ def test_all_leases_of_a_call_are_renewed_and_progress_is_separate(duetime: Duet
 
 
 def test_one_task_of_a_batch_is_cancelled_while_the_others_continue(duetime: Duetime) -> None:
-    """The handler sees the request to cancel only in the context of the cancelled task."""
+    """The handler sees the request to cancel only in the cancelled task's context."""
     ids: list[str] = []
 
     def add(items: Sequence[BatchItem[int]]) -> list[object]:
@@ -345,7 +345,7 @@ def test_a_request_that_stops_the_call_cancels_only_its_task(duetime: Duetime) -
 
 
 def test_every_task_of_a_crashed_call_is_run_again(duetime: Duetime, calls: Calls) -> None:
-    """After a crash, every task of the call is run again by its next attempt."""
+    """After a crash, every task in the call runs again in its next attempt."""
     duetime.register("index.add", calls.note, batch=Batch())
     duetime.faults.crash_before_finish()
     tasks = ended(duetime, range(4))
@@ -354,7 +354,7 @@ def test_every_task_of_a_crashed_call_is_run_again(duetime: Duetime, calls: Call
 
 
 def test_a_lost_lease_rejects_the_outcomes_of_its_call(duetime: Duetime, calls: Calls) -> None:
-    """If a suspended process loses its leases, the tasks have the results of the second call."""
+    """If a suspended process loses its leases, the tasks have the results from the second call."""
 
     def add(items: Sequence[BatchItem[int]]) -> list[int]:
         calls.note(items)
@@ -406,7 +406,7 @@ def test_perform_calls_a_batch_handler_with_one_item(duetime: Duetime) -> None:
 
 
 def test_a_failed_assertion_in_a_batch_handler_ends_the_test(duetime: Duetime) -> None:
-    """A failed assertion ends the test, as in any handler, and is not a failure of the attempt."""
+    """A failed assertion in a batch handler ends the test, as in any handler, and does not fail the attempt."""
 
     def add(_items: Sequence[BatchItem[int]]) -> None:
         pytest.fail("the test's own")

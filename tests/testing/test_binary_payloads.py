@@ -1,4 +1,4 @@
-"""Binary payloads, for every way to create a task and every kind of target."""
+"""Tests binary payloads for every way to create a task and every kind of target."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_handler_gets_the_bytes_and_their_content_type(duetime: Duetime, recei
 
 
 def test_plain_bytes_have_the_default_content_type(duetime: Duetime, received: list[Any]) -> None:
-    """Bytes without a content type are `application/octet-stream`, in the API, too."""
+    """Bytes without a content type are sent as `application/octet-stream`, also by the API."""
     duetime.client.tasks.create("resize", payload=b"\x00")
     duetime.client.tasks.create("resize", payload={"$binary": {"base64": "AA=="}})
     duetime.run_until_idle()
@@ -136,13 +136,13 @@ def test_a_task_with_the_wrong_kind_of_payload_fails_at_once(duetime: Duetime) -
 def test_an_invalid_binary_payload_is_rejected_with_its_field(
     duetime: Duetime, payload: object, field: str, code: str
 ) -> None:
-    """The error names the payload's field, and no task is created."""
+    """The error for an invalid binary payload names the payload's field, and no task is created."""
     assert (field, code) in refused(duetime, payload)
     assert not list(duetime.client.tasks.list())
 
 
 def test_the_limit_applies_to_the_bytes_not_to_their_base64(duetime: Duetime, received: list[Any]) -> None:
-    """A payload of exactly the limit is accepted and arrives at the handler."""
+    """A payload of exactly the maximum size is accepted and reaches the handler."""
     data = bytes(range(256)) * (MAX_PAYLOAD_BYTES // 256)
     duetime.client.tasks.create("resize", payload=data)
     duetime.run_until_idle()
@@ -150,7 +150,7 @@ def test_the_limit_applies_to_the_bytes_not_to_their_base64(duetime: Duetime, re
 
 
 def test_bytes_are_rejected_as_the_payload_of_a_topology(duetime: Duetime) -> None:
-    """The payload of a topology is a graph, so bytes are refused."""
+    """A topology's payload must be a graph, so bytes are refused."""
     with pytest.raises(InvalidRequest) as refusal:
         duetime.client.tasks.create("graph", payload=b"x", target={"kind": "topology"})
     assert refusal.value.errors[0].field.startswith("payload")

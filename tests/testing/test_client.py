@@ -1,4 +1,4 @@
-"""The client in the testing kit is the product's own client, in virtual time and without a network."""
+"""Tests that the testing kit's client is the ordinary client, in virtual time and without a network."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_changes_are_watched_without_a_connection(duetime: Duetime) -> None:
 
 
 def test_requests_are_validated_as_in_a_deployment(duetime: Duetime) -> None:
-    """Requests are refused as in a deployment, and idempotency keys work."""
+    """Requests are refused as in a deployment, and idempotency keys have their effect."""
     with pytest.raises(InvalidRequest, match="due_at"):
         duetime.client.tasks.create("report", due_at="tomorrow")
     with pytest.raises(NotFound):
@@ -71,7 +71,7 @@ def test_requests_are_validated_as_in_a_deployment(duetime: Duetime) -> None:
 
 
 def test_every_new_task_is_listed_at_once(duetime: Duetime) -> None:
-    """Lists are always up to date, so a new task is in the next list, across pages."""
+    """Lists are always up to date, so the next list, across pages, has a new task."""
     made = [duetime.client.tasks.create("report", delay_seconds=60).id for _ in range(12)]
     assert {task.id for task in duetime.client.tasks.list(page_size=5)} == set(made)
     count = duetime.client.tasks.count(state="scheduled")
@@ -102,7 +102,7 @@ def test_pytest_fail_in_a_handler_ends_the_test(duetime: Duetime) -> None:
 
 
 def test_an_assertion_of_a_handler_is_in_the_report(duetime: Duetime) -> None:
-    """As in a deployment, the assertion fails the attempt, and the next failed assertion's report shows it."""
+    """As in a deployment, a handler's failed assertion fails the attempt, and the next assertion's report shows it."""
 
     def check(_context: Context, payload: object) -> None:
         assert payload == {"a": 2}, f"got {payload}"

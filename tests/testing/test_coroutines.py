@@ -1,4 +1,4 @@
-"""Coroutines in virtual time: handlers, and tests that use `AsyncClient`."""
+"""Tests coroutines in virtual time, both handlers and tests that use `AsyncClient`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_awaiting_in_a_handler_takes_only_virtual_time(duetime: Duetime) -> None
 
 
 def test_a_late_coroutine_is_cancelled_without_ending_its_process(duetime: Duetime) -> None:
-    """A late coroutine can clean up and its attempt fails with `Timeout`; concurrent coroutines are not affected."""
+    """A coroutine that takes too long can clean up, and its attempt fails with `Timeout`; other coroutines continue."""
     cleaned: list[int] = []
 
     async def slow(context: Context, payload: int) -> int:
@@ -76,7 +76,7 @@ def test_any_exception_of_a_coroutine_fails_its_attempt(duetime: Duetime, error:
 
 
 def test_a_coroutine_can_await_a_task_that_it_has_cancelled(duetime: Duetime) -> None:
-    """A cancellation by the coroutine itself is its own error and does not end the worker."""
+    """If a coroutine awaits a task that it has cancelled, only its attempt fails, with the error `CancelledError`."""
 
     async def cancel(_context: Context, _payload: object) -> None:
         work = asyncio.ensure_future(asyncio.sleep(100))

@@ -1,4 +1,4 @@
-"""With a deployed stack, the same tests use the client, and are skipped if they need what the stack cannot do."""
+"""Tests that users' tests run with a deployed stack, and are skipped if they need functions that the stack lacks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def deployed() -> Iterator[DeployedDuetime]:
 
 @pytest.mark.parametrize("use", ["at", "advance", "faults", "http", "mode", "perform", "pull", "executions_of"])
 def test_a_function_that_needs_virtual_time_skips_the_test(deployed: DeployedDuetime, use: str) -> None:
-    """The skip reason names the requested function."""
+    """If a test needs a function that the stack lacks, the test is skipped with a reason that names the function."""
     uses: dict[str, Callable[[], object]] = {
         "at": lambda: deployed.at("2027-01-01T00:00:00+00:00"),
         "advance": lambda: deployed.advance(hours=1),

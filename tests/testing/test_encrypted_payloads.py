@@ -1,4 +1,4 @@
-"""Payloads, results, steps, checkpoints, progress messages and errors are encrypted with the user's own key."""
+"""Tests that payloads, results, steps, checkpoints, progress messages and errors are encrypted with the user's key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECRET = "4111-1111-1111-1111"  # noqa: S105 - an example
 
 
 class Codec:
-    """Encrypts with a key, each time to different bytes."""
+    """A codec that encrypts with a key, each time to different bytes."""
 
     def __init__(self) -> None:
         self._fernet = Fernet(Fernet.generate_key())
@@ -197,7 +197,7 @@ def test_a_node_reads_the_results_of_its_parents(encrypting: Duetime) -> None:
 
 @pytest.mark.usefixtures("received")
 def test_a_condition_cannot_read_an_encrypted_result(encrypting: Duetime) -> None:
-    """The node fails with an error that says that the result is encrypted; conditions on outcomes still work."""
+    """A node with a condition on an encrypted result fails with an error that says so; conditions on outcomes work."""
     nodes = {
         "a": {"type": "charge", "payload": {"ok": True}},
         "b": {"type": "charge", "depends_on": ["a"], "when": "parents.a.result.ok"},
@@ -213,7 +213,7 @@ def test_a_condition_cannot_read_an_encrypted_result(encrypting: Duetime) -> Non
 
 
 def test_a_handler_without_the_codec_fails_at_once(encrypting: Duetime, received: list[Any]) -> None:
-    """The error says what is missing, and the handler is not called."""
+    """Without the codec, the handler is not called for an encrypted payload, and the error says what is missing."""
     task = encrypting.client.tasks.create("charge", payload={"card": SECRET}, delay_seconds=5)
     use_codec(None)
     encrypting.run_until_idle()
@@ -273,7 +273,7 @@ def test_a_checkpoint_is_encrypted_outside_of_the_handlers(encrypting: Duetime) 
 
 
 def test_a_checkpoint_of_a_pause_is_encrypted(encrypting: Duetime) -> None:
-    """The checkpoint with which an attempt stops for a pause is encrypted, too."""
+    """If an attempt stops for a pause with a checkpoint, the checkpoint is encrypted, too."""
     seen: list[object] = []
 
     def copy(context: Context, _payload: object) -> None:
@@ -358,7 +358,7 @@ def test_a_handler_without_the_codec_fails_on_encrypted_steps_or_checkpoints(enc
     ("most", "error"), [(MAX_CHECKPOINT_BYTES, "CheckpointInvalid"), (MAX_STEP_RESULT_BYTES, "StepInvalid")]
 )
 def test_size_limits_apply_to_the_encrypted_values(encrypting: Duetime, most: int, error: str) -> None:
-    """A value that is too large only after encryption fails the task, and the message has both sizes."""
+    """A value that is too large only after encryption fails the task, and the message states both sizes."""
 
     def order(context: Context, _payload: object) -> None:
         value = "x" * (most - 2)
@@ -415,7 +415,7 @@ def test_messages_and_tracebacks_of_errors_are_encrypted(encrypting: Duetime) ->
 
 
 def test_retry_decisions_work_with_encrypted_errors(encrypting: Duetime) -> None:
-    """As without a codec, an error that must not be retried is not retried, and a requested wait is kept."""
+    """As without a codec, an error that must not be retried is not retried, and a requested wait is applied."""
 
     def charge(_context: Context, _payload: object) -> None:
         raise Unretriable(SECRET)
@@ -431,7 +431,7 @@ def test_retry_decisions_work_with_encrypted_errors(encrypting: Duetime) -> None
 
 @pytest.mark.parametrize("length", [0, 1, 80, MAX_ERROR_MESSAGE_LENGTH, 100_000])
 def test_a_message_of_any_length_is_readable(encrypting: Duetime, length: int) -> None:
-    """A text that is too long is cut before it is encrypted; of a traceback, the end is kept."""
+    """A text that is too long is cut before it is encrypted; a traceback is cut at its start."""
     message = ("é" * length)[:length]
 
     def charge(_context: Context, _payload: object) -> None:
@@ -451,7 +451,7 @@ def test_a_message_of_any_length_is_readable(encrypting: Duetime, length: int) -
 
 
 class Broken:
-    """A codec whose key service does not respond."""
+    """A codec that fails because its key service does not respond."""
 
     def encode(self, data: bytes) -> bytes:
         """Fail with a message that quotes the value."""
@@ -552,7 +552,7 @@ def test_a_pull_worker_encrypts_stored_values(encrypting: Duetime) -> None:
 def test_size_limits_of_a_pull_worker_apply_to_the_encrypted_values(
     encrypting: Duetime, stores: str, error: str
 ) -> None:
-    """A value that is too large only after encryption fails the task, and the error says so."""
+    """A value that is too large only after encryption fails the task, and the error states the reason."""
 
     def backup(context: PullContext, _payload: object) -> object:
         if stores == "checkpoint":
@@ -627,7 +627,7 @@ def test_reports_of_a_deferred_attempt_are_encrypted(encrypting: Duetime) -> Non
 
 
 def test_assertions_compare_decrypted_executions(encrypting: Duetime, received: list[Any]) -> None:
-    """Assertions compare plain payloads, and their reports show plain errors, as in the handlers."""
+    """Assertions compare decrypted payloads and report decrypted errors, as the handlers see them."""
 
     def refuse(_context: Context, _payload: object) -> None:
         raise Unretriable(SECRET)

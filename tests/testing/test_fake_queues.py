@@ -1,4 +1,4 @@
-"""Expiry and refusals in the fake SQS after hours and days, which the embedded AWS cannot show."""
+"""Tests expiry and refusals in the fake SQS after hours and days, which cannot be tested with the embedded AWS."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_message_is_deleted_after_the_retention_of_its_queue(attributes: dict[
 
 
 def test_a_message_is_hidden_for_at_most_twelve_hours_after_its_receipt() -> None:
-    """The visibility timeout is limited from the receipt on: after an hour, eleven hours are left."""
+    """The visibility timeout's limit counts from the receipt, so that after an hour eleven hours are left."""
     queue = _Queue()
     (message,) = queue.received(0)
     entry = {"Id": "1", "ReceiptHandle": message["ReceiptHandle"]}

@@ -1,4 +1,4 @@
-"""Faults for the user's own code: after a crash or a lost lease, the work is repeated."""
+"""Tests faults for the user's own code, whose work is repeated after a crash or a lost lease."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Bank:
-    """A handler's own store, with the charges by idempotency key, and the number of requests."""
+    """A handler's store, which counts requests and keeps the charges by idempotency key."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, int]] = []
@@ -33,7 +33,7 @@ def _run(duetime: Duetime, bank: Bank) -> str:
 
 
 def test_a_crash_before_the_outcome_is_stored_causes_another_attempt(duetime: Duetime) -> None:
-    """The next attempt calls the handler with another fence, and the crashed attempt is reported."""
+    """After a crash, the next attempt calls the handler with a new fence, and the crashed attempt is reported."""
     bank = Bank()
     duetime.faults.crash_before_finish(attempt=1)
     assert _run(duetime, bank) == "succeeded"
@@ -43,7 +43,7 @@ def test_a_crash_before_the_outcome_is_stored_causes_another_attempt(duetime: Du
 
 
 def test_a_fault_applies_to_one_type_and_one_attempt(duetime: Duetime) -> None:
-    """Tasks of other types, and other attempts, do not crash."""
+    """A crash that is set for a type and an attempt affects no other types and attempts."""
     duetime.faults.crash_before_finish(attempt=2, type="other")
     bank = Bank()
     assert _run(duetime, bank) == "succeeded"
@@ -53,7 +53,7 @@ def test_a_fault_applies_to_one_type_and_one_attempt(duetime: Duetime) -> None:
 
 
 def test_the_outcome_of_a_worker_without_its_lease_is_ignored(duetime: Duetime) -> None:
-    """Both workers do the work, each with its own fence, and the second worker's outcome is stored."""
+    """After a lost lease, both workers do the work with different fences, and the second worker's outcome is stored."""
     bank = Bank()
     duetime.faults.lose_lease(attempt=1)
     assert _run(duetime, bank) == "succeeded"
@@ -105,7 +105,7 @@ def test_late_heartbeats_lose_the_lease(duetime: Duetime) -> None:
 
 
 def test_faults_end_when_they_are_cleared(duetime: Duetime) -> None:
-    """After faults are cleared, no attempt has a fault."""
+    """After faults are cleared, no attempt is affected by a fault."""
     duetime.faults.crash_before_finish(attempt=1)
     duetime.faults.clear()
     bank = Bank()

@@ -1,4 +1,4 @@
-"""`context.client` in handlers, in the testing kit."""
+"""Tests `context.client` in handlers, in the testing kit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def children_of(duetime: Duetime, parent: Task) -> list[Task]:
 
 
 def test_a_handler_creates_tasks(duetime: Duetime) -> None:
-    """A task that a handler creates runs and knows its parent."""
+    """A task that a handler creates runs and has the handler's task as its parent."""
 
     def sign_up(context: Context, payload: dict[str, Any]) -> str:
         assert_type(context.client, Client)
@@ -39,7 +39,7 @@ def test_a_handler_creates_tasks(duetime: Duetime) -> None:
 
 
 def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
-    """Equal requests in one attempt create a task each, and the next attempts get the same tasks."""
+    """Equal requests in one attempt each create a task, and the following attempts get the same tasks."""
     found: list[list[str]] = []
 
     def fan_out(context: Context, _payload: object) -> None:
@@ -60,7 +60,7 @@ def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
 
 
 def test_an_idempotency_key_of_a_handler_creates_one_child(duetime: Duetime) -> None:
-    """In all attempts, an author's idempotency key stands for one child of each parent."""
+    """An idempotency key that the handler gives creates one child per parent, over all attempts."""
 
     def order(context: Context, _payload: object) -> str:
         if context.attempt > 1:
@@ -160,7 +160,7 @@ def test_a_topology_that_a_handler_creates_is_a_child(duetime: Duetime) -> None:
 def test_cancelling_children_continues_until_all_are_cancelled(
     duetime: Duetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client repeats the request until all children are cancelled, and adds up the counts."""
+    """To cancel children, the client repeats the request until all children are cancelled, and adds up the counts."""
     monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 1)
     monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 2)
     parent = duetime.client.tasks.create("part", delay_seconds=600, allow_unknown_type=True)

@@ -1,4 +1,4 @@
-"""Retries that handlers control, in the testing kit: `RetryIn`, `retry_on` and `no_retry_on`."""
+"""Tests retries that handlers control with `RetryIn`, `retry_on` and `no_retry_on`, in the testing kit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime_testing import Duetime
 
 LONG: RetryPolicy = {"max_attempts": 3, "initial_seconds": 3_600, "max_seconds": 3_600}
-"""A retry policy whose waits differ from those that handlers request."""
+"""A retry policy whose waits differ from the waits that handlers request."""
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_a_retry_beyond_the_longest_duration_fails_the_task(duetime: Duetime) ->
 
 
 def test_a_rollback_can_request_a_retry(duetime: Duetime) -> None:
-    """A rollback of a class can request a retry, although the class's rule makes `run` fail at once."""
+    """A handler class's rollback can request a retry, although the class's rule makes `run` fail at once."""
     started: list[datetime] = []
 
     @handler("tests.transfer", no_retry_on=(ValueError,))
@@ -88,7 +88,7 @@ def test_a_rollback_can_request_a_retry(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("is_decorated", [True, False])
 def test_a_registered_handler_has_the_retry_rule_of_its_decorator(duetime: Duetime, *, is_decorated: bool) -> None:
-    """The rule is that of the handler's decorator, unless the test gives another rule."""
+    """The rule comes from the handler's decorator unless the test gives another rule."""
 
     def work(_context: Context, payload: str) -> None:
         raise {"lost": ConnectionError, "refused": ConnectionRefusedError, "other": KeyError}[payload]

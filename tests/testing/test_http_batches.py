@@ -1,4 +1,4 @@
-"""HTTP batches in the testing kit: one request for several tasks, each with its own outcome."""
+"""Tests HTTP batches in the testing kit, where one request runs several tasks and each task has a separate outcome."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sizes(duetime: Duetime) -> list[int]:
 
 
 def test_due_tasks_share_a_request_with_an_outcome_each(duetime: Duetime) -> None:
-    """Of the tasks in a request, one succeeds, one fails permanently, and one is retried alone at its time."""
+    """Of three tasks in a request, one succeeds, one fails permanently, and one is retried alone after its wait."""
 
     def add(request: HttpRequest) -> HttpReply:
         outcomes: list[Any] = []
@@ -65,7 +65,7 @@ def test_a_failed_request_fails_each_task_by_its_policy(duetime: Duetime) -> Non
 
 
 def test_an_accepted_task_of_a_request_reports_its_end_later(duetime: Duetime) -> None:
-    """An accepted task ends with its later report, when the other tasks of the request have already ended."""
+    """An accepted task ends with a later report, after the request's other tasks have already ended."""
 
     def add(request: HttpRequest) -> HttpReply:
         return HttpReply(

@@ -1,4 +1,4 @@
-"""Secrets of handlers in the testing kit."""
+"""Tests handlers' secrets in the testing kit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps and saved checkpoints of handlers in virtual time: each step runs once over all attempts of its task."""
+"""Tests handlers' steps and checkpoints in virtual time; each step runs once over all attempts of a task."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def bank() -> Bank:
 
 
 def run(duetime: Duetime, handler: Callable[..., Any], payload: object = None) -> Task:
-    """Run a task of a handler to its end."""
+    """Run a task with a handler until the task ends."""
     duetime.register("order", handler)
     task = duetime.client.tasks.create("order", payload=payload, retry=NO_WAIT)
     duetime.run_until_idle()
@@ -95,7 +95,7 @@ def test_a_lost_process_does_not_repeat_its_steps(duetime: Duetime, bank: Bank) 
 
 
 def test_a_step_interrupted_by_a_crash_is_repeated_with_its_key(duetime: Duetime) -> None:
-    """The lost process's progress in the step is unknown, so the called service recognizes the repeat by the key."""
+    """How far a lost process got in a step is unknown, so the called service recognizes the repeat by its key."""
     keys = []
 
     def charge(context: Context) -> int:
@@ -136,7 +136,7 @@ def test_a_coroutine_awaits_its_steps(duetime: Duetime, bank: Bank) -> None:
 
 
 def test_keys_of_concurrent_steps_do_not_mix(duetime: Duetime) -> None:
-    """Each coroutine and each thread has the key of its own step."""
+    """Each coroutine and each thread has the idempotency key of the step that it runs."""
     seen: dict[str, list[str]] = {}
 
     async def note(context: Context, name: str) -> None:
@@ -156,7 +156,7 @@ def test_keys_of_concurrent_steps_do_not_mix(duetime: Duetime) -> None:
 
 
 def test_a_rollback_reads_the_steps_of_run(duetime: Duetime) -> None:
-    """A step's name belongs to its phase, and `context.steps` has the steps of `run`."""
+    """Steps in different phases can have the same name, and `context.steps` has the steps of `run`."""
     seen: list[object] = []
 
     class Transfer:
@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[Callable[[Context], object], str]] = {
     "empty name": (lambda context: context.step("", int), "is not a valid name of a step"),
     "long name": (lambda context: context.step("x" * 65, int), "is not a valid name of a step"),
     "slash": (lambda context: context.step("a/b", int), "is not a valid name of a step"),
-    "no text": (lambda context: context.step(7, int), "is not a valid name of a step"),  # type: ignore[call-overload]  # what is tested
+    "no text": (lambda context: context.step(7, int), "is not a valid name of a step"),  # type: ignore[call-overload]  # is tested
 }
 
 
@@ -231,7 +231,7 @@ def test_a_step_that_cannot_be_stored_fails_the_task_at_once(duetime: Duetime, c
 
 
 def test_step_names_results_and_counts_at_the_limits_are_accepted(duetime: Duetime) -> None:
-    """A result of the largest size, the longest name and the last allowed step are accepted and read back."""
+    """A result of the maximum size, the longest name and the last allowed step are accepted and read back."""
 
     def order(context: Context, _payload: object) -> int:
         names = ["x" * 64, *(f"s-{n}" for n in range(MAX_STEPS - 1))]
@@ -279,7 +279,7 @@ def test_a_step_that_raised_can_be_called_again_in_its_attempt(duetime: Duetime)
 
 
 def test_the_first_step_result_of_two_concurrent_attempts_is_kept(duetime: Duetime) -> None:
-    """If a suspended process continues after another has its task, both get one value, and only one continues."""
+    """If a suspended process continues after another has taken its task, both get one value and only one continues."""
     seen: list[tuple[int, object]] = []
     effects: list[int] = []
 
@@ -321,7 +321,7 @@ def test_a_retry_by_the_user_does_not_repeat_stored_steps(duetime: Duetime, bank
 
 
 def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """Steps are kept for half a year if attempts continue; each attempt that reads them extends their expiry."""
+    """Steps are kept for half a year if attempts continue, because each attempt extends the expiry of its steps."""
 
     def order(context: Context, _payload: object) -> None:
         context.step("charge", bank.charge, context)
@@ -341,7 +341,7 @@ def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
 
 
 def test_call_runs_a_handler_with_given_steps(duetime: Duetime, bank: Bank) -> None:
-    """`call` takes results of earlier attempts and records those of this attempt; a second call is the next attempt."""
+    """`call` takes earlier attempts' results and records this attempt's results; a second call is the next attempt."""
 
     def order(context: Context, _payload: object) -> object:
         charged = context.step("charge", bank.charge, context)
@@ -408,12 +408,12 @@ def test_a_checkpoint_that_cannot_be_saved_fails_the_task_at_once(duetime: Dueti
 
 
 def test_clean_saves_no_checkpoint(duetime: Duetime) -> None:
-    """`clean` cannot save a checkpoint, because no later attempt could read it."""
+    """The phase `clean` cannot save a checkpoint, because no later attempt could read the checkpoint."""
     seen = []
 
     class Work:
         def run(self, _context: Context, _payload: object) -> None:
-            """Try to save a checkpoint."""
+            """Do nothing."""
 
         def clean(self, context: Context, _payload: object) -> None:
             try:
@@ -426,7 +426,7 @@ def test_clean_saves_no_checkpoint(duetime: Duetime) -> None:
 
 
 def test_saved_checkpoints_can_be_read_in_a_unit_test(duetime: Duetime) -> None:
-    """A unit test can read the checkpoints that a handler has saved with `perform` or `Context.for_test`."""
+    """A unit test with `perform` or `Context.for_test` can read the checkpoints that the handler has saved."""
     duetime.register("index", lambda context, _payload: context.save_checkpoint({"row": 2}))
     call = duetime.call("index")
     duetime.perform("index", call=call)

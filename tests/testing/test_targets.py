@@ -1,4 +1,4 @@
-"""Targets in the testing kit: handlers, the test's HTTP endpoints, pull workers and topologies."""
+"""Tests the testing kit's targets, which are handlers, the test's HTTP endpoints, pull workers and topologies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ URL = "https://worker.example.org/do"
 
 
 def test_each_phase_calls_its_method_of_the_handler_class(duetime: Duetime) -> None:
-    """Each phase calls the method of the class with the phase's name."""
+    """Each phase calls the class's method with the phase's name."""
 
     class Transfer:
         def prepare(self, _context: Context, _payload: object) -> None:
@@ -40,7 +40,7 @@ def test_each_phase_calls_its_method_of_the_handler_class(duetime: Duetime) -> N
 
 
 def test_handlers_are_registered_for_one_test(duetime: Duetime) -> None:
-    """A type that another test has registered is unknown in this test."""
+    """A type that a different test has registered is unknown in this test."""
     task = duetime.client.tasks.create("transfer")
     duetime.run_until_idle()
     failed = duetime.client.tasks.get(task.id)
@@ -97,7 +97,7 @@ def test_a_test_can_lease_tasks_of_pulled_types(duetime: Duetime) -> None:
 
 
 def test_a_lease_is_for_the_requested_type(duetime: Duetime) -> None:
-    """A lease is for the requested type, and lasts as long as requested by the account's clock."""
+    """A lease is for the requested type, and lasts for the requested time on the account's clock."""
     for task_type in ("vm.backup", "vm.restore"):
         duetime.pull(task_type)
         duetime.client.tasks.create(task_type)
@@ -120,7 +120,7 @@ def test_a_lease_of_a_pull_worker_expires(duetime: Duetime) -> None:
 
 
 def test_a_topology_runs_in_the_order_of_its_dependencies(duetime: Duetime) -> None:
-    """Nodes run after their parents have ended, and get the parents' results."""
+    """A topology's nodes run after their parents have ended, and get the parents' results."""
     order: list[tuple[str, Any]] = []
 
     def work(context: Context, payload: str) -> str:
@@ -158,7 +158,7 @@ def test_a_topology_waiting_for_a_pulled_node_counts_as_idle(duetime: Duetime) -
 
 @pytest.mark.duetime(mode="record")
 def test_in_record_mode_nothing_runs(duetime: Duetime) -> None:
-    """Tasks are created and can be asserted, but no handler is called, however much time passes."""
+    """In this mode tasks are created and can be asserted, but no handler is called, however much time passes."""
     duetime.register("mail", lambda _context, _payload: pytest.fail("ran"))
     duetime.client.tasks.create("mail", payload={"to": "ann"}, delay_seconds=60)
     duetime.run_until_idle()
@@ -181,7 +181,7 @@ def test_in_inline_mode_a_task_runs_within_its_creation(duetime: Duetime) -> Non
 
 
 def test_a_mode_can_change_within_a_test(duetime: Duetime) -> None:
-    """Recorded tasks run when the mode is virtual again."""
+    """Recorded tasks run when the mode is set to virtual again."""
     duetime.register("mail", lambda _context, _payload: None)
     duetime.mode = "record"
     duetime.client.tasks.create("mail")
@@ -193,7 +193,7 @@ def test_a_mode_can_change_within_a_test(duetime: Duetime) -> None:
 
 
 def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
-    """`perform` calls a handler without a scheduler: its errors reach the test, and its reports are recorded."""
+    """`perform` calls a handler without a scheduler, passes its errors to the test, and records its reports."""
 
     def work(context: Context, payload: dict[str, int]) -> dict[str, object]:
         context.progress(50, "half way")
@@ -215,7 +215,7 @@ def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("value", [(1, 2), {1: "a"}, float("nan"), object(), {"at": b"x"}])
 def test_perform_rejects_values_that_json_changes(duetime: Duetime, value: object) -> None:
-    """`perform` reports a payload or result that JSON changes, so that this is not first noticed in a deployment."""
+    """`perform` raises an error if JSON would change a payload or result, so that tests notice the change."""
     duetime.register("give", lambda _context, _payload: value)
     duetime.register("take", lambda _context, _payload: None)
     with pytest.raises(NotJson, match="the payload of 'take'"):
@@ -225,7 +225,7 @@ def test_perform_rejects_values_that_json_changes(duetime: Duetime, value: objec
 
 
 def test_a_failed_assertion_lists_runs_and_waiting_tasks(duetime: Duetime) -> None:
-    """The message lists the runs and their times, the waiting tasks, and the skipped tasks with reasons."""
+    """A failed assertion's message lists runs with their times, waiting tasks, and skipped tasks with reasons."""
     duetime.at("2027-03-27T22:00+00:00")
     duetime.register("report", lambda _context, _payload: None)
     duetime.client.schedules.create(
@@ -250,7 +250,7 @@ def test_a_failed_assertion_lists_runs_and_waiting_tasks(duetime: Duetime) -> No
 
 
 def test_an_unknown_type_is_rejected_as_in_a_deployment(duetime: Duetime) -> None:
-    """Once handlers are registered, other types are refused unless announced, pulled or with another target."""
+    """Once handlers are registered, types without a handler must be announced, be pulled or have another target."""
     assert duetime.client.tasks.create("raport", delay_seconds=60).state == "scheduled"
     duetime.register("report", lambda _context, _payload: None)
     with pytest.raises(InvalidRequest, match="'raport' is not known to this deployment"):
@@ -266,20 +266,20 @@ def test_an_unknown_type_is_rejected_as_in_a_deployment(duetime: Duetime) -> Non
 
 @pytest.mark.parametrize("delay", [0, 100])
 def test_tasks_due_at_the_same_time_run_by_priority(duetime: Duetime, delay: int) -> None:
-    """Tasks that are due at the same time run in the order of their priority, whatever their number is."""
+    """Tasks that are due at the same time run in the order of priority, however many there are."""
     ran: list[object] = []
     duetime.mode = "record"
     duetime.register("report", lambda _context, payload: ran.append(payload))
     due = duetime.now + timedelta(seconds=delay)
     for priority in (*["low"] * 30, *["normal"] * 12, *["high"] * 3):
-        duetime.client.tasks.create("report", payload=priority, priority=priority, due_at=due)  # type: ignore[arg-type]  # one of them
+        duetime.client.tasks.create("report", payload=priority, priority=priority, due_at=due)  # type: ignore[arg-type]  # valid
     duetime.mode = "virtual"
     duetime.advance(minutes=5)
     assert ran == [*["high"] * 3, *["normal"] * 12, *["low"] * 30]
 
 
 def test_skips_have_short_names(duetime: Duetime) -> None:
-    """Skips by an overlap and by a calendar are distinguished by short names."""
+    """Short names distinguish runs skipped because of an overlap from runs skipped because of a calendar."""
     duetime.register("long", lambda _context, _payload: duetime.sleep(90))
     duetime.register("quick", lambda _context, _payload: None)
     duetime.client.schedules.create(name="minutely", rate="1m", task={"type": "long", "timeout_seconds": 600})

@@ -1,4 +1,4 @@
-"""Options that a handler gives its tasks, and an owner's defaults for a type, in the testing kit."""
+"""Tests the options that a handler gives its tasks, and an owner's defaults for a type, in the testing kit."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_creation_overrides_each_option_as_a_whole(duetime: Duetime) -> None:
 
 
 def test_an_option_with_its_built_in_value_overrides_the_handlers_option(duetime: Duetime) -> None:
-    """A request that sets the ordinary priority or time limit gets it, although the handler has other options."""
+    """A request can set the normal priority or time limit, although the handler has other options."""
     task = duetime.client.tasks.create(
         TYPE, priority="normal", timeout_seconds=60, rollback_on_failure=False, retry={}, delay_seconds=60
     )
@@ -128,7 +128,7 @@ def test_every_way_of_creating_tasks_uses_the_handlers_options(duetime: Duetime)
 
 
 def test_a_changed_default_applies_to_the_next_runs_of_a_schedule(duetime: Duetime) -> None:
-    """Occurrences get the type's defaults when they are created; the schedule's own options stay."""
+    """Occurrences get the type's defaults when they are created, and the schedule's own options take precedence."""
     client = duetime.client
     client.types.put(TYPE, timeout_seconds=45)
     client.schedules.create("hourly", rate="1 hour", task={"type": TYPE, "priority": "normal", "lock": None})
@@ -141,7 +141,7 @@ def test_a_changed_default_applies_to_the_next_runs_of_a_schedule(duetime: Dueti
 
 
 def test_an_update_of_a_schedule_keeps_only_the_given_options(duetime: Duetime) -> None:
-    """Null in an update removes an option's default, and options that are never set are those of the type."""
+    """Null in an update removes an option's default, and the type's defaults apply to options that are never set."""
     client = duetime.client
     client.schedules.create("hourly", rate="1 hour", task={"type": TYPE, "priority": "normal"})
     update: Any = {"rate": None, "timeout_seconds": 20}
@@ -244,7 +244,7 @@ def test_types_of_options_can_be_imported_without_the_client(name: str) -> None:
 
 
 def test_an_unknown_name_of_the_handlers_module_is_an_error() -> None:
-    """An unknown name raises an `AttributeError` instead of returning `None` or a name in another module."""
+    """An unknown name in `duetime.handlers` raises an `AttributeError` and is not looked up in another module."""
     name = "TypeOptions"
     with pytest.raises(AttributeError, match=name):
         getattr(duetime.handlers, name)

@@ -1,4 +1,4 @@
-"""Payloads that are uploaded because they are too large for a request."""
+"""Tests payloads that are uploaded because they are too large for a request."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_api_returns_a_link_to_an_uploaded_payload(duetime: Duetime) -> None
 
 
 def test_a_repeated_creation_creates_one_task(duetime: Duetime, received: list[Any]) -> None:
-    """Repeating the call with the same idempotency key creates no other task, even after the upload was used."""
+    """Repeating the call with the same idempotency key creates no second task, even after the upload was used."""
     first = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
     again = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
     duetime.run_until_idle()
@@ -121,7 +121,7 @@ def test_a_repeated_creation_creates_one_task(duetime: Duetime, received: list[A
 
 
 def test_an_endpoint_gets_the_uploaded_bytes(duetime: Duetime) -> None:
-    """A custom request sends five megabytes as its body."""
+    """A call with a custom method sends an uploaded payload of five megabytes as its body."""
     duetime.http.respond_with(URL, lambda _request: HttpReply(200))
     duetime.client.tasks.create("send", payload=LARGE, target={"kind": "http", "url": URL, "method": "PUT"})
     duetime.run_until_idle()
@@ -139,7 +139,7 @@ def test_a_pull_worker_downloads_the_payload(duetime: Duetime) -> None:
 
 
 def test_an_upload_is_written_once_and_used_once(duetime: Duetime, received: list[Any]) -> None:
-    """Another size or type than requested, a second write, and a second task with the same upload are rejected."""
+    """Uploading another size or type than requested, a second write, and a second task with one upload are rejected."""
     upload = begun(duetime)
     assert sent(duetime, upload, b"too long for it") == 403
     assert sent(duetime, upload, content_type="text/html") == 403
@@ -153,7 +153,7 @@ def test_an_upload_is_written_once_and_used_once(duetime: Duetime, received: lis
 
 
 def test_each_task_of_a_batch_can_have_an_upload(duetime: Duetime, received: list[Any]) -> None:
-    """Each task of a batch can name an upload, and a task whose upload does not exist fails alone."""
+    """Each task in a batch can name an upload, and if an upload does not exist, only its task is refused."""
     sent(duetime, begun(duetime))
     tasks: list[NewTask] = [{"type": "cut", "payload": {"$upload": each}} for each in ("u-1", "u-2")]
     first, second = duetime.client.tasks.create_batch(tasks)
@@ -193,7 +193,7 @@ def test_an_upload_is_accepted_only_when_a_task_is_created(duetime: Duetime) -> 
     ],
 )
 def test_an_invalid_upload_is_rejected_with_its_field(duetime: Duetime, body: object, field: str) -> None:
-    """The error names the invalid field."""
+    """The error for an invalid upload names the field."""
     answer = requested(duetime, body)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 

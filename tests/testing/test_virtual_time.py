@@ -1,4 +1,4 @@
-"""Time in the testing kit starts at a fixed instant and passes only when the test says so."""
+"""Tests that the testing kit's time starts at a fixed instant and passes only when the test says so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def test_every_test_starts_at_the_same_instant(duetime: Duetime) -> None:
-    """Reading the time does not advance it, and it is not the wall clock's time."""
+    """Reading the virtual time does not advance it, and the virtual time is not the wall clock's time."""
     assert duetime.now == datetime(2026, 1, 5, 9, tzinfo=UTC)
     task = duetime.client.tasks.create("report")
     assert task.created_at == task.due_at == duetime.now == datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_advancing_ends_exactly_at_the_given_instant(duetime: Duetime) -> None:
 
 
 def test_a_test_can_start_in_the_past_but_not_move_backward(duetime: Duetime) -> None:
-    """Before its first action a test can choose its start; afterward, moving time backward raises an error."""
+    """Before its first action, a test can choose the start time; afterward, moving time backward raises an error."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.at("1999-12-31T23:59:59+00:00")
     duetime.client.tasks.create("report", delay_seconds=1)
@@ -94,7 +94,7 @@ def test_preparations_before_at_are_kept(duetime: Duetime) -> None:
 
 
 def test_a_year_without_tasks_passes_quickly(duetime: Duetime) -> None:
-    """Months without a task need no more invocations than a night."""
+    """Months without a task need no more invocations than one night."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.client.tasks.create("report", delay_seconds=360 * 86_400)
     calls = duetime._account.calls
@@ -106,7 +106,7 @@ def test_a_year_without_tasks_passes_quickly(duetime: Duetime) -> None:
 
 @pytest.mark.slow
 def test_skipping_empty_minutes_changes_nothing() -> None:
-    """With every tick of the trigger, and without empty ticks, the same tasks run at the same instants."""
+    """The same tasks run at the same instants, whether or not the trigger's empty ticks are simulated."""
 
     def run(*, leaves_out: bool) -> Sequence[object]:
         duetime = Duetime()
@@ -118,7 +118,7 @@ def test_skipping_empty_minutes_changes_nothing() -> None:
         )
         duetime.client.tasks.create("report", delay_seconds=7 * 3600, name="late", retry=retry)
         duetime.advance(hours=40)
-        # A retry's delay is random within its limits.
+        # A retry's delay is random within limits.
         found = [(each.due_at, each.attempt, each.outcome, each.attempt > 1 or each.at) for each in duetime.executions]
         duetime.close()
         return found
@@ -196,7 +196,7 @@ def test_threads_have_separate_clocks() -> None:
 
 
 def test_the_error_for_a_task_that_does_not_end_lists_executions(duetime: Duetime) -> None:
-    """A task that waits for more than two days is named with its last error."""
+    """If a task waits for more than two days, the error names the task and its last error."""
 
     def fail(_context: Context, _payload: object) -> None:
         raise OSError("the printer is on fire")

@@ -1,4 +1,4 @@
-"""A deployment over fakes whose items are written to files or read from files, and whose tasks are then finished."""
+"""Writes the items of a deployment on AWS fakes to files, or reads items from files and finishes their tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 20
 PATIENCE = 7 * SECOND
-"""The time after a lease's end when it has ended for other processes, too."""
+"""How long after its end a lease has ended for other processes, too."""
 
 
 def _flaky(context: Context, _payload: object) -> str:
@@ -58,7 +58,7 @@ HANDLERS = {
         }
     ),
 }
-"""The task types in frozen records, which must be known as long as the records exist."""
+"""The task types in frozen records, which must have handlers as long as the records exist."""
 
 
 @dataclass
@@ -107,7 +107,7 @@ class Life:
         self.stack.work(Priority.NORMAL)
 
     def finish(self, task_id: str) -> str:
-        """Finish a task by everything that may happen to it, and return its final state."""
+        """Finish a task by simulating everything that it may wait for, and return its final state."""
         for _ in range(ROUNDS):
             task = self.read(task_id)
             if task.finished_at is not None:
@@ -119,7 +119,7 @@ class Life:
         return self.read(task_id).state.value
 
     def items(self) -> list[dict[str, Any]]:
-        """Return every item of the table as JSON, in the order of the keys."""
+        """Return every item in the table as JSON, in the order of the keys."""
         found = self.stack.cloud.dynamodb.scan(TableName=self.table)["Items"]
         return sorted((as_json(item) for item in found), key=lambda item: (item["p"]["S"], item["s"]["S"]))
 

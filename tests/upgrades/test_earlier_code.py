@@ -1,4 +1,4 @@
-"""An upgrade and a rollback between earlier code, at a pinned commit, and the current code.
+"""Tests an upgrade and a rollback between earlier code, at a pinned commit, and the current code.
 
 Earlier code runs in separate processes, from a checkout that `git archive` makes of the commit, and exchanges complete
 tables with the current code. There is no wheel with the earlier code, because nothing was released and a wheel has no
@@ -52,7 +52,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_earlier(folder: Path, *arguments: str) -> str:
-    """Run a module of the earlier code and return its output."""
+    """Run one of the earlier code's modules and return the output."""
     paths = os.pathsep.join(str(folder / each) for each in SOURCES)
     environ = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(  # noqa: S603 - our own
@@ -64,7 +64,7 @@ def run_earlier(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def scenes(earlier: Path) -> list[Path]:
-    """Return the earlier code's items by scene: live tasks of every kind, schedules, graphs, locks and more."""
+    """Return the earlier code's items by scene, such as live tasks of every kind, schedules, graphs and locks."""
     run_earlier(earlier, "tests.upgrades.freezing")
     found = sorted((earlier / "tests" / "upgrades" / "frozen" / "v1").glob("*.json"))
     assert len(found) > 20
@@ -86,7 +86,7 @@ def test_the_other_processes_run_the_earlier_code(earlier: Path) -> None:
 
 
 def test_after_an_upgrade_all_tasks_continue(scenes: list[Path]) -> None:
-    """The current code responds as the earlier code did, and ends each task as it should."""
+    """The current code responds as the earlier code did, and each task ends as expected."""
     for path in scenes:
         life = Life.faked()
         scene = thawed(life, path)
@@ -108,7 +108,7 @@ def test_after_a_rollback_all_tasks_continue(earlier: Path, scenes: list[Path]) 
                 _write(folder / f"{scene.__name__}.json", frozen_scene(Life.faked(), scene))
         for path, text in kept.items():
             _write(folder / f"{path.stem}_gone_on.json", _gone_on(Life.faked(), path, text))
-        # The responses are those of the current code, which may have more fields than earlier responses.
+        # The responses come from the current code and may have more fields than earlier responses.
         chosen = ("-k", "(what_was_frozen or kept) and not reads", "-p", "no:cacheprovider")
         assert " passed" in run_earlier(earlier, "pytest", "tests/upgrades/test_frozen.py", "-q", *chosen)
     finally:
@@ -119,7 +119,7 @@ def test_after_a_rollback_all_tasks_continue(earlier: Path, scenes: list[Path]) 
 
 
 def _gone_on(life: Life, path: Path, text: str) -> dict[str, Any]:
-    """Return a scene of the earlier code after the current code has made one step with each of its tasks."""
+    """Return one of the earlier code's scenes after the current code has made one step with each of its tasks."""
     path.write_text(text, encoding="utf-8")
     scene = thawed(life, path)
     for task_id in tasks_in(scene):

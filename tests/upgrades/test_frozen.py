@@ -1,4 +1,4 @@
-"""The current code reads and finishes records that earlier code wrote."""
+"""Tests that the current code reads and finishes records that earlier code wrote."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PASSING = frozenset(
         *(schema.WATCH_SUBSCRIPTION_PREFIX, schema.SUMMARY_PREFIX, schema.LIST_PREFIX),
     }
 )
-"""Kinds of items that are not frozen: they live as long as a connection, or are counts and lists made from the tasks.
+"""Kinds of items that are not frozen, because they last only as long as a connection or are derived from the tasks.
 """
 UNKNOWN = {"zz": {"S": "of a newer version"}, "zn": {"N": "7"}, "zm": {"M": {"a": {"L": [{"BOOL": True}]}}}}
 """Attributes that the current code does not know."""
@@ -56,13 +56,13 @@ def thawed(life: Life, path: Path, extra: dict[str, Any] | None = None) -> dict[
     life.stack.clock.at = scene["clock"]
     life.put({**item, **(extra or {})} for item in scene["items"])
     for _ in range(100):
-        # The frozen nonces were counted from one as well, so a write with the same nonce would be taken for a repeat.
+        # The frozen nonces were also counted from one, so a write with the same nonce would be mistaken for a repeat.
         composed().runtime.random_source.nonce()
     return scene
 
 
 def tasks_in(scene: dict[str, Any]) -> list[str]:
-    """Return the ids of a scene's tasks that can be finished here; tasks that call others are only read."""
+    """Return the ids of a scene's tasks that can be finished here; tasks that call other systems are only read."""
     ids = [item["s"]["S"] for item in scene["items"] if "z" in item and "u" not in item]
     # Blocked tasks continue when other tasks end.
     return [each for each in ids if scene["answers"][f"/v1/tasks/{each}"]["state"] != State.BLOCKED]
@@ -78,7 +78,7 @@ def covers(now: Any, then: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def end_of(then: dict[str, Any]) -> set[str]:
-    """Return the possible ends of a task in this state."""
+    """Return the states in which a task with this response may end."""
     if then["state"] in TERMINAL:
         return {then["state"]}
     return {"succeeded"}
@@ -91,7 +91,7 @@ def test_every_scene_of_the_current_schema_is_frozen() -> None:
 
 
 def test_every_kind_of_item_is_frozen() -> None:
-    """A scene of the current schema has each partition of the schema, each kind of timer, and a deletion marker."""
+    """A scene with the current schema has each partition in the schema, each kind of timer, and a deletion marker."""
     kinds = {value for name, value in vars(schema).items() if name.endswith("_PREFIX")} - PASSING
     marks = {schema.TIMER_MARK, schema.SCHEDULE_MARK, schema.LATE_MARK, schema.BULK_MARK}
     scenes = [json.loads(path.read_text(encoding="utf-8")) for path in FILES if path.parent.name == PRESENT]
@@ -103,7 +103,7 @@ def test_every_kind_of_item_is_frozen() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_frozen_records_have_their_earlier_responses(life: Life, path: Path) -> None:
-    """Every earlier response is part of the current response, which may only have more fields."""
+    """Every earlier response is contained in the current response, which may have additional fields."""
     scene = thawed(life, path)
     for asked, then in scene["answers"].items():
         now = life.api.send("GET", asked)
@@ -113,7 +113,7 @@ def test_frozen_records_have_their_earlier_responses(life: Life, path: Path) -> 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_frozen_records_are_found_in_their_minutes(life: Life, path: Path) -> None:
-    """Every record and timer is found in its minute and can be read."""
+    """Every record and timer is found under its minute and can be read."""
     scene = thawed(life, path)
     facts = FakeTelemetry()
     composed(CoreServices).stores.tasks._telemetry = facts
@@ -127,7 +127,7 @@ def test_frozen_records_are_found_in_their_minutes(life: Life, path: Path) -> No
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_frozen_tasks_continue_and_end(life: Life, path: Path) -> None:
-    """Each task continues from its state and ends as it should, and finishing it twice changes nothing."""
+    """Each task continues from its state and ends as expected, and finishing a task twice changes nothing."""
     scene = thawed(life, path)
     for task_id in tasks_in(scene):
         then = scene["answers"][f"/v1/tasks/{task_id}"]
@@ -139,7 +139,7 @@ def test_frozen_tasks_continue_and_end(life: Life, path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_attributes_of_a_newer_version_are_kept(life: Life, path: Path) -> None:
-    """Rolled back code finishes records of newer code, and keeps attributes that it does not know."""
+    """Code that was rolled back finishes newer code's records, and keeps attributes that it does not know."""
     scene = thawed(life, path, UNKNOWN)
     for task_id in tasks_in(scene):
         life.finish(task_id)
@@ -149,7 +149,7 @@ def test_attributes_of_a_newer_version_are_kept(life: Life, path: Path) -> None:
 
 
 def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
-    """A failed task of an earlier version is in the list of dead letters, and runs again."""
+    """A task that failed in an earlier version is in the list of dead letters, and can be run again."""
     thawed(life, FROZEN / "v1" / "ended.json")
     (letter,) = life.api.send("GET", "/v1/tasks", query="state=failed").body["tasks"]
     assert letter["error"]["type"] == "ValueError"
@@ -159,7 +159,7 @@ def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
 
 
 def test_an_idempotency_key_of_an_earlier_version_is_recognized(life: Life) -> None:
-    """Repeating an earlier request returns the earlier task, and another body with the same key is refused."""
+    """Repeating an earlier request returns the earlier task, and a different body with the same key is refused."""
     scene = thawed(life, FROZEN / "v1" / "keyed.json")
     (task_id,) = tasks_in(scene)
     key = {"Idempotency-Key": "frozen-1"}
@@ -168,7 +168,7 @@ def test_an_idempotency_key_of_an_earlier_version_is_recognized(life: Life) -> N
 
 
 def test_cursors_of_an_earlier_version_continue(life: Life) -> None:
-    """The trigger continues where the earlier code stopped, and sends the tasks that have become due since."""
+    """The trigger continues where the earlier code stopped, and sends the tasks that have become due since then."""
     scene = thawed(life, FROZEN / "v1" / "ticked.json")
     before = [item for item in life.items() if item["p"]["S"].startswith(schema.CURSOR_PREFIX)]
     life.stack.clock.at = scene["clock"] + 3_600_000 - 60_000
@@ -180,7 +180,7 @@ def test_cursors_of_an_earlier_version_continue(life: Life) -> None:
 
 
 def test_a_schedule_of_an_earlier_version_continues(life: Life) -> None:
-    """The next ticks place the next occurrences of an earlier version's schedule, and their tasks end."""
+    """The next ticks place the next occurrences of an earlier version's schedule, and the occurrences' tasks end."""
     scene = thawed(life, FROZEN / "v1" / "recurring.json")
     before = {item["s"]["S"] for item in scene["items"] if "z" in item}
     for _ in range(4):
@@ -218,7 +218,7 @@ def test_a_name_deleted_by_an_earlier_version_can_be_reused(life: Life) -> None:
 
 
 def test_a_bulk_operation_of_an_earlier_version_continues(life: Life) -> None:
-    """A bulk operation of an earlier version is found by its timer, and changes its tasks."""
+    """A bulk operation from an earlier version is found by its timer, and changes its tasks."""
     scene = thawed(life, FROZEN / "v1" / "bulk.json")
     (operation,) = scene["answers"]["/v1/bulk-operations"]["operations"]
     life.stack.clock.at += 60_000

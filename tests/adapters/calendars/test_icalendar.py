@@ -19,7 +19,7 @@ START, END = at("2026-11-21"), at("2029-11-21")
 
 
 def file_of(*events: str) -> bytes:
-    """Return an iCalendar file with the given events, each given by its lines."""
+    """Return an iCalendar file with the given events; each event is a list of lines."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//test//EN"]
     for event in events:
         lines += ["BEGIN:VEVENT", *event.strip().replace("    ", "").splitlines(), "END:VEVENT"]
@@ -52,7 +52,7 @@ def test_all_day_events_become_dates() -> None:
     "end", ["DTEND;VALUE=DATE:20261225", "DURATION:P0D", "DTEND;VALUE=DATE:20261226", "SEQUENCE:0"]
 )
 def test_an_event_ending_on_its_first_day_lasts_one_day(end: str) -> None:
-    """An event that ends on its first day lasts one day: some programs omit the later end that the standard wants."""
+    """An event that ends on its first day lasts one day, because some programs omit the later end that is required."""
     assert list(read(f"DTSTART;VALUE=DATE:20261225\n{end}").dates) == [date(2026, 12, 25)]
 
 
@@ -96,7 +96,7 @@ def test_a_calendar_file_without_exclusions_is_rejected(data: bytes, reason: str
     ],
 )
 def test_a_calendar_says_until_when_it_is_known(event: str, known: bool) -> None:  # noqa: FBT001 - a parameter
-    """A calendar is known until its last expanded event, or without limit if no rule or event goes beyond that."""
+    """A calendar is known until its last expanded event, or forever if no rule or event continues after that event."""
     assert read(event).known_until == (None if known else at("2029-11-21"))
 
 
@@ -185,7 +185,7 @@ def test_recurring_events_are_expanded() -> None:
 
 
 def test_recurring_events_keep_their_local_time_of_day() -> None:
-    """An event at ten o'clock in London has another UTC time in summer; the end of its rule is given in UTC."""
+    """An event at ten o'clock in London has a different UTC time in summer; its rule's end is given in UTC."""
     calendar = read(
         """DTSTART;TZID=Europe/London:20270301T100000
         DTEND;TZID=Europe/London:20270301T110000
@@ -203,14 +203,14 @@ def test_recurring_events_keep_their_local_time_of_day() -> None:
     ],
 )
 def test_a_recurring_event_can_start_before_time_zones_are_known(event: str) -> None:
-    """A birthday from 1950 recurs today, and a rule can end in the year 9999, as some programs write it."""
+    """A birthday from 1950 still recurs, and a rule can end in the year 9999, as some programs write it."""
     calendar = read(event)
     assert [calendar.covering(at(f"{year}-03-05T09:30")) is not None for year in (2027, 2028, 2029)] == [True] * 3
     assert len(calendar.dates) + len(calendar.spans) == 3
 
 
 def test_days_outside_the_stored_period_are_left_out() -> None:
-    """A date in the year 9999, and the past part of a long event, are not in the calendar."""
+    """A date in the year 9999 and the past days of a long event are left out of the calendar."""
     calendar = read("DTSTART;VALUE=DATE:20261110\nDTEND;VALUE=DATE:20261123\nRDATE;VALUE=DATE:99991231")
     assert list(calendar.dates) == [date(2026, 11, 21), date(2026, 11, 22)]
 
@@ -221,7 +221,7 @@ def test_a_label_contains_only_printable_characters() -> None:
 
 
 def test_cancelled_events_are_left_out() -> None:
-    """Cancelled events are left out, and so are events outside of the period."""
+    """Cancelled events and events outside the period are left out."""
     calendar = read(
         "DTSTART;VALUE=DATE:20261225\nSTATUS:CANCELLED",
         "DTSTART;VALUE=DATE:20200101",
@@ -234,7 +234,7 @@ def test_cancelled_events_are_left_out() -> None:
 
 
 def test_a_file_read_as_including_allows_work_only_during_events() -> None:
-    """If a file is read as including, work runs only during its events."""
+    """If a file is read as a list of working times, work runs only during the file's events."""
     data = file_of("DTSTART:20270601T100000Z\nDTEND:20270601T110000Z")
     calendar = calendar_from_ics(data, "windows", START, END, mode=CalendarMode.INCLUDES)
     assert calendar.covering(at("2027-06-01T10:30")) is None
@@ -272,7 +272,7 @@ EVENT = "DTSTART;VALUE=DATE:20270101\n"
     ],
 )
 def test_an_unreadable_part_of_a_calendar_is_rejected(event: str, reason: str) -> None:
-    """Nothing is omitted silently: the error names the part that could not be read."""
+    """No event is omitted silently, because an error names the part that could not be read."""
     with pytest.raises(FieldInvalid) as refusal:
         read(event)
     assert refusal.value.field == "ics"
@@ -316,6 +316,6 @@ _LINES = st.sampled_from(
 
 @given(st.lists(_LINES | st.text(max_size=30), max_size=8))
 def test_any_event_is_read_or_rejected_by_the_parser(lines: list[str]) -> None:
-    """Any event is either read or raises the parser's own error."""
+    """Any event is either read or raises the parser's documented error."""
     with contextlib.suppress(FieldInvalid):
         read("\n".join(lines))

@@ -14,7 +14,7 @@ from duetime.domain.times import SECOND
 
 
 def test_a_sleep_never_ends_early() -> None:
-    """Each of two hundred short sleeps ends at or after its end time, measured by the same clock."""
+    """None of two hundred short sleeps returns before its end time, measured by the same clock."""
     clock = SystemClock()
     for _ in range(200):
         at = clock.now() + 2
@@ -73,14 +73,14 @@ def test_waiting_for_a_job_ends_at_the_given_time() -> None:
 
 
 def test_map_keeps_the_order_and_raises_errors_of_its_calls() -> None:
-    """A map's results are in the order of the items, whatever the threads do."""
+    """A map's results are in the order of the items, in whatever order the threads finish."""
     threads = Threads(SystemClock())
     assert threads.map(lambda number: number * 2, range(50)) == [number * 2 for number in range(50)]
     assert threads.map(str, []) == []
 
 
 def test_an_error_ends_a_map_and_skips_remaining_items() -> None:
-    """An error ends the map, and items that no thread has started are skipped."""
+    """An error ends the map, and items that have not been started are skipped."""
     threads = Threads(SystemClock())
     begun: list[int] = []
     met, ended, let_go = threading.Barrier(17), threading.Barrier(16), threading.Event()
@@ -98,7 +98,7 @@ def test_an_error_ends_a_map_and_skips_remaining_items() -> None:
 
     job = threads.start(work_on_all)
     met.wait(60)
-    # This call needs the thread that met the error, and the next call needs all threads.
+    # This call needs the thread in which the error occurred, and the next call needs all threads.
     assert threads.map(lambda number: number, [1, 2]) == [1, 2]
     let_go.set()
     threads.map(lambda _: ended.wait(60), range(16))

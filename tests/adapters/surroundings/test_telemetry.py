@@ -78,7 +78,7 @@ def test_a_metric_with_many_values_is_written_on_several_lines(capsys: pytest.Ca
 
 
 def test_no_line_has_more_than_a_hundred_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line has at most a hundred metrics, and no metric is omitted."""
+    """A line has at most a hundred metrics; additional metrics are written on more lines."""
     telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
     for number in range(150):
         telemetry.count(f"metric_{number}")

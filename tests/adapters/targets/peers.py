@@ -1,4 +1,4 @@
-"""The remote end of a call: a socket on the loopback interface that a test scripts."""
+"""The remote end of a call, which is a socket on the loopback interface that a test scripts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Peer:
     Attributes:
         requests: the requests received.
         names: the names that TLS clients requested (SNI).
-        over: set when the test ends, so that scripts stop sleeping.
+        over: an event that is set when the test ends, so that scripts stop sleeping.
     """
 
     port: int = 0
@@ -96,7 +96,7 @@ def dripping(head: bytes, drop: bytes) -> Callable[[socket.socket, Peer], None]:
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """Read a request with its body: closing a socket with unread data would discard the response."""
+    """Read a request with its body, because closing a socket with unread data would discard the response."""
     data = b""
     while b"\r\n\r\n" not in data or len(data.partition(b"\r\n\r\n")[2]) < _length(data):
         part = connection.recv(65_536)

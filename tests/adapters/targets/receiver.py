@@ -1,4 +1,4 @@
-"""A receiver of Standard Webhooks, written only from the specification, without duetime's code or the library."""
+"""A Standard Webhooks receiver, written only from the specification, without duetime's code or the official library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_signed_by(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Return whether one of a request's signatures is that of a secret, with or without the prefix `whsec_`."""
+    """Return whether one of a request's signatures was made with a secret (with or without the prefix `whsec_`)."""
     told = {name.lower(): value for name, value in headers.items()}
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{told['webhook-id']}.{told['webhook-timestamp']}.".encode() + body
@@ -25,7 +25,7 @@ def is_signed_by(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
 
 
 def is_signed_by_key(public_key: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Return whether one of a request's asymmetric signatures is that of a public key."""
+    """Return whether one of a request's asymmetric signatures verifies with a public key."""
     told = {name.lower(): value for name, value in headers.items()}
     key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key.removeprefix("whpk_")))
     signed = f"{told['webhook-id']}.{told['webhook-timestamp']}.".encode() + body

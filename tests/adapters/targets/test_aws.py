@@ -182,7 +182,7 @@ def test_a_notice_is_published_to_a_topic(engine: Emulator, monkeypatch: pytest.
 
 @pytest.mark.parametrize(("given", "told"), [("report due", "report due"), ("", "report")])
 def test_an_event_is_put_on_a_bus(engine: Emulator, call: Callable[..., TargetEnding], given: str, told: str) -> None:
-    """The source is duetime, the detail type is that of the target or the task's type, and the detail is the task."""
+    """The source is duetime, the detail type is the target's or else the task's type, and the detail is the task."""
     events, (arn, url) = names(engine, "events"), queue(engine)
     bus = events.create_event_bus(Name=f"target-{uuid4().hex}")["EventBusArn"]
     name = bus.rpartition("/")[2]
@@ -258,7 +258,7 @@ OPERATIONS = {
     ],
 )
 def test_a_throttled_call_does_not_count_as_an_attempt(arn: str, code: str, status: int) -> None:
-    """A throttled call has no effect and does not count as an attempt."""
+    """A throttled call does nothing and does not count as an attempt."""
     services = Scripted()
     services.stubs[arn].add_client_error(OPERATIONS[arn], code, "the message", status)
     ending = services.runner.run(target(arn), work())
@@ -317,7 +317,7 @@ def test_a_permanent_error_of_a_service_is_not_retried(arn: str, code: str, stat
 def test_the_class_and_message_of_a_function_error_are_stored(
     told: bytes, kind: str, message: str, *, retriable: bool
 ) -> None:
-    """The attempt's error has the class and message of the function's error; the class can exclude a retry."""
+    """The attempt's error has the function's error class and message, and the class can exclude a retry."""
     services = Scripted()
     answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": StreamingBody(io.BytesIO(told), len(told))}
     services.stubs[FUNCTION].add_response("invoke", answer)

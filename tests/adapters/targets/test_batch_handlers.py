@@ -1,4 +1,4 @@
-"""Batch handlers: what the decorator accepts, and which members of a group are called."""
+"""Tests which arguments the batch decorator accepts, and with which members of a group a batch handler is called."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def gathered(function: Callable[..., Any], *works: Work, batch: Batch | None = N
 def test_the_error_for_an_invalid_batch_setting_names_the_keyword(
     options: dict[str, Any], error: type[Exception], keyword: str
 ) -> None:
-    """An invalid batch setting is an error at import, not when the first task is due."""
+    """An invalid batch setting raises an error at import, and not only when the first task is due."""
     with pytest.raises(error, match=rf"^{keyword} takes "):
         Batch(**options)
 
 
 def test_the_batch_decorator_accepts_only_a_batch_and_a_function() -> None:
-    """A number instead of a `Batch`, or a class with a batch, is an error, and no handler is registered."""
+    """A number instead of a `Batch`, or a batch setting on a class, is an error, and no handler is registered."""
     wrong: Any = 100
     with pytest.raises(TypeError, match=r"^batch takes a Batch, such as"):
         handler("test.batch", batch=wrong)
@@ -98,7 +98,7 @@ def test_the_batch_decorator_accepts_only_a_batch_and_a_function() -> None:
 
 
 def test_a_second_registration_keeps_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second registration keeps the batch settings, the payload class and the retry settings."""
+    """If a handler is registered a second time, it keeps its batch, payload class and retry settings."""
     monkeypatch.setattr("duetime.handlers.REGISTRY", {})
 
     @handler("test.one", batch=Batch(max_size=7))
@@ -108,7 +108,7 @@ def test_a_second_registration_keeps_the_batch(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_item_can_only_be_failed_with_an_exception() -> None:
-    """An item can only be failed with an exception, because a text would not say whether the task is retried."""
+    """An item can only be failed with an exception, because a string would not say whether the task is retried."""
     wrong: Any = "busy"
     with pytest.raises(TypeError, match=r"^fail takes an exception"):
         BatchItem[None](Context.for_test(), None).fail(wrong)
@@ -124,7 +124,7 @@ def test_a_batch_member_without_a_lease_is_not_called() -> None:
 
 
 def test_a_batch_member_cancelled_while_waiting_is_not_called() -> None:
-    """If all members are cancelled while they wait, the handler is not called."""
+    """If all members of a batch are cancelled while they wait, the handler is not called."""
     seen: list[int] = []
     cancelled = replace(work(), requested_action=lambda: RequestedAction.CANCEL)
     assert gathered(lambda items: seen.append(len(items)), cancelled).endings == [Stopped()]
@@ -138,7 +138,7 @@ def test_the_wait_takes_at_most_half_of_the_time_left() -> None:
 
 
 def test_the_last_of_several_attempts_is_called_alone() -> None:
-    """The last of several attempts is called alone; a task with only one attempt shares calls."""
+    """A task's last of several attempts is called alone, but a task with only one attempt shares calls."""
     task = work().task
     last = replace(work(), task=replace(task, attempt=3, retry=replace(task.retry, max_attempts=3)))
     only = replace(work(), task=replace(task, attempt=1, retry=replace(task.retry, max_attempts=1)))

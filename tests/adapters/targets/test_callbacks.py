@@ -44,7 +44,7 @@ class Kept:
 
 
 def no_aws() -> AwsRunner:
-    """Fail: these tests call no AWS resource."""
+    """Fail the test, because these tests call no AWS resource."""
     raise AssertionError
 
 
@@ -54,7 +54,7 @@ def told(outcome: Task) -> bytes:
 
 
 def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
-    """The event has a type, the time of the attempt's end, the data, and the owner and audience that are signed."""
+    """The event has a type, the time at which the attempt ended, the data, and the signed owner and audience."""
     event = json.loads(told(DONE))
     assert list(event) == ["type", "timestamp", "owner", "audience", "data"]
     assert (event["owner"], event["audience"]) == (DONE.owner, (DONE.callback_url or "").partition("?")[0])
@@ -63,7 +63,7 @@ def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
 
 
 def test_a_repeated_follow_up_has_the_same_callback_id() -> None:
-    """A repeated follow-up has another fence but the same callback id, which depends on the attempt that ended."""
+    """A repeated follow-up has a new fence but the same callback id, which depends on the attempt that ended."""
     again = replace(DONE, fence=4, version=9)
     assert outcome_origin(again) == outcome_origin(DONE)
     assert json.loads(told(again))["timestamp"] == json.loads(told(DONE))["timestamp"]
@@ -94,7 +94,7 @@ def test_a_failed_callback_says_whether_a_retry_may_help() -> None:
 
 
 def test_a_notice_to_a_bus_is_an_event() -> None:
-    """The event's detail type is the notice's kind, and its source is that of all duetime events."""
+    """The event's detail type is the notice's kind, and the source is the same as in all duetime events."""
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
     notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)

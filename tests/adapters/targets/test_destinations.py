@@ -42,7 +42,7 @@ NOBODY: frozenset[str] = frozenset()
         "[2002:7f00:1::]",
         "[2001:0:7f00:1::]",
         "[2001:db8::1]",
-        # More spellings of the same addresses, as a resolver may read them.
+        # Other spellings of the same addresses that a resolver may understand.
         "0177.0.0.1",
         "0x7f000001",
         "127.0.1",
@@ -60,7 +60,7 @@ NOBODY: frozenset[str] = frozenset()
         "2852039166",
         "169.254.170.2",
         "169.254.169.253",
-        # More ranges that are reserved in the registries.
+        # Other ranges that the registries reserve.
         "100.127.255.255",
         "172.31.255.255",
         "198.51.100.1",
@@ -106,7 +106,7 @@ def test_digits_of_other_scripts_never_resolve_to_loopback(host: str) -> None:
 
 
 def test_a_public_address_is_called_as_checked() -> None:
-    """The checked address is called, while Host and TLS use the name."""
+    """The call goes to the checked address, while the Host header and TLS use the name."""
     destination = find("https://1.1.1.1/a/b?c=d", NOBODY)
     assert (destination.address, destination.host, destination.port, destination.path) == (
         "1.1.1.1",
@@ -117,7 +117,7 @@ def test_a_public_address_is_called_as_checked() -> None:
 
 
 def test_an_allowed_host_may_be_private() -> None:
-    """The local stack allows loopback by its exact name, and only by that name."""
+    """The local stack allows a loopback host only by the exact name in the settings."""
     assert find("http://127.0.0.1:8080", frozenset({"127.0.0.1"})).port == 8080
     with pytest.raises(AddressForbidden):
         find("http://127.0.0.2:8080", frozenset({"127.0.0.1"}))

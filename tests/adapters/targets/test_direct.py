@@ -24,7 +24,7 @@ ALLOWED = frozenset({LOOPBACK, "localhost"})
 CLOCK = StandingClock()
 MOST = 1_000
 LONG = 60.0
-"""Seconds that a call takes only if it has no time limit of its own; a busy machine does not take so long."""
+"""Seconds that a call takes only if its time limit does not work; even a busy machine is faster."""
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -58,7 +58,7 @@ def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyP
 
 
 class _Resolver:
-    """Stands in for the module `socket`, with another resolver."""
+    """Stands in for the module `socket`, with a different resolver."""
 
     def __init__(self, getaddrinfo: Callable[..., object]) -> None:
         self.getaddrinfo = getaddrinfo
@@ -68,7 +68,7 @@ class _Resolver:
 
 
 def test_a_host_with_any_private_address_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If any of a name's addresses is private, the call is refused, whichever address comes first."""
+    """If any of a name's addresses is private, the call is refused, regardless of the addresses' order."""
 
     def look_up(_host: str, port: int, **_more: object) -> list[tuple[object, ...]]:
         found = ("1.1.1.1", "10.0.0.1")
@@ -121,12 +121,12 @@ def test_a_certificate_for_another_host_is_rejected(
     ids=["status", "header", "headers", "continue", "length", "close", "chunks", "chunk"],
 )
 def test_a_slow_response_is_cut_off_at_the_time_limit(head: bytes, drop: bytes) -> None:
-    """The time limit applies to the complete call, even if each byte arrives in time."""
+    """The time limit applies to the complete call, even if each single byte arrives quickly."""
     with peer(dripping(head, drop)) as other:
         began = time.monotonic()
         reply = refused(call(other.port, seconds=0.6))
         took = time.monotonic() - began
-    # The call with too many headers is refused before the time limit; the other responses would never end.
+    # The call with too many headers is refused before the time limit; without a limit, the other calls would never end.
     assert reply.kind in {"Timeout", "HTTPException"}
     assert took < LONG
 
@@ -178,7 +178,7 @@ def test_a_response_above_the_size_limit_fails_permanently() -> None:
 
 
 def test_a_decompression_bomb_is_not_decompressed() -> None:
-    """Of a compressed response of a hundred megabytes, only slightly more than the limit is decompressed."""
+    """If a compressed response would expand to a hundred megabytes, only a little more than the limit is expanded."""
     packed = gzip.compress(b"\0" * 100_000_000)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
     with peer(answering(head + packed)) as other:
@@ -252,7 +252,7 @@ def test_too_many_interim_responses_fail_the_call() -> None:
 
 
 def test_a_101_status_is_a_final_response() -> None:
-    """After a 101 status no HTTP follows, so the 101 counts as the final response."""
+    """A 101 response counts as final, because no more HTTP follows on the connection."""
     with peer(answering(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x00")) as other:
         reply = call(other.port)
     assert isinstance(reply, HttpResponse)
@@ -293,7 +293,7 @@ def test_a_redirect_is_not_followed() -> None:
 
 
 def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy from the environment is not used, because it would resolve names again and see everything."""
+    """A proxy from the environment is not used, because the proxy would resolve names again and see all data."""
     with peer(answering(GOOD)) as proxy, peer(answering(GOOD)) as other:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://{LOOPBACK}:{proxy.port}")
@@ -302,6 +302,6 @@ def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_body_that_is_not_needed_is_not_read() -> None:
-    """If only the status is needed, the body is not read, so a body without an end does no harm."""
+    """If only the status is needed, the body is not read, so an endless body does no harm."""
     with peer(dripping(b"HTTP/1.1 204 Fine\r\nContent-Length: 1000000\r\n\r\n", b"x")) as other:
         assert call(other.port, most=0) == HttpResponse(204)

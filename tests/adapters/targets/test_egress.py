@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
 SLOW_WINDOW = 2.0
-"""A collection window in which even a busy machine starts ten calls; ten calls are sent before the window ends."""
+"""The collection window in seconds: even a busy machine starts ten calls in it, and ten calls are sent at once."""
 LONG = 30.0
-"""Seconds that no test takes unless a call never ends."""
+"""A wait in seconds that ends a test whose call would never end."""
 
 
 class Echo:
@@ -63,7 +63,7 @@ class Echo:
         self.let_go = threading.Event()
 
     def call(self, call: Call) -> Reply:
-        """Respond with the call's id; the call's body controls the delay and whether there is a response."""
+        """Respond with the call's id; the call's body says whether to wait for `let_go` and whether to fail."""
         self.calls.append(call)
         facts = json.loads(call.body or b"{}")
         if facts.get("waits"):
@@ -105,7 +105,7 @@ def calls(count: int, **fields: Any) -> list[Call]:  # noqa: ANN401 - fields of 
 
 
 def test_simultaneous_calls_share_an_invocation() -> None:
-    """Ten threads share an invocation, and each thread gets the reply to its own call."""
+    """Ten threads share an invocation, and each thread gets the reply to the thread's own call."""
     function = Function(Echo())
     replies = at_once(EgressCaller(function, SLOW_WINDOW), calls(10))
     assert function.sizes == [10]
@@ -113,7 +113,7 @@ def test_simultaneous_calls_share_an_invocation() -> None:
 
 
 def test_a_call_arrives_unchanged_except_for_its_time_limit() -> None:
-    """The call arrives unchanged, except for a slightly shorter time limit, so that its response returns in time."""
+    """The call arrives unchanged except for a slightly shorter time limit, so that the response returns in time."""
     echo = Echo()
     given = Call("id", "PUT", "https://e.org/?a=b", {"X": "1"}, b'{"t":"\xc3\xa9"}', seconds=60, most=7, owner="me")
     assert isinstance(EgressCaller(Function(echo)).call(given), HttpResponse)
@@ -298,7 +298,7 @@ def test_a_failed_invocation_names_the_error_without_internal_details(
     ids=str,
 )
 def test_only_a_call_that_was_provably_not_sent_is_reported_unsent(refusal: str | Exception, kind: str) -> None:
-    """Only a refused invocation or connection is reported as not sent; any other failed call may have been sent."""
+    """A call is reported as not sent only if the invocation or the connection was refused."""
     error = ClientError({"Error": {"Code": refusal}}, "Invoke") if isinstance(refusal, str) else refusal
 
     class Client:

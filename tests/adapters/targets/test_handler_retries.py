@@ -1,4 +1,4 @@
-"""Which exceptions of a handler are retried, and when: `RetryIn`, `retry_on` and `no_retry_on`."""
+"""Tests which handler exceptions are retried and when, with `RetryIn`, `retry_on` and `no_retry_on`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAY_SECONDS = 86_400
 
 
 class NoPackage:
-    """A missing package of handlers."""
+    """A package of handlers that cannot be imported."""
 
     def why_broken(self) -> None:
         """Return the import error, which is `None`."""
@@ -104,7 +104,7 @@ def test_only_listed_exceptions_are_retried(register: Register, error: BaseExcep
 
 
 def test_without_retry_on_all_other_exceptions_are_retried() -> None:
-    """`no_retry_on` alone excludes only its own exceptions; an empty `retry_on` excludes all."""
+    """`no_retry_on` alone excludes only the listed exceptions; an empty `retry_on` excludes all exceptions."""
     for error, options, retriable in (
         (KeyError(), {"no_retry_on": (LookupError,)}, False),
         (ValueError(), {"no_retry_on": (LookupError,)}, True),
@@ -132,7 +132,7 @@ def test_retry_rules_of_a_class_apply_to_every_phase() -> None:
 
 
 class _Meta(type):
-    """A metaclass that claims to be equal to, and a base of, every class."""
+    """A metaclass whose classes claim to equal every class and to be a base of every class."""
 
     def __instancecheck__(cls, _instance: object) -> bool:
         return True
@@ -148,7 +148,7 @@ class _Meta(type):
 
 
 class Everything(Exception, metaclass=_Meta):
-    """An exception with an unreliable class."""
+    """An exception whose class makes false claims about its bases."""
 
 
 def test_exceptions_are_matched_as_in_an_except_clause() -> None:
@@ -161,14 +161,14 @@ def test_exceptions_are_matched_as_in_an_except_clause() -> None:
 
 
 class Hasty(RetryIn):
-    """A subclass that does not call its base's constructor."""
+    """A `RetryIn` whose constructor does not call the constructor of its base."""
 
     def __init__(self) -> None:
         """Omit the seconds."""
 
 
 class Backwards(RetryIn):
-    """A subclass that changes its seconds."""
+    """A `RetryIn` whose seconds change after its construction."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -185,7 +185,7 @@ def test_a_retry_without_valid_seconds_waits_by_the_policy(error: RetryIn) -> No
 
 @pytest.mark.parametrize("seconds", [1, 0.5, DAY_SECONDS])
 def test_valid_seconds_of_a_retry_are_kept(seconds: float) -> None:
-    """Valid seconds are kept up to a policy's longest wait; without a message, the error contains the seconds."""
+    """Seconds up to a policy's longest wait are accepted; without a message, the error states the seconds."""
     error = RetryIn(seconds)
     assert (error.seconds, str(error)) == (seconds, f"the handler requested a retry in {seconds} s")
 
@@ -244,7 +244,7 @@ def test_an_unknown_keyword_is_rejected_when_the_handler_is_imported() -> None:
 
 
 def test_a_handler_of_two_types_keeps_its_options() -> None:
-    """A handler that is registered again keeps the options of its first type unless other options are given."""
+    """A handler that is registered again for another type keeps its options unless other options are given."""
 
     @handler("second")
     @handler("first", no_retry_on=(ValueError,))

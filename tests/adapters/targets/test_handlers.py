@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Package:
-    """A package of handlers that can be imported, or the reason why it cannot."""
+    """A package of handlers that can be imported, or that reports why it cannot be imported."""
 
     def __init__(self, why: str | None = None) -> None:
         self.why = why
@@ -121,7 +121,7 @@ def test_a_type_without_a_handler_fails_with_its_name() -> None:
 
 
 def test_progress_is_clamped_and_its_message_is_cut() -> None:
-    """Percentages are clamped, a heartbeat has no progress, and a long message is cut."""
+    """Percentages are clamped, a heartbeat reports no progress, and a long message is truncated."""
     reports: list[Progress | None] = []
 
     def tell(context: Context, _payload: object) -> None:
@@ -146,7 +146,7 @@ def test_a_type_can_have_only_one_handler() -> None:
 
 
 def test_a_handler_decorator_without_a_type_is_rejected() -> None:
-    """A decorator without parentheses, or with empty ones, raises an error that shows the correct form."""
+    """A decorator without parentheses, or with empty parentheses, raises an error that shows the correct form."""
     before = dict(REGISTRY)
 
     def make_report(_context: Context, _payload: object) -> None:
@@ -198,7 +198,7 @@ def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
     ],
 )
 def test_a_broken_package_is_reported_and_imported_again(package: Path, line: str, why: str) -> None:
-    """The import error is reported, not raised; after a minute, the import is repeated without duplicates."""
+    """An import error is reported and not raised; after a minute, the import is repeated without duplicate handlers."""
     clock = StandingClock()
     package.write_text(f"{SOUND}\n\n{line}\n")
     own = HandlersPackage("own_handlers", clock)
@@ -212,7 +212,7 @@ def test_a_broken_package_is_reported_and_imported_again(package: Path, line: st
 
 
 def test_no_phase_of_a_broken_package_is_skipped() -> None:
-    """While the package cannot be imported, no phase is skipped, and a call fails temporarily."""
+    """While the package cannot be imported, the runner skips no phase, and each call fails temporarily."""
     runner = HandlerRunner({}, Package("importing 'x' raised ImportError"))
     assert runner.phases(work().task) == {Phase.RUN, Phase.CLEAN, Phase.ROLLBACK}
     ending = runner.run(work())
@@ -221,7 +221,7 @@ def test_no_phase_of_a_broken_package_is_skipped() -> None:
 
 
 def test_known_types_are_read_from_their_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The known types are read from a module; without the setting or the module, they are unknown."""
+    """The known types are read from a module; without the setting or the module, the types are unknown."""
     module = ModuleType("own_types")
     module.TYPES = ("a", "b")  # type: ignore[attr-defined]  # as it is written when the layers are built
     monkeypatch.setitem(sys.modules, "own_types", module)
@@ -265,7 +265,7 @@ def test_a_handler_class_has_a_method_for_each_phase(phase: Phase, result: bytes
 
 
 def test_a_handler_class_offers_the_phases_of_its_methods() -> None:
-    """A class offers the phases for which it has methods; a function and an unregistered type offer only `run`."""
+    """A class offers the phases for which it defines methods; a function and an unregistered type offer only `run`."""
     runner = HandlerRunner(
         {"report": registered_as("report", Transfer), "other": registered_as("other", lambda _context, _payload: None)},
         Package(),
@@ -300,7 +300,7 @@ def test_a_handler_can_defer_its_attempt() -> None:
 
 
 def test_a_handler_stops_if_a_pause_or_cancel_is_requested() -> None:
-    """A pause leaves a checkpoint for the next attempt and a cancel leaves none; without a request, `run` continues."""
+    """A pause saves a checkpoint for the next attempt, a cancel saves no checkpoint, and otherwise `run` continues."""
 
     def step(context: Context, _payload: object) -> object:
         context.stop_if_requested({"row": 17})

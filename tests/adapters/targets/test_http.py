@@ -86,7 +86,7 @@ def failed(ending: TargetEnding) -> Failed:
 
 
 def test_an_endpoint_receives_the_same_data_as_a_handler(endpoint: Endpoint) -> None:
-    """`PUT url?action=run` sends id, type, attempt, fence, deadline and payload, and a key that identifies repeats."""
+    """`PUT url?action=run` sends the id, type, attempt, fence, deadline, payload, and a key that identifies repeats."""
     assert isinstance(call(endpoint, "/job?team=dba"), Succeeded)
     method, path, headers, body = endpoint.requests[0]
     attempt = work(seconds=60)
@@ -227,7 +227,7 @@ def test_the_size_of_a_result_is_counted_in_utf8_bytes(endpoint: Endpoint) -> No
 
 
 def test_a_call_to_an_unresponsive_endpoint_times_out(endpoint: Endpoint) -> None:
-    """The task's timeout limits the call; after a timeout the attempt fails and may be retried."""
+    """A call ends at the task's timeout, and the attempt fails and may be retried."""
     endpoint.silent = threading.Event()
     ending = failed(call(endpoint, seconds=1))
     assert ending.retriable
@@ -250,7 +250,7 @@ def test_a_private_endpoint_is_rejected_permanently(endpoint: Endpoint) -> None:
 
 
 def test_an_endpoint_defers_run_with_a_202_status(endpoint: Endpoint) -> None:
-    """A 202 status defers `run`; for other phases it is an ordinary response."""
+    """A 202 status defers `run`; for other phases a 202 is an ordinary response."""
     endpoint.status = 202
     assert call(endpoint) == Deferred()
     assert call(endpoint, phase=Phase.PREPARE) == Succeeded(b"null")
@@ -264,7 +264,7 @@ def test_each_phase_is_an_action(endpoint: Endpoint, phase: Phase) -> None:
 
 
 def test_interim_responses_are_skipped_for_tasks_callbacks_and_queries() -> None:
-    """Interim responses are skipped for tasks, callbacks and queries alike."""
+    """Interim responses are skipped in calls for tasks, callbacks and queries alike."""
     interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
     runner = HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None, CLOCK))
     with peer(answering(interim + b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7")) as other:

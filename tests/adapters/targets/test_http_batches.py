@@ -1,4 +1,4 @@
-"""HTTP batches: the request for several tasks, and how the response ends each of them."""
+"""Tests HTTP batches, in which one request is sent for several tasks and the response ends each task's attempt."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def failed(ending: object) -> Failed:
 
 
 def test_a_batch_request_has_an_item_for_each_task() -> None:
-    """The owner, the endpoint and the earliest deadline are outside the items, and the request has its own id."""
+    """The owner, the endpoint and the earliest deadline are outside the items, and the request has a separate id."""
     caller, works = Answering(), [due(1), due(2, b'{"a":2}')]
     endings = called(caller, *works).endings
     (call,) = caller.calls
@@ -131,7 +131,7 @@ def test_attempts_share_a_call_only_with_identical_targets() -> None:
 
 
 def test_each_outcome_of_a_batch_ends_its_attempt() -> None:
-    """An outcome is a success with a result, a failure with a wait, an acceptance, or a final failure."""
+    """An item's outcome is a success with a result, a failure with a wait, an acceptance, or a final failure."""
     outcomes = [
         {"status": 200, "result": {"length": 4}},
         {"status": 503, "error": "the index is locked", "retry_after_seconds": 29.5},
@@ -163,7 +163,7 @@ def test_each_outcome_of_a_batch_ends_its_attempt() -> None:
     ],
 )
 def test_a_response_without_outcomes_fails_every_attempt(reply: Reply, error: str, retriable: bool) -> None:  # noqa: FBT001 - of a case
-    """Without outcomes, attempts fail by the status, or permanently after a success, because the work may be done."""
+    """If outcomes are missing, attempts fail by the status, or permanently after a 2xx, as the work may be done."""
     for ending in ended(reply):
         assert (failed(ending).error.type, failed(ending).retriable) == (error, retriable)
 
@@ -222,13 +222,13 @@ def test_a_lost_or_cancelled_attempt_is_not_sent() -> None:
 
 
 def test_a_task_called_alone_is_a_batch_of_one() -> None:
-    """A task that is called alone, for example a task with a rate, is sent as a batch of one."""
+    """A task that is called alone, for example because of its rate, is sent as a batch with one item."""
     caller = Answering()
     assert run_in_batch(caller, TARGET, due(1)) == Succeeded(f'"{tid(1).text}"'.encode())
     assert len(items_of(caller.calls[0])) == 1
 
 
 def test_batch_limits_are_the_limits_of_the_target() -> None:
-    """The limits are those of the target, and at most half of the remaining time is used for waiting."""
+    """The limits come from the target, and at most half of the remaining time is spent waiting."""
     together = called(Answering(), due(1), replace(due(2), seconds=3.0))
     assert together.limits == [(50, 5_000), (50, 1_500)]

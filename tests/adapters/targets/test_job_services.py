@@ -1,4 +1,4 @@
-"""Calls of services that run jobs; requests, responses and errors of the fakes are checked against AWS's models."""
+"""Tests calls to services that run jobs; the fakes' requests, responses and errors are checked against AWS's models."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def running(service: str, job: str = "", fence: int = 1) -> Task:
 
 @pytest.mark.parametrize("service", TARGETS)
 def test_a_job_is_started_once_read_and_stopped(service: str) -> None:
-    """If a later claim of the task starts the job again, the service returns the first job."""
+    """If a later claim for the task starts the job again, the service returns the first job."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
     started = runner.start(TARGETS[service], running(service), b'{"attempt": 1}')
@@ -144,7 +144,7 @@ def _fields(target: AwsTarget) -> dict[str, Any]:
     ("service", "parameters"), [("batch", '{"containerOverrides":[1]}'), ("glue", '{"Arguments":7}')]
 )
 def test_invalid_job_parameters_fail_the_attempt_permanently(service: str, parameters: str) -> None:
-    """Invalid parameters fail the attempt permanently, because neither a retry nor waiting would help."""
+    """Invalid parameters fail the attempt permanently, because neither retrying nor waiting would help."""
     runner = JobRunner(Services(service))  # type: ignore[arg-type]  # stands for the clients
     target = AwsTarget(**{**_fields(TARGETS[service]), "parameters": parameters})
     ending = runner.start(target, running(service), b"{}")
@@ -154,7 +154,7 @@ def test_invalid_job_parameters_fail_the_attempt_permanently(service: str, param
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_job_name_is_read_from_its_event_or_service(service: str) -> None:
-    """A job's name is read from its event or requested from its service."""
+    """A job's name is read from the job's event or requested from its service."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
     runner.start(TARGETS[service], running(service), b"{}")
@@ -175,7 +175,7 @@ def test_a_function_that_is_not_durable_fails_its_attempt() -> None:
 
 
 def test_a_build_that_is_not_listed_yet_is_not_started_again() -> None:
-    """CodeBuild rejects a token with other parameters; this starts no second build and is not a failure."""
+    """CodeBuild rejects a token reused with different parameters; this starts no second build and is not a failure."""
     services = Services("codebuild")
 
     def start_build(**_request: object) -> dict[str, Any]:

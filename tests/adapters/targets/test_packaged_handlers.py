@@ -1,4 +1,4 @@
-"""A handler in a separate function, tested from the worker's side and the package's side, without a store."""
+"""Tests handlers in separate functions from the worker's side and the package's side, without a store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class World:
 
     Attributes:
         asked: the requests to the attempts function.
-        answers: the responses, in order; an exception is raised.
+        answers: the responses to these requests, in order; a response that is an exception is raised.
         timers: the delays of scheduled calls, in seconds.
         calls: the functions to be called after the delays.
         ends: how often the process was ended.
@@ -83,7 +83,7 @@ class World:
         return cancel
 
     def ask(self, event: bytes) -> bytes:
-        """Respond as the attempts function."""
+        """Respond as the attempts function would."""
         self.asked.append(json.loads(event))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -211,7 +211,7 @@ def test_a_handler_continues_until_its_last_known_lease_ends() -> None:
     ("at", "kind"), [(NOW + 30 * SECOND, "HandlerCrashed"), (NOW + 59_400, "Timeout"), (NOW + 70 * SECOND, "Timeout")]
 )
 def test_a_crash_and_a_deadline_are_distinguished_by_time(at: int, kind: str) -> None:
-    """A crash and a deadline are distinguished by the time of the end, and are retried with the saved checkpoint."""
+    """A crash and a deadline differ only in when the process ended; both are retried with the saved checkpoint."""
     world, read = World(done), list[str]()
     world.clock.at, world.failure = at, EgressFailed("Unhandled")
     ending = world.run(replace(work(), reload_checkpoint=lambda: read.append("again")))
@@ -230,7 +230,7 @@ def test_an_invalid_reply_counts_as_a_crash(reply: bytes) -> None:
 
 
 def test_a_throttled_function_costs_no_attempt() -> None:
-    """A throttled invocation has not run and costs no attempt."""
+    """A throttled invocation did not run the handler, so it does not count as an attempt."""
     world = World(done)
     world.failure = EgressUnavailable("TooManyRequestsException")
     assert isinstance(world.run(), NotSent)
@@ -247,14 +247,14 @@ def test_a_broken_package_is_reported() -> None:
 
 
 def test_a_result_too_large_for_a_response_fails_permanently() -> None:
-    """A result too large for a response is not retried: Lambda would fail each attempt after the work was done."""
+    """A result too large for a response is not retried, because each attempt would do the work and then fail."""
     ending = World(lambda _context, _payload: "x" * 6_000_000).run()
     assert isinstance(ending, Failed)
     assert (ending.error.type, ending.retriable) == ("ResultTooLarge", False)
 
 
 def test_an_impossible_handler_ending_raises_an_error() -> None:
-    """An ending that no handler can have raises an error instead of being converted."""
+    """An ending that no handler can produce raises an error instead of being converted."""
     with pytest.raises(TypeError):
         packed_ending(Skipped("paused", SkipCode.PAUSED))
 
@@ -268,7 +268,7 @@ def test_unknown_handlers_offer_only_run() -> None:
 
 
 def test_the_last_progress_is_sent_with_the_result() -> None:
-    """Two reports in a row are sent as one request, and the second is sent with the reply."""
+    """Two reports in a row cause only one request, and the second report is sent with the reply."""
 
     def report(context: Context, _payload: object) -> None:
         context.progress(1)
@@ -292,7 +292,7 @@ class Reversed:
 
 
 def test_with_a_codec_only_encrypted_values_leave_the_function() -> None:
-    """The worker and the attempts function only get encrypted steps, checkpoints, progress and errors."""
+    """The worker and the attempts function get steps, checkpoints, progress and errors only in encrypted form."""
 
     def charge(context: Context, _payload: object) -> None:
         context.progress(1, "secret")
@@ -320,7 +320,7 @@ def test_with_a_codec_only_encrypted_values_leave_the_function() -> None:
 
 
 def test_a_report_without_a_response_is_sent_with_the_next() -> None:
-    """Progress without a response is sent again with the next report, and the handler is not disturbed."""
+    """Progress whose report gets no response is sent again with the next report, and the handler notices nothing."""
     world = World(done)
     told = channel(world)
     world.answers = [*4 * [EgressFailed("gone")], {"requested_action": "cancel", "leased_for": 25_000}]
@@ -341,7 +341,7 @@ def test_an_operation_without_a_response_is_tried_three_times() -> None:
 
 
 def test_a_first_attempt_does_not_request_earlier_steps() -> None:
-    """A first attempt has no earlier steps to read, so its only requests are those that store results."""
+    """A first attempt has no earlier steps to read, so its only requests are for storing results."""
     world = World(done)
     told = channel(world, has_earlier_steps=False)
     assert told.load() == {}
@@ -350,7 +350,7 @@ def test_a_first_attempt_does_not_request_earlier_steps() -> None:
 
 
 def test_an_attempt_that_lost_its_task_stores_nothing() -> None:
-    """Steps and checkpoints raise the same errors as in a worker, and requests of the client fail."""
+    """Steps and checkpoints raise the same errors as in a worker, and the client's requests fail."""
     world = World(done)
     told = channel(world)
     world.clock.at += 10 * SECOND
@@ -364,7 +364,7 @@ def test_an_attempt_that_lost_its_task_stores_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "x 1 n", "01KAJ0000000000000000TEST0 one n", "01KAJ0000000000000000TEST0"])
 def test_an_invalid_token_is_rejected(text: str) -> None:
-    """An invalid text is not accepted as a token."""
+    """An invalid string is not accepted as a token."""
     assert AttemptToken.parse(text) is None
 
 

@@ -1,4 +1,4 @@
-"""Where handlers' secrets come from, and when they are read again."""
+"""Tests where handlers' secrets are read from, and when they are read again."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_secret_is_cached_until_a_fresh_read_is_requested() -> None:
 
 @pytest.mark.usefixtures("deployed")
 def test_the_error_for_an_undeclared_secret_names_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the setting to add; in a deployed function, a local variable does not replace the setting."""
+    """The error for an undeclared secret names the setting to add, which a variable cannot replace in a deployment."""
     monkeypatch.setenv(variable_of("crm"), "here")
     with pytest.raises(SecretMissing, match=r"`handlers_environment`, such as HandlersEnvironment\(secrets=\{'crm'"):
         secret("crm")
@@ -67,7 +67,7 @@ def test_the_error_for_an_undeclared_secret_names_the_setting(monkeypatch: pytes
 
 @pytest.mark.usefixtures("deployed")
 def test_the_error_for_a_missing_secret_names_the_secret() -> None:
-    """The error names the missing secret, and the attempt is retried because the secret may be created meanwhile."""
+    """If a secret is missing, the error names the secret, and the attempt is retried because it may be created soon."""
     with pytest.raises(SecretUnavailable, match=r"'gone' \(prod/gone in the setting"):
         secret("gone")
 
@@ -89,5 +89,5 @@ def test_outside_aws_secrets_are_read_from_environment_variables(monkeypatch: py
 
 
 def test_secrets_are_removed_after_each_test() -> None:
-    """Secrets are removed after each test, because left-over secrets would hide that another test lacks them."""
+    """Secrets are removed after each test, because leftover secrets would hide that another test sets none."""
     assert FOR_TESTS == {}

@@ -61,7 +61,7 @@ def test_the_signature_matches_the_test_vector_of_the_specification(monkeypatch:
 
 
 def test_both_live_secrets_sign() -> None:
-    """After a rotation, the old and the new secret sign because receivers can have either; a third one is refused."""
+    """After a rotation, both secrets sign, because receivers can have either one, and a third secret is refused."""
     body = "{\u00e9}".encode()
     headers = Signer(keys_of(NEW, OLD), StandingClock()).headers("ann", "id-1", body)
     for key in (OLD, NEW):
@@ -76,7 +76,7 @@ def test_both_live_secrets_sign() -> None:
 
 @pytest.mark.parametrize("other", ["bob", "an", "annn", "Ann", "", "whsec_"])
 def test_no_secret_can_sign_for_another_owner(other: str) -> None:
-    """Neither another owner's secret nor the deployment's secret can sign a call that verifies for an owner."""
+    """A call signed with another owner's secret or with the deployment's secret does not verify for an owner."""
     headers = Signer(keys_of(NEW), StandingClock()).headers("ann", "id-1", b"{}")
     assert is_signed_by(secret_for("ann", NEW), headers, b"{}")
     assert not is_signed_by(secret_for(other, NEW), headers, b"{}")
@@ -105,7 +105,7 @@ def test_a_rotation_affects_only_its_owner() -> None:
 
 
 def test_a_rotation_schedule_adds_secrets_at_its_times() -> None:
-    """Until the first period ends, only one secret signs; after that, its successor signs as well."""
+    """During the first period, only one secret signs; afterward, the next secret signs as well."""
     clock = StandingClock()
     keys = SigningKeys((SigningKey(NEW, clock.now(), days=90),))
     signer = Signer(lambda: keys, clock)
@@ -121,7 +121,7 @@ def test_a_rotation_schedule_adds_secrets_at_its_times() -> None:
 
 
 def test_a_rotation_takes_effect_within_five_minutes(client: SecretsManagerClient) -> None:
-    """A rotation takes effect within five minutes, without requests in between."""
+    """A rotation takes effect within five minutes, during which the secret is not requested again."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
     assert keys() == keys_of(OLD)()
@@ -160,7 +160,7 @@ def test_an_invalid_secret_does_not_replace_the_last_valid_secret(client: Secret
 
 
 def test_nothing_is_sent_unsigned(client: SecretsManagerClient) -> None:
-    """Without a secret, the call is not sent, and the attempt fails with a retry."""
+    """Without a secret, the call is not sent, and the attempt fails and is retried."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "gone", clock)
     with pytest.raises(SigningKeyMissing):

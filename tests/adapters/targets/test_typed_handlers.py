@@ -1,4 +1,4 @@
-"""Handlers with a payload class, and handlers that are coroutines."""
+"""Tests handlers with a payload class, and handlers that are coroutines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class NoPackage:
-    """A missing package of handlers."""
+    """A package of handlers that cannot be imported."""
 
     def why_broken(self) -> None:
         """Return the import error, which is `None`."""
@@ -127,7 +127,7 @@ def test_an_invalid_payload_is_rejected_before_it_is_sent() -> None:
     with pytest.raises(PayloadInvalid, match="amount"):
         charge.encode(Charge.model_construct(id=7, amount=-5))
     with pytest.raises(PayloadInvalid, match="amount"):
-        charge.encode({"id": 7})  # type: ignore[arg-type]  # what a type checker would say
+        charge.encode({"id": 7})  # type: ignore[arg-type]  # the error that is tested
 
 
 def test_a_registered_function_can_be_called() -> None:
@@ -165,7 +165,7 @@ def _coroutine(outcome: Any) -> TargetEnding:  # noqa: ANN401 - a result, or an 
 
 
 def test_a_coroutine_handler_is_handled_like_a_function() -> None:
-    """A coroutine's result, errors and deferral are handled like those of a function."""
+    """A coroutine's result, errors and deferral are handled like a function's."""
     assert _coroutine({"rows": 17}) == Succeeded(b'{"rows":17}')
 
 
@@ -185,13 +185,13 @@ def test_an_exception_of_a_coroutine_fails_the_attempt(outcome: Exception, kind:
 
 
 def test_a_coroutine_can_defer() -> None:
-    """A coroutine may defer like a function."""
+    """A coroutine may defer its attempt, as a function may."""
     assert isinstance(_coroutine("defer"), Deferred)
 
 
 @pytest.mark.parametrize(("requested", "ending"), [("pause", Yielded), ("cancel", Stopped)])
 def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
-    """A coroutine with a request to stop ends when it calls `stop_if_requested`."""
+    """A coroutine that was requested to stop ends when it calls `stop_if_requested`."""
 
     @handler("report")
     class Steps:
@@ -204,7 +204,7 @@ def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
 
 @dataclass(frozen=True)
 class Counts:
-    """A result with keys of any class."""
+    """A result whose keys can have any class."""
 
     by_number: dict[object, str]
     title: str = ""

@@ -1,4 +1,4 @@
-"""Work for tests of target runners."""
+"""Attempts' work for tests of target runners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uses the client that openapi-python-client generates, as its users would; the first error ends the program.
+"""Uses the client that openapi-python-client generates as a user would; the first error ends the program.
 
 Arguments: the API's URL, an owner without tasks, and optionally an owner that the gateway refuses.
 """
@@ -74,7 +74,7 @@ cancel_tasks_by_filter.sync(client=client, body=BulkCancel(filter_=wanted))
 assert get_task.sync(tagged.id, client=client).state == "cancelled"
 assert get_task.sync(other.id, client=client).state == "scheduled"
 
-# Errors of the API and of the gateway.
+# Errors from the API and from the gateway.
 refused = create_task.sync(client=client, body=TaskCreate(type_="not a type"))
 assert isinstance(refused, Problem), refused
 assert refused.code == "fields_invalid", refused
