@@ -119,7 +119,7 @@ def _dollars(account: _Polled, count: int) -> float:
 def rows() -> Iterator[tuple[str, str, str, Used]]:
     """Yield the names of the due times, delivery and handler, and the usage, for every measurement."""
     spread = {f"{rate:g} tasks/s": [round(number * SECOND / rate) for number in range(200)] for rate in RATES}
-    for name, dues in {"1 000 at once": [0] * 1_000, **spread}.items():
+    for name, dues in {"1,000 at once": [0] * 1_000, **spread}.items():
         for delivery, value in DELIVERIES.items():
             for in_batches in (False, True):
                 for computes in (False, True) if name.endswith("once") else (False,):

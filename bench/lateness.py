@@ -5,7 +5,7 @@ python -m bench.lateness [TASKS]
 The measured value is each task's `lateness_ms`, from its due time to the start of its first attempt. Some uncounted
 tasks first warm up the stack. In the same run, the burst is compared with the delivery of the same number of messages
 to a function that does nothing, and to a function that makes two bare writes per message (see `bench.bare_delivery`).
-Run this benchmark on an idle machine, once with 1 000 and once with 5 000 tasks; the figures are saved in
+Run this benchmark on an idle machine, once with 1,000 and once with 5,000 tasks; the figures are saved in
 `results.json`.
 """
 

@@ -39,7 +39,7 @@ SETTINGS = Deployment(shards=64, table_writes=40_000, mapping_start=1_000, mappi
 """A deployment that has been busy for a while, without provisioned pollers or raised quotas, at the largest
 `concurrency`."""
 LONG = replace(SETTINGS, batch_seconds=1.0)
-"""The same deployment for tasks that take a second, of which 10 000 start each second."""
+"""The same deployment for tasks that take a second, of which 10,000 start each second."""
 HOLD = 0.65
 """Average seconds that a worker holds a full batch until it is due, in addition to the batch's duration."""
 
@@ -78,11 +78,11 @@ def cases() -> Iterator[Case]:
 
 
 def steady() -> Case:
-    """Simulate a steady load of 120 000 tasks a second for a minute."""
+    """Simulate a steady load of 120,000 tasks a second for a minute."""
     deployment = replace(LARGE, batch_seconds=HOLD + 0.1)
     run = simulate(deployment, _even(120_000, 60, 0.01), 0.01)
     return _case(
-        "120 000 a second, steadily", run, "10 billion a day, with the quotas and settings of the last row above"
+        "120,000 a second, steadily", run, "10 billion a day, with the quotas and settings of the last row above"
     )
 
 
@@ -92,7 +92,7 @@ def burst() -> Case:
     due[:100] = 10_000
     ready = MOST_READY_POLLERS * POLLER_INVOCATIONS
     run = simulate(replace(LARGE, warm=ready, mapping_start=ready), due, 0.01)
-    says = f"{MOST_READY_POLLERS} pollers, {ready:,} warm workers, a table warmed up to 500 000 units"
+    says = f"{MOST_READY_POLLERS} pollers, {ready:,} warm workers, a table warmed up to 500,000 units"
     return _case("a million due in one second", run, says)
 
 
@@ -101,16 +101,16 @@ def cold_morning() -> Case:
     due = np.zeros((6_000, 1))
     due[0] = 10_000
     run = simulate(replace(Deployment(), concurrency=185), due, 0.02)
-    return _case("a cold morning: 10 000 due at once, in `prod`", run, "the mapping grows by 5 batches a second")
+    return _case("a cold morning: 10,000 due at once, in `prod`", run, "the mapping grows by 5 batches a second")
 
 
 def throttled_table() -> Case:
-    """Simulate 2 500 tasks a second for an hour on a new table that accepts 4 000 write units a second."""
+    """Simulate 2,500 tasks a second for an hour on a new table that accepts 4,000 write units a second."""
     deployment = replace(LONG, table_writes=aws_limits.NEW_TABLE_WRITES)
     due = np.vstack([_even(2_500, 3_600, 1.0), np.zeros((3_600, 1))])
     run = simulate(deployment, due, 1.0)
     return _case(
-        "a new table: 2 500 tasks of 1 s a second, for an hour",
+        "a new table: 2,500 tasks of 1 s a second, for an hour",
         run,
         "warm the table up before; it doubles in half an hour",
     )
@@ -136,12 +136,12 @@ def owner_flood() -> Iterator[Case]:
 
 
 def region_loss() -> Case:
-    """Simulate an hour's outage of a Region at 3 000 tasks a second, and the backlog afterwards."""
+    """Simulate an hour's outage of a Region at 3,000 tasks a second, and the backlog afterwards."""
     run = simulate(LONG, _even(3_000, 3 * 3_600, 1.0), 1.0, down=(0, 3_600))
     return _case(
-        "a Region's loss for an hour, at 3 000 tasks of 1 s a second",
+        "a Region's loss for an hour, at 3,000 tasks of 1 s a second",
         run,
-        "nothing is lost; the backlog runs at 10 000 a second",
+        "nothing is lost; the backlog runs at 10,000 a second",
     )
 
 
@@ -152,17 +152,17 @@ FAIR_WORKERS, FAIR_SECONDS = 100, 0.5
 
 
 def fair_cases() -> Iterator[tuple[str, dict[str, NDArray[np.float64]]]]:
-    """Simulate 100 000 tasks of half a second of some large keys, due at once, beside a hundred keys of ten tasks."""
-    large = Key("large", 100_000, 0.0, "the key of 100 000")
+    """Simulate 100,000 tasks of half a second of some large keys, due at once, beside a hundred keys of ten tasks."""
+    large = Key("large", 100_000, 0.0, "the key of 100,000")
     keyless = [replace(key, key=None) for key in (large, *SMALL)]
-    ten = [Key(f"large-{number}", 10_000, 0.0, "the keys of 10 000") for number in range(10)]
+    ten = [Key(f"large-{number}", 10_000, 0.0, "the keys of 10,000") for number in range(10)]
     shared = [Key(f"large-{weight}", 50_000, 0.0, f"the key of weight {weight}", weight) for weight in (1, 3)]
     for name, keys in (
         ("without `fair_key`", keyless),
         ("with `fair_key`", [large, *SMALL]),
         ("the large key has weight 5", [replace(large, weight=5), *SMALL]),
-        ("two large keys of 50 000, with weights 1 and 3", [*shared, *SMALL]),
-        ("ten large keys of 10 000", [*ten, *SMALL]),
+        ("two large keys of 50,000, with weights 1 and 3", [*shared, *SMALL]),
+        ("ten large keys of 10,000", [*ten, *SMALL]),
     ):
         yield name, waits(keys, workers=FAIR_WORKERS, seconds=FAIR_SECONDS)
 
@@ -204,11 +204,11 @@ class Step:
 
 
 _BILLION = (
-    "Lambda: 2 000 concurrent executions. DynamoDB: 60 000 units for the table. `shards` 64, `concurrency` 1 000 for"
+    "Lambda: 2,000 concurrent executions. DynamoDB: 60,000 units for the table. `shards` 64, `concurrency` 1,000 for"
     " the priority"
 )
 _TEN_BILLION = (
-    "Lambda: 20 000. DynamoDB: 500 000 units, warmed up. `shards` 512; thirty owners or more;"
+    "Lambda: 20,000. DynamoDB: 500,000 units, warmed up. `shards` 512; thirty owners or more;"
     " `provisioned_pollers` 200 to 900 for the priority"
 )
 _SIZES = (

@@ -25,7 +25,7 @@ class Batch:
     """Defines how tasks of a type are batched into calls of a handler.
 
     Attributes:
-        max_size: maximum number of tasks in one call, 1 to 1 000. A worker cannot pass more tasks than it holds: a
+        max_size: maximum number of tasks in one call, 1 to 1,000. A worker cannot pass more tasks than it holds: a
             worker function holds the tasks of one queue delivery, and a pull worker holds as many tasks as its
             `concurrency`.
         max_wait_seconds: how long the first task may wait for others, 0 to 60. The wait counts towards the task's

@@ -19,7 +19,7 @@ class RetryIn(Exception):
     The failed attempt counts, so the retry policy's `max_attempts` and `max_duration_seconds` apply.
 
     Args:
-        seconds: More than 0 and at most 86 400, the longest wait of a retry policy.
+        seconds: More than 0 and at most 86,400, the longest wait of a retry policy.
         message: Message of the attempt's error.
 
     Raises:

@@ -113,13 +113,13 @@ def _times() -> frozenset[str]:
 def _value(value: float | tuple[int, ...], *, is_time: bool) -> str:
     if is_time:
         return ", ".join(_length(each) for each in (value if isinstance(value, tuple) else (value,)))
-    return f"{value:,}".replace(",", " ")
+    return f"{value:,}"
 
 
 def _length(milliseconds: int) -> str:
     size, unit = next((size, unit) for size, unit in _UNITS if milliseconds % size == 0)
     number = milliseconds // size
-    return f"{number:,} {unit}{'' if number == 1 else 's'}".replace(",", " ")
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 def _is_length(name: str) -> bool:

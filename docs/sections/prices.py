@@ -13,7 +13,7 @@ _UNITS = {
     "read_unit": ("DynamoDB on demand, a million read units", MILLION),
     "queue_request": ("SQS, standard queue, a million requests", MILLION),
     "function_request": ("Lambda, a million requests", MILLION),
-    "gigabyte_second": ("Lambda, arm64, 100 000 GB-seconds", 100_000),
+    "gigabyte_second": ("Lambda, arm64, 100,000 GB-seconds", 100_000),
     "api_request": ("API Gateway, HTTP API, a million requests", MILLION),
     "scheduler_invocation": ("EventBridge Scheduler, a million invocations", MILLION),
     "trace": ("X-Ray, a million traces recorded", MILLION),
@@ -48,13 +48,13 @@ def month_table() -> str:
     rows = []
     for tasks in _MONTHS:
         thin, full = (estimate(replace(each, tasks=tasks)).dollars for each in (THIN_TRAFFIC, FULL_BATCHES))
-        rows.append((f"{tasks:,}".replace(",", " "), _dollars(thin), _dollars(full)))
+        rows.append((f"{tasks:,}", _dollars(thin), _dollars(full)))
     watched = f"In `prod`, alarms, metrics, logs and a secret are {_dollars(watched_month())} more."
     return f"{table(('tasks a month', 'each created and due alone', 'in full batches'), rows)}\n\n{watched}"
 
 
 def _dollars(amount: float) -> str:
-    return f"${amount:,.0f}".replace(",", " ") if amount >= _ROUND else f"${amount:.2f}"
+    return f"${amount:,.0f}" if amount >= _ROUND else f"${amount:.2f}"
 
 
 _MONTHS = (0, 10_000, MILLION, 100 * MILLION)

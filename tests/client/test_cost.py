@@ -61,7 +61,7 @@ def test_workers_hold_messages_of_the_api_longer_than_of_the_trigger() -> None:
 
 
 def test_x_ray_records_one_request_per_second_and_5_percent_more() -> None:
-    """X-Ray records the first request of each second and 5 % of the other requests."""
+    """X-Ray records the first request of each second and 5% of the other requests."""
     thin = estimate(Workload(MILLION, has_traces=True))
     dense = estimate(Workload(1e10, together=1_000, per_request=100, has_traces=True))
     assert part(thin, "traces") == pytest.approx((2 + 0.0864) * 5)

@@ -76,7 +76,7 @@ def test_the_view_of_a_task_shows_payload_and_result(duetime: Run, deployment: D
         "payload": '{"a": 1}',
         "target": '{"kind": "http", "url": "https://example.org"}',
         "attempt": "2 of 5",
-        "progress": "40 % rows",
+        "progress": "40% rows",
         "late": "12 ms",
         "result": "[1]",
         "error": "Timeout: too slow",

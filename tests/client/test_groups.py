@@ -30,7 +30,7 @@ def test_a_group_is_shown_with_its_members_by_state(deployment: Deployment, duet
     deployment.scripted += [Answer(200, GROUP), Answer(200, {"groups": [SUMMARY], "next_token": None})]
     shown = duetime("groups", "show", "import-17", "--wait", "25").stdout
     assert deployment.received[0].query == {"wait_seconds": ["25"]}
-    assert all(text in shown for text in ("import-17", "closed", "01TASK", "2 of 3 (66 %)", "running"))
+    assert all(text in shown for text in ("import-17", "closed", "01TASK", "2 of 3 (66%)", "running"))
     listed = duetime("groups", "list").stdout
     assert "import-17" in listed
     assert "members" not in listed

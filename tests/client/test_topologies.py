@@ -135,9 +135,9 @@ def test_without_a_terminal_each_change_is_printed_as_one_line(
     result = duetime("topologies", "run", file(BODY), "--watch")
     told = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert told[:4] == [
-        "2.0 s 0 % running 1 running, 1 blocked",
-        "2.0 s 50 % running 1 succeeded, 1 running",
-        "2.0 s 100 % succeeded 2 succeeded",
+        "2.0 s 0% running 1 running, 1 blocked",
+        "2.0 s 50% running 1 succeeded, 1 running",
+        "2.0 s 100% succeeded 2 succeeded",
         f"nightly succeeded 2.0 s {ID}",
     ]
     assert "\x1b" not in result.stdout
@@ -155,7 +155,7 @@ def test_watching_on_a_terminal_redraws_one_picture(
     assert "\x1b[1A\x1b[2K" in shown
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
     last = plain(shown.rpartition("\x1b[2K")[2]).splitlines()
-    assert last[:2] == [f"nightly  succeeded  2.0 s  {ID}", "█" * 40 + " 100 %"]
+    assert last[:2] == [f"nightly  succeeded  2.0 s  {ID}", "█" * 40 + " 100%"]
 
 
 def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: GraphDeployment) -> None:
@@ -354,11 +354,11 @@ def test_the_progress_bar_advances_between_two_reads() -> None:
         "a": {"state": "running", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=5)},
         "b": {"state": "succeeded", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=9)},
     }
-    assert picture(nodes, percent=50)[1] == "█" * 20 + "▒" * 10 + "░" * 10 + "  50 %"
+    assert picture(nodes, percent=50)[1] == "█" * 20 + "▒" * 10 + "░" * 10 + "  50%"
     nodes["a"] |= {"percent": 50}
-    assert picture(nodes, percent=75)[1] == "█" * 30 + "░" * 10 + "  75 %"
+    assert picture(nodes, percent=75)[1] == "█" * 30 + "░" * 10 + "  75%"
     nodes["a"] |= {"percent": 0, "started_at": NOW - timedelta(seconds=500)}
-    assert picture(nodes, percent=50)[1] == "█" * 20 + "▒" * 19 + "░" + "  50 %"
+    assert picture(nodes, percent=50)[1] == "█" * 20 + "▒" * 19 + "░" + "  50%"
 
 
 def test_control_characters_in_node_names_are_escaped() -> None:

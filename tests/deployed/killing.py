@@ -226,7 +226,7 @@ def table(came: Came) -> Iterator[str]:
         middle, most, last = lengths[len(lengths) // 2], lengths[len(lengths) * 9 // 10], lengths[-1]
         yield (
             f"from a {what} to the next start, in leases of {LEASE_SECONDS} s: {len(lengths)} tasks,"
-            f" median {middle:.1f}, 90 % {most:.1f}, longest {last:.1f}"
+            f" median {middle:.1f}, 90% {most:.1f}, longest {last:.1f}"
         )
 
 

@@ -151,7 +151,7 @@ def test_no_window_has_more_starts_than_the_limit_and_the_burst(
 
 @pytest.mark.parametrize(("limit", "seconds", "burst"), [(50, 1, 10), (20, 1, 0), (5, 10, 2)])
 def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -> None:
-    """A backlog starts at 90 % of the limit or more, with about one wait and two writes per task."""
+    """A backlog starts at 90% of the limit or more, with about one wait and two writes per task."""
     world = Askers(pace_of(Rate("crm", limit, seconds, burst), 0), Random(7), 8)  # noqa: S311 - a seeded one
     count = 12 * limit
     world.run([Asker(NOON + number, number) for number in range(count)])

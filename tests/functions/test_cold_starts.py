@@ -147,7 +147,7 @@ def test_an_error_while_a_function_starts_is_postponed_to_the_first_invocation(m
 
 
 def test_frozen_classes_are_cheap_to_create() -> None:
-    """The core uses `frozen`, because startup takes 50 % longer with `dataclass(frozen=True, slots=True)`."""
+    """The core uses `frozen`, because startup takes 50% longer with `dataclass(frozen=True, slots=True)`."""
     folders = (Path(package.__path__[0]) for package in (duetime, duetime_common, functions))
     paths = [path for folder in folders for path in folder.rglob("*.py")]
     assert [path.name for path in paths if _ORDINARY.search(path.read_text())] == []

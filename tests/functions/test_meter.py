@@ -920,7 +920,7 @@ def test_a_caller_within_its_quotas_pays_one_write_for_fifty_creations(
     services, _, meter = quotas
     for _ in range(500):
         services.guard.admit_tasks(OWNER, 1, 112)
-    # There are ten reports for the creations, and one report for the bytes, because 56 000 exceeds a report's 50 000.
+    # There are ten reports for the creations, and one report for the bytes, because 56,000 exceeds a report's 50,000.
     assert meter.requests["UpdateItem"] in range(10, 13)
     assert (meter.table_units, meter.index_units) == (meter.requests["UpdateItem"], 0)
     assert (meter.requests["Query"], meter.requests["GetItem"], meter.read_units) == (1, 1, 1)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HEADER_BYTES = 8_000
 """The maximum size of a header.
 
-Source: API Gateway quotas for HTTP APIs (at most 10 240 bytes for all headers together).
+Source: API Gateway quotas for HTTP APIs (at most 10,240 bytes for all headers together).
 """
 
 

@@ -46,7 +46,7 @@ def rows() -> dict[str, str]:
 
 def spaced(number: int) -> str:
     """Return a number as the page writes it."""
-    return f"{number:,}".replace(",", " ")
+    return f"{number:,}"
 
 
 def test_the_idle_bill_counts_the_resources_of_a_deployment(synthesis_of: Callable[[str], Synthesis]) -> None:

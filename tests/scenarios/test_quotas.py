@@ -101,7 +101,7 @@ def working(tasks: Limited, duration: Millis) -> Callable[[str, Any], str]:
 
 @pytest.mark.parametrize("limit", others_slow([10, 40]))
 def test_creations_over_many_processes_are_limited_within_a_tenth(limit: int) -> None:
-    """With thirty concurrent processes, the number of creations per window is within 10 % of the quota."""
+    """With thirty concurrent processes, the number of creations per window is within 10% of the quota."""
     with Limited(creates_per_second=limit) as tasks:
         began = tasks.flood(waves=60, size=30)
         assert tasks.processes >= 30

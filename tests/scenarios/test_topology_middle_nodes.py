@@ -120,7 +120,7 @@ def dies(graphs: Graphs) -> None:
 def test_a_run_ends_soon_after_its_last_node(
     happens: Callable[[Graphs], None], end: str, undone: str, policy: str
 ) -> None:
-    """A run and its execution end at most 5 % of the run's time after its last node, with no open task left."""
+    """A run and its execution end at most 5% of the run's time after its last node, with no open task left."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
             {"middle": 20, "beside": 80}.get(graphs.key_of(context.task_id), 1) * SECOND

@@ -59,7 +59,7 @@ def shown_json(document: object) -> Text:
 
 def shown_progress(progress: Progress) -> str:
     """The progress that a task reports."""
-    return f"{progress.percent or 0:g} % {progress.message or ''}".rstrip()
+    return f"{progress.percent or 0:g}% {progress.message or ''}".rstrip()
 
 
 def shown_error(error: Failure | None) -> str:

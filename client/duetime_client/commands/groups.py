@@ -115,7 +115,7 @@ def show_groups(groups: Iterable[Group], clock: Clock) -> None:
 def show_group(group: Group, clock: Clock) -> None:
     """Print one group as a table, with a row for each state of members."""
     show_groups([group], clock)
-    rows = [("ended", f"{group.ended} of {group.total} ({group.progress} %)")]
+    rows = [("ended", f"{group.ended} of {group.total} ({group.progress}%)")]
     rows += [(state, str(number)) for state, number in group.counts.items()]
     columns: list[Column[tuple[str, str]]] = [
         Column("members", lambda each: each[0]),

@@ -83,7 +83,7 @@ class Picture:
         likely = min(width_of_bar - full, round(width_of_bar * likely_share(topology, self.now)))
         style = "green" if topology.state in {"running", "succeeded"} else _style(topology.state)
         rest = "░" * (width_of_bar - full - likely)
-        return Text.assemble(("█" * full, style), ("▒" * likely, style), (rest, "dim"), f" {percent:3} %")
+        return Text.assemble(("█" * full, style), ("▒" * likely, style), (rest, "dim"), f" {percent:3}%")
 
     def _critical_path(self) -> Text:
         path = self.topology.critical_path
@@ -128,7 +128,7 @@ def progress_line(topology: Topology, now: datetime) -> Text:
     began = topology.started_at
     counted = ", ".join(f"{count} {state}" for state, count in topology.counts.items())
     took = f"{((topology.finished_at or now) - began).total_seconds():7.1f} s" if began else " " * 9
-    return Text.assemble(took, f"  {topology.percent:3} %  ", printable(topology.state), "  ", printable(counted))
+    return Text.assemble(took, f"  {topology.percent:3}%  ", printable(topology.state), "  ", printable(counted))
 
 
 def _counts(topology: Topology) -> Text:

@@ -37,7 +37,7 @@ def waited_for(client: Client, topology_id: str) -> Topology:
     """Follow a topology until it has ended, with a spinner on the error stream."""
     with console(stderr=True).status("") as status:
         for topology in client.topologies.follow(topology_id):
-            status.update(Text.assemble(topology.id, f" {topology.percent} % ", printable(topology.state)))
+            status.update(Text.assemble(topology.id, f" {topology.percent}% ", printable(topology.state)))
     return topology
 
 

@@ -87,7 +87,7 @@ def _show(change: "Change", clock: Clock, *, as_json: bool) -> None:
     told += [printable(f"{state:<12}", STATE_STYLES.get(state, "")), "  ", printable(str(item.get("type", "")))]
     progress = item.get("progress")
     if isinstance(progress, dict):
-        told += ["  ", printable(f"{progress.get('percent')} % {progress.get('message') or ''}".rstrip(), "dim")]
+        told += ["  ", printable(f"{progress.get('percent')}% {progress.get('message') or ''}".rstrip(), "dim")]
     if change.left:
         told.append(Text("  (no longer matches)", style="dim"))
     console().print(Text.assemble(*told), soft_wrap=True)

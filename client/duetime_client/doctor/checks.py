@@ -43,7 +43,7 @@ _FIRST_TICK = timedelta(minutes=5)
 function."""
 _BACKLOG = 1000
 _IN_FLIGHT = 100_000
-"""SQS does not deliver more messages if 120 000 messages are in flight (Source: Amazon SQS Developer Guide, quotas)."""
+"""SQS does not deliver more messages if 120,000 messages are in flight (Source: Amazon SQS Developer Guide, quotas)."""
 _QUEUE_AGE = 900.0
 _STREAM_AGE_MS = 60_000.0
 _DEAD_LETTERS = 500
@@ -393,7 +393,7 @@ def _judge_queues(found: Mapping[str, Any]) -> Iterator[_Judged]:
                     "the workers do not keep up, or a task is redelivered: duetime tasks list --state scheduled",
                 )
             if in_flight >= _IN_FLIGHT:
-                yield _problem(f"{in_flight} messages of {logical} are in flight", "SQS delivers no more than 120 000")
+                yield _problem(f"{in_flight} messages of {logical} are in flight", "SQS delivers no more than 120,000")
         elif waiting:
             yield _judged_letters(logical, waiting)
 

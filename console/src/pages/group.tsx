@@ -63,7 +63,7 @@ export function GroupDetail({ subject: id }: { subject: string }) {
             Members <span class="muted">{read.total}</span>
           </h2>
           <p>
-            <progress max={Math.max(1, read.total)} value={read.ended} aria-label="Progress" /> The group is {read.state}: {read.ended} of {counted(read.total, "member")} have ended ({read.progress} %).
+            <progress max={Math.max(1, read.total)} value={read.ended} aria-label="Progress" /> The group is {read.state}: {read.ended} of {counted(read.total, "member")} have ended ({read.progress}%).
           </p>
           <ul>
             {Object.entries(read.counts).map(([state, number]) => (

@@ -44,7 +44,7 @@ _THROTTLED_OPERATIONS = ("PutItem", "UpdateItem")
 alarms."""
 _ROLLBACK_MINUTES = 5
 _FEW = 10
-"""Number of successful attempts added to each version's count, so that a single failed attempt is not 100 %."""
+"""Number of successful attempts added to each version's count, so that a single failed attempt is not 100%."""
 MOST_METRICS = 10
 """Maximum number of metrics of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service
 quotas")."""
@@ -342,7 +342,7 @@ def versions_watched(environment: Environment) -> list[AlarmSpec]:
         AlarmSpec(
             name_of_version_alarm(package),
             _failure_rate(f"$version_{package}"),
-            f"{canary.failures} % of the attempts at handlers{f' of {package}' if package else ''} or more failed in"
+            f"{canary.failures}% of the attempts at handlers{f' of {package}' if package else ''} or more failed in"
             " the version that was deployed last: a deployment in progress is rolled back",
             threshold=canary.failures,
             period=5,
@@ -391,15 +391,15 @@ def _burn_rates(environment: Environment) -> list[BurnRate]:
     )
     rollback = _ROLLBACK_MINUTES if environment.canaries else 0
     windows = (
-        ("Fast", 14.4, 60, rollback, "2 % of a month's budget in an hour"),
-        ("Slow", 6, 360, 0, "5 % in six hours"),
+        ("Fast", 14.4, 60, rollback, "2% of a month's budget in an hour"),
+        ("Slow", 6, 360, 0, "5% in six hours"),
     )
     return [
         BurnRate(
             f"{name}BurnRate{speed}",
             f"{name}BurnRate",
             level,
-            f"{what}: at this rate they use up {meaning} of what an objective of {objective:g} % allows",
+            f"{what}: at this rate they use up {meaning} of what an objective of {objective:g}% allows",
             objective,
             factor,
             minutes,

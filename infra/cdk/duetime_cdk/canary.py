@@ -19,7 +19,7 @@ class Canary:
     share: int = 10
     """Percent of the invocations that new versions get first (1 to 99)."""
     minutes: int = 10
-    """Minutes until new versions get all invocations, unless an alarm goes off first (5 to 2 880). A deployment takes
+    """Minutes until new versions get all invocations, unless an alarm goes off first (5 to 2,880). A deployment takes
     that much longer."""
     failures: int = 20
     """Percentage of a new version's attempts that must fail within five minutes to cause a rollback (1 to 100)."""

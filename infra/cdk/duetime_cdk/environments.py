@@ -181,7 +181,7 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     ),
     FunctionName.DEADLETTER: FunctionSize(memory_mb=256, timeout_seconds=60),
     FunctionName.INTAKE: FunctionSize(memory_mb=512, timeout_seconds=60),
-    # Creates the tasks of up to 10 000 nodes.
+    # Creates the tasks of up to 10,000 nodes.
     FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # The longest timeout that Lambda allows; throttled operations continue for hours over many invocations.
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
@@ -280,7 +280,7 @@ class Environment:
     provisioned_pollers: Mapping[Priority, Pollers] = field(default_factory=dict)
     """Priorities whose queues have provisioned pollers, with their minimum and maximum number: `{Priority.HIGH:
     Pollers(minimum=20, maximum=200)}`. Each poller invokes up to 10 workers at once, so `concurrency` does not limit
-    these priorities. There can be up to 2 000 pollers. The minimum number is always ready for a burst, and AWS bills
+    these priorities. There can be up to 2,000 pollers. The minimum number is always ready for a burst, and AWS bills
     each poller by the hour. Empty: Lambda's standard pollers, at no charge."""
     worker_batches: Mapping[Priority, WorkerBatch] = field(default_factory=dict)
     """Priorities whose workers get more than ten tasks at once, for batch handlers or to run rare tasks together:
@@ -417,7 +417,7 @@ class Environment:
     """Name of the event bus that receives events about tasks and skipped occurrences, such as `default`; AWS bills each
     event. Empty: no events are sent."""
     summary_spread: int = 1
-    """Number of parts into which each owner's task counts are split to spread the writes. Use one part per 1 000 tasks
+    """Number of parts into which each owner's task counts are split to spread the writes. Use one part per 1,000 tasks
     a second. The number can be raised but not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
     summary_recount_megabytes: int = 100
     """Megabytes of the table read every five minutes while older tasks are recounted (100: at most 0.5 dollars and some
@@ -462,7 +462,7 @@ class Environment:
     """Task types with separate metrics for lateness and duration. CloudWatch bills each metric."""
     xray: bool = False
     """Whether X-Ray traces the invocations of the functions and the runs of topologies (active tracing). X-Ray records
-    the first request of each second and 5 % of all others, which cannot be changed in Lambda. Sparse traffic is
+    the first request of each second and 5% of all others, which cannot be changed in Lambda. Sparse traffic is
     therefore traced completely, and the traces cost more than the tasks."""
     otlp_endpoint: str = ""
     """URL that the functions export spans to, with OTLP over HTTP, such as `http://localhost:4318` for the collector in
@@ -882,7 +882,7 @@ STAGING = Environment(
 )
 PROD = Environment(
     name="prod",
-    # With the reservations, these numbers use up the default account limit of 1 000 (Source: AWS Lambda quotas). In an
+    # With the reservations, these numbers use up the default account limit of 1,000 (Source: AWS Lambda quotas). In an
     # account with a higher limit, raise all of them.
     concurrency={Priority.HIGH: 185, Priority.NORMAL: 185, Priority.LOW: 38},
     reserved={

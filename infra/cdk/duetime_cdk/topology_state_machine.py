@@ -1,7 +1,7 @@
 """Defines the state machine that runs topologies.
 
 The machine makes no decisions, because nodes start each other (see `duetime.services.topologies`). It starts and ends a
-run, waits for each node, and retries failed states. An execution has at most 25 000 events, and an inline map 40
+run, waits for each node, and retries failed states. An execution has at most 25,000 events, and an inline map 40
 iterations at once (Source: Step Functions Developer Guide, quotas, Map state). Therefore, child executions wait for the
 nodes of larger graphs, 40 nodes each.
 """
@@ -42,7 +42,7 @@ LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
 """Maximum duration of a topology's attempt, and thus of its execution."""
 CHILDREN_AT_ONCE = 10
 """Number of concurrent child executions that wait for the nodes of one large graph. If ten thousand waits started at
-once, they would take the account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node
+once, they would take the account's concurrency (1,000 by default; Source: AWS Lambda quotas) from the workers. No node
 depends on these waits."""
 _INVOKE = "arn:aws:states:::lambda:invoke"
 _UNLIMITED_ATTEMPTS = 1_000_000

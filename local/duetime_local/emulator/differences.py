@@ -62,7 +62,7 @@ Handled in the server, because splitting expressions and copying items take a th
 
 Handled in the log reader (`duetime_local.logs`), because a truncated response looks complete:
 
-* `FilterLogEvents` ignores JSON patterns, and returns the oldest 10 000 events of a log group without a token.
+* `FilterLogEvents` ignores JSON patterns, and returns the oldest 10,000 events of a log group without a token.
 
 Handled by starting function processes before they are needed (`lambda_warm_up.warm_up`):
 

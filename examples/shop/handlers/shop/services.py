@@ -37,7 +37,7 @@ class Bank:
     refunded: set[str] = field(default_factory=set)
 
     def charge(self, key: str, amount: int) -> None:
-        """Take a payment, only once for each key; amounts over 1 000 are declined."""
+        """Take a payment, only once for each key; amounts over 1,000 are declined."""
         if amount > 1000:
             raise Declined(f"{amount} is more than the card allows")
         if key not in self.payments:

@@ -251,7 +251,7 @@ CALLBACK_LONGEST_WAIT = HOUR
 CALLBACK_TIMEOUT = 10 * SECOND
 """Time limit of one attempt of a callback."""
 GROUP_PARTS = 8
-"""Number of partitions over which the members of a group are spread, because DynamoDB writes at most 1 000 items per
+"""Number of partitions over which the members of a group are spread, because DynamoDB writes at most 1,000 items per
 second to one partition."""
 GROUP_CHECK_FIRST = 2 * SECOND
 """Shortest interval at which a closed group's completion task checks whether members are open. Usually the end of the

@@ -48,7 +48,7 @@ class Precision(StrEnum):
 HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 60, Precision.EXACT: 1_000, Precision.RELAXED: -999}
 """Minimum time between a message's arrival and its due time, if transport took no time. One measurement of the
 transport through queue and poller found a median of 16 ms and a 99th percentile of 105 ms (Source:
-bitesizedserverless.com, "Serverless Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022). A task whose
+bitesizedserverless.com, "Serverless Messaging: Latency Compared", 1,024 messages in eu-west-1 in 2022). A task whose
 message takes longer starts late by the difference. At low traffic, each additional 0.1 s of this value costs $0.67 per
 million tasks."""
 

@@ -171,7 +171,7 @@ def _leased(task: Task, facts: Facts) -> Gate:
     if task.awaiting_notification:
         return _awaiting(task, facts, LeasedBy(worker, lease_end))
     heartbeat = None if task.pull_queue or not facts.lease else max(task.run_at or 0, lease_end - facts.lease)
-    percent = f", at {task.progress.percent} %" if task.progress else ""
+    percent = f", at {task.progress.percent}%" if task.progress else ""
     said = f" ({task.progress.message})" if task.progress and task.progress.message else ""
     text = (
         f"Attempt {task.attempt} is {task.state.replace('_', ' ')} on {worker}{percent}{said}; "

@@ -28,7 +28,7 @@ CONDITION_STEPS = 50_000
 """Maximum number of steps of a condition for one signal, which are enough to filter a list as large as the largest
 payload."""
 _ALL_STEPS = 1_000_000
-"""Maximum number of steps for all signals together, which are enough for about 50 000 small signals, or one second."""
+"""Maximum number of steps for all signals together, which are enough for about 50,000 small signals, or one second."""
 _SIGNAL_STEPS = 10
 _BYTES_OF_A_STEP = 25
 """Reading a signal takes about as long as `_SIGNAL_STEPS` steps, plus one step per `_BYTES_OF_A_STEP` bytes."""

@@ -35,7 +35,7 @@ def pause_before_check(checks: int, took: Millis) -> int:
     """Seconds until an execution whose nodes have ended checks again whether the run has ended.
 
     The interval is a twentieth of the run's duration so far, but at most a minute. Each check adds nine events to the
-    execution's history, which is limited to 25 000 events, so the interval grows to an hour after hours of checks.
+    execution's history, which is limited to 25,000 events, so the interval grows to an hour after hours of checks.
 
     Args:
         checks: number of earlier checks.
