@@ -69,7 +69,7 @@ def content_objects(account: Archived) -> list[str]:
 
 
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
-    """A purged task's payload, name and keys are removed at once; the receipt lists what is left, and until when."""
+    """A purged task's payload, name and keys are removed at once; the receipt says what is left and how long."""
     task = account.create(
         payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
     )
