@@ -33,7 +33,7 @@ def become(scenario: Scenario, task_id: str, since: str) -> None:
 
 
 def facts(scenario: Scenario, task_id: str) -> object:
-    """A task's whole record."""
+    """A task's record, or `None`."""
     return scenario.watching.record(task_id)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STOP = "/v1/switches/all/all"
 NUMBER = 5
-"""Runs that may begin."""
+"""The number of runs that may begin."""
 LATEST = HOUR
 """The time by which each of these schedules has ended."""
 

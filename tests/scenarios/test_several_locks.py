@@ -187,7 +187,7 @@ def test_a_task_releases_its_other_locks_after_a_forced_release() -> None:
 
 
 def test_a_waiting_task_starts_at_once_if_its_awaited_lock_is_removed() -> None:
-    """If the awaited lock is removed from a task, it starts at once, and a lock that it kept goes to another."""
+    """If the awaited lock is removed from a task, the task starts at once, and a lock that it kept is passed on."""
     with Several(60) as tasks:
         tasks.needing("b")
         task_id = tasks.needing("a", "b", second=1)

@@ -158,7 +158,7 @@ def test_rollback_on_failure_is_rejected_for_an_endpoint_without_rollback() -> N
 
 
 def _yields(tasks: Tasks, checkpoint: object) -> None:
-    """Have targets work for a minute or until a pause; with a checkpoint, they end at once."""
+    """Have targets work for a minute or until a pause; if there is a checkpoint, they return it at once."""
 
     def behave(_phase: str, context: Context) -> object:
         for _ in range(60 if context.checkpoint is None else 0):
