@@ -37,7 +37,7 @@ _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPS
 
 
 def with_report(join_count: JoinCount, chunk: int, counts: Counts) -> JoinCount:
-    """The tally after a chunk's report, as stores keep it; a report with fewer edges changes nothing."""
+    """The counts after a chunk's report, as stores keep them; a report with fewer edges changes nothing."""
     known = join_count.reports.get(chunk)
     if known is not None and known.ended >= counts.ended:
         return join_count
