@@ -206,7 +206,7 @@ def test_records_entries_and_timers_have_the_same_fair_key_share() -> None:
 
 
 def test_only_a_due_task_keeps_its_message_if_its_fair_key_changes() -> None:
-    """If its fair key changes, a due task keeps its message, which may have been received; others need a new one."""
+    """If its fair key changes, a due task keeps its message, which may have been received; others need new ones."""
     keyed = task(fair_key="customer-17", next_at=NOW + HOUR)
     assert is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-17"})
     assert not is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-18"})

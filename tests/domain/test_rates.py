@@ -96,7 +96,7 @@ class Askers:
                 heapq.heappush(pending, (came + latency, order, asker, came, took, left))
 
     def _arrived(self, at: int, asker: Asker, asked: int, took: int, left: int) -> tuple[int, int, int] | None:
-        """Handle a request; return when the task comes back, the store's time, and the tries left (0 after a wait)."""
+        """Handle a request; return when the task comes back, the store's time, and the tries left (0 if it waits)."""
         process = asker.number % len(self.known)
         request = StartRequest(self.pace, asker.priority, (asked + took) * MICROS, asker.place)
         step = request.next_step(self.known[process], is_fresh=left < TRIES)

@@ -70,7 +70,7 @@ def test_a_topology_continues_whatever_its_lease() -> None:
 
 
 def test_an_open_task_gets_a_new_timer_after_a_takeover() -> None:
-    """An open task gets a new timer, because its old timer may not be replicated; a paused or blocked task does not."""
+    """An open task gets a new timer, because its old timer may not be replicated; paused and blocked tasks get none."""
     later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
     assert later is not None
     assert later.timer is not None

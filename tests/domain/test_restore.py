@@ -113,7 +113,7 @@ def test_a_record_is_taken_over_only_once() -> None:
 def test_an_attempt_running_at_the_restore_point_counts_as_started_later(
     restored: Task, replaced: Task | None, divergence: Divergence
 ) -> None:
-    """An attempt that is running at the restore point counts as started after it."""
+    """Versions of a record show what happened after the restore point; a running attempt counts as started later."""
     assert divergence_of(restored, replaced, is_known=True) is divergence
     without = divergence_of(restored, None, is_known=False)
     assert without is (Divergence.BEGUN if restored is RUNNING else Divergence.UNKNOWN)

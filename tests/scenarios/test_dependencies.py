@@ -1,4 +1,4 @@
-"""A task with `after` starts when other tasks allow it, ends without running if they never will, and is never lost."""
+"""A task with `after` starts once other tasks allow it, ends without running if they never can, and is never lost."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def test_a_run_that_takes_a_multiple_of_the_usual_time_is_notified() -> None:
 
 @pytest.mark.parametrize(("own", "limits"), [(5, {5}), (900, {900, 31})])
 def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
-    """A run's limit is the shorter of its task's limit and the schedule's, which exists after three successful runs."""
+    """A run's limit is the lower of its task's limit and the schedule's limit, which needs three successful runs."""
     with Schedules() as schedules:
         schedules.last(10)
         notify_on = {**NOTIFIED["notify_on"], "running_seconds": own}

@@ -45,7 +45,7 @@ def half_done(scenario: Scenario, number: int, method: str, path: str, body: obj
             if len(calls) == number:
                 call.machine.die()
 
-    scenario.faulty = True  # a repeated change delays its tasks
+    scenario.faulty = True  # a repeated change delays the tasks
     scenario.before_call = strike
     scenario.send(method, path, body)
     scenario.run(LATER)

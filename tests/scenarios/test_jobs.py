@@ -313,7 +313,7 @@ def test_a_job_that_a_person_stops_fails_its_task_at_once(tasks: Jobs, service: 
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_events_of_jobs_that_no_task_started_are_ignored(tasks: Jobs, service: str) -> None:
-    """Events about jobs that no task started fail nothing, and their messages are deleted."""
+    """Events about jobs that no task started cause no error, and their messages are deleted."""
     with tasks:
         jobs = tasks.job_services[service]
         if isinstance(jobs, FakeGlue):

@@ -35,7 +35,7 @@ def dies_at(schedules: Schedules, number: int) -> list[Call]:
 
 
 def repeated(schedules: Schedules, number: int, path: str, body: object = None) -> tuple[bool, Any]:
-    """Send a request during whose first try the API dies at its nth call; return whether it died, and the response."""
+    """Send a request whose first try dies at the API's nth call; return whether it died, and the last response."""
     calls = dies_at(schedules, number)
     schedules.send("POST", path, body, headers=KEY)
     schedules.run(LATER)

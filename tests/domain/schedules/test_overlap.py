@@ -136,7 +136,7 @@ def test_a_replaced_occurrence_does_not_run_after_the_later_occurrence(policy: O
 
 
 def test_occurrences_of_a_paused_or_changed_schedule_are_skipped_except_manual_runs() -> None:
-    """Runs of a paused or changed schedule are skipped; a backfill's runs and manual runs are not."""
+    """Runs of a paused or changed schedule are skipped, but a backfill's runs are not skipped by a pause."""
     paused = replace(STORED, state=ScheduleState.PAUSED)
     changed = replace(STORED, revision=2)
     assert skipped(STORED, REF) is None

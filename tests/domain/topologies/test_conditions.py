@@ -130,7 +130,7 @@ def test_a_string_in_a_condition_is_not_a_parents_name() -> None:
 
 
 def test_a_condition_without_ended_parents_is_rejected_with_the_node() -> None:
-    """A condition is refused, with the node's name, if the node has no parents or starts before they end."""
+    """The error for a condition names the node's field if a parent it uses is unknown or may not have ended."""
     condition = "parents.a.result.ok"
     for other in (
         Node("b", SPEC, when=condition),
@@ -167,7 +167,7 @@ GROWING = [bomb.replace("parents.count.outcome", "parents.count.result.files") f
 
 @pytest.mark.parametrize("expression", BOMBS)
 def test_a_condition_with_unbounded_growth_is_rejected_at_creation(expression: str) -> None:
-    """Growth without a bound is found at creation, because it does not depend on parents' results."""
+    """A condition that grows without bound is refused at creation, because this needs no results of parents."""
     with pytest.raises(ConditionInvalid, match="grow without bound"):
         reject_condition(expression, PARENTS)
 

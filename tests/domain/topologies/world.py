@@ -130,7 +130,7 @@ class World:
 
     def _follow_one(self) -> None:
         key = self._to_follow.pop(self.random_source.randrange(len(self._to_follow)))
-        if self.statuses[key].outcome is None:  # it is being rolled back, and its outcome follows after the rollback
+        if self.statuses[key].outcome is None:  # the outcome follows after the node's rollback
             return
         try:
             for edge in self.graph.edges_out[key]:
