@@ -89,7 +89,7 @@ ENDINGS: list[tuple[TargetEnding, Sign]] = [
 def test_only_connection_failures_timeouts_and_5xx_responses_count_against_a_host(
     ending: TargetEnding, sign: Sign
 ) -> None:
-    """Connection failures, timeouts and 5xx responses count as failures; other responses show that the host works."""
+    """Connection failures, timeouts and 5xx responses count as failures; other responses show that a host works."""
     assert sign_of(ending, given=MINUTE, usual=SECOND) is sign
 
 

@@ -67,7 +67,7 @@ def test_limited_progress_discards_minutes_beyond_the_limit(moves: Moves, upto: 
 
 
 def test_a_lagging_queue_delays_no_other_queue() -> None:
-    """If one queue lags, the other queues continue, and it resumes from its own place until it has caught up."""
+    """If one queue lags, the other queues continue, and the lagging queue resumes from its place until it is level."""
     cursors = Cursors.at((10, 8, 5, 1)).split(DISPATCH, "low").moved(DISPATCH, ALL, Progress(20))
     assert (cursors.progress(DISPATCH, "low").upto, cursors.progress(DISPATCH, "high").upto) == (10, 20)
     assert cursors.floors == (10, 8, 5, 1)

@@ -46,7 +46,7 @@ def test_every_message_is_sent_once_within_a_second_and_early_enough(each: list[
 
 @given(st.lists(st.integers(NOW + SHORTEST_WAIT_SENT_IN_TIME + EARLY, NOW + 180 * SECOND), min_size=2, unique=True))
 def test_messages_arrive_a_tenth_of_a_second_before_their_headroom_at_most(each: list[int]) -> None:
-    """Messages arrive at most a tenth of a second before their headroom, but the last may arrive a second before it."""
+    """Messages arrive at most a tenth of a second before their headroom; only the last may be a second early."""
     held = sorted(due - EARLY - at for due, at in arrivals(each[:MOST_SENT_IN_TIME]).items())
     assert all(0 <= rest < SEND_STEP for rest in held[:-1])
     assert held[-1] < SECOND

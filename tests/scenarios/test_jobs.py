@@ -196,7 +196,7 @@ def test_the_exit_code_of_a_container_decides_the_tasks_outcome(
 
 
 def test_a_container_waits_for_capacity_without_using_up_attempts(tasks: Jobs) -> None:
-    """If there is no capacity for a container, the task waits and shows the reason, and uses up no attempt."""
+    """If there is no capacity for a container, the task waits, shows the reason, and uses up no attempt."""
     with tasks:
         tasks.ecs.has_capacity = False
         task_id = tasks.create(target=CONTAINER, retry=ONCE)
@@ -329,7 +329,7 @@ def test_events_of_jobs_that_no_task_started_are_ignored(tasks: Jobs, service: s
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_service_with_too_many_jobs_uses_up_no_attempt(tasks: Jobs, service: str) -> None:
-    """If a service has too many jobs, the task waits and shows the reason, and uses up no attempt."""
+    """If a service has too many jobs, the task waits, shows the reason, and uses up no attempt."""
     with tasks:
         jobs = tasks.job_services[service]
         jobs.has_capacity = False

@@ -93,7 +93,7 @@ def test_a_pass_places_all_occurrences_up_to_the_maximum() -> None:
 
 
 def test_a_schedule_without_remaining_runs_has_no_next_expansion() -> None:
-    """A schedule that has no remaining runs, or whose end comes first, has no next expansion."""
+    """A schedule without remaining runs, or without times before its end, has no next expansion."""
     schedule = replace(scheduled("* * * * *"), remaining_runs=3)
     found = expand(schedule, NOW, NOW + 10 * MINUTE)
     assert (len(found.occurrences), found.remaining_runs, found.next_at) == (3, 0, None)

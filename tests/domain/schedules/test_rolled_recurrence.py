@@ -83,7 +83,7 @@ def test_only_a_window_over_the_time_of_day_closes_a_day() -> None:
 
 @pytest.mark.parametrize("roll", ROLLS)
 def test_an_occurrence_is_skipped_if_the_31st_day_is_closed(roll: OnExcluded) -> None:
-    """If the 31st day is also closed, the occurrence is skipped, and the reason is found at its own time."""
+    """If the 31st day is also closed, the occurrence is skipped, and is listed at its own time with the reason."""
     start = at("2027-03-15")
 
     def only(days: int) -> Occurrence:
@@ -128,7 +128,7 @@ def test_start_end_and_remaining_runs_apply_to_rolled_times() -> None:
 
 
 def test_jitter_never_delays_a_rolled_occurrence_past_the_next() -> None:
-    """If calendars bring two occurrences together, both run, one after the other, and neither passes the next."""
+    """If calendars bring two occurrences close together, jitter does not delay the first past the second."""
     schedule = rolled("0 9 * * thu,sat", OnExcluded.PREVIOUS_DAY, where=UTC_CLOCK, jitter_seconds=DAY // SECOND)
     closed = Calendar("closed", windows=(Window(8 * HOUR, 10 * HOUR, frozenset({4})),))
     schedule = replace(
@@ -198,7 +198,7 @@ CLOCKS = st.builds(Clock, st.sampled_from(reference.ZONES).map(zone_named), st.s
 
 @st.composite
 def calendars(draw: st.DrawFn, near: Millis) -> tuple[Calendar, ...]:
-    """One or two random calendars have days, windows and spans around an instant, each in its own zone."""
+    """One or two random calendars with days, windows and spans around an instant, each in its own zone."""
 
     def one(name: str) -> Calendar:
         start = near + draw(st.integers(-5, 5)) * DAY

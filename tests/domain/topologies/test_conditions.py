@@ -167,7 +167,7 @@ GROWING = [bomb.replace("parents.count.outcome", "parents.count.result.files") f
 
 @pytest.mark.parametrize("expression", BOMBS)
 def test_a_condition_with_unbounded_growth_is_rejected_at_creation(expression: str) -> None:
-    """A condition that grows without bound is refused at creation, because this needs no results of parents."""
+    """A condition that grows without bound is refused at creation, which is possible without parents' results."""
     with pytest.raises(ConditionInvalid, match="grow without bound"):
         reject_condition(expression, PARENTS)
 

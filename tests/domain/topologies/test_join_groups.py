@@ -1,4 +1,4 @@
-"""The last parent in a group to end reports the complete group, so that a node counts it in one write."""
+"""The last parent in a group to end reports the complete group, so that a node counts the group in one write."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class World:
 
     Args:
         graph: the graph.
-        fates: the nodes that succeed if they run.
+        dispositions: the nodes that succeed if they run.
         random_source: decides which follow-ups crash, are repeated, or are late.
     """
 
