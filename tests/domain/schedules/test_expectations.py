@@ -97,7 +97,7 @@ def test_a_period_counts_from_the_latest_success() -> None:
 
 
 def test_a_day_without_an_occurrence_is_not_missed() -> None:
-    """A weekday schedule misses no deadline on a Sunday, but an occurrence that failed is a miss."""
+    """A day without a planned occurrence is not missed; a planned occurrence without a success is missed."""
     window = Window(START, START + HOUR, is_period=False)
     assert after_window(STATE, window, None, is_planned=False) == ExpectationState(START + HOUR, START)
     missed = after_window(STATE, window, None, is_planned=True)
