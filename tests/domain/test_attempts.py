@@ -23,13 +23,13 @@ def test_a_claim_sets_the_lease_and_the_next_fence() -> None:
 
 
 def test_a_claim_before_the_due_time_is_rejected() -> None:
-    """A claim with a start before the due time is refused."""
+    """A claim that would start the task before the due time is refused."""
     write = Claimant("w", NOW - 1, SECOND).claim(message(due=NOW - 1), "n")
     assert not permits(write, task())
 
 
 def test_a_claim_with_an_outdated_message_is_rejected() -> None:
-    """A message sent before the due time changed cannot claim the task, even if it is due again."""
+    """A message that was sent before the due time changed cannot claim the task, even once the task is due again."""
     claimant = Claimant("w", NOW, SECOND)
     assert permits(claimant.claim(message(generation=1), "n"), task(generation=1))
     assert not permits(claimant.claim(message(generation=0), "n"), task(generation=1))
@@ -37,7 +37,7 @@ def test_a_claim_with_an_outdated_message_is_rejected() -> None:
 
 
 def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
-    """Because clocks may differ by five seconds, another worker waits that long after the lease."""
+    """Because clocks may differ by five seconds, another worker waits five more seconds after the lease."""
     lost = task(state=State.RUNNING, lease_expires_at=NOW)
     early = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE - 1, SECOND).claim(message(), "n")
     late = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE, SECOND).claim(message(), "n")
@@ -46,7 +46,7 @@ def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
 
 
 def test_a_lost_attempt_is_recorded_when_a_later_attempt_ends() -> None:
-    """When a later attempt ends, an earlier attempt whose worker vanished is recorded."""
+    """An earlier attempt whose worker vanished is recorded when a later attempt ends."""
     run = Run(task(attempt=3, fence=3, attempt_history=(LINE,), lease_worker="c"), NOW + 7, NOW + 9)
     assert [(line.attempt, line.outcome.value) for line in run.attempt_history(AttemptOutcome.SUCCEEDED)] == [
         (1, "retried"),
@@ -74,7 +74,7 @@ def test_a_long_error_message_is_truncated_with_a_mark() -> None:
 
 
 def test_the_heartbeat_of_a_rollback_reports_no_late_start() -> None:
-    """The heartbeat of a rollback reports no late start, but a first attempt's heartbeat does."""
+    """The heartbeat of a first attempt can report a late start; the heartbeat of a rollback cannot."""
     late = NOW + LATE_EVENT_AFTER
     assert late_start(task(state=State.ROLLING_BACK, started_at=late), late) == {}
     assert late_start(task(state=State.RUNNING, started_at=late), late) == {"started_late": True}

@@ -16,7 +16,7 @@ def test_a_role_includes_others() -> None:
 
 
 def test_a_caller_without_the_role_is_rejected_with_the_role() -> None:
-    """The error names the missing role, or says that all owners are affected; an unknown caller has no role."""
+    """The error names the missing role, or says that all owners are affected; an unknown caller has no role at all."""
     with pytest.raises(RoleRequired, match="'writer'"):
         Caller("ann", frozenset({Role.READER, Role.WORKER})).require(Role.WRITER)
     with pytest.raises(OperatorRequired):

@@ -23,7 +23,7 @@ HOST = "example.org"
 
 
 def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
-    """The open time doubles from thirty seconds up to ten minutes, and starts again after the circuit closes."""
+    """The open time doubles from thirty seconds up to ten minutes, and starts again once the circuit has closed."""
     circuit, lengths, now = Circuit("ann", HOST), [], NOW
     for _ in range(7):
         circuit = circuit.opened("Http503", now)
@@ -35,7 +35,7 @@ def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
 
 
 def test_a_circuit_is_half_open_when_its_time_is_over() -> None:
-    """A circuit is open until its last millisecond, and then one probe decides whether it closes."""
+    """A circuit is open until its last millisecond; then a single probe decides whether the circuit closes."""
     circuit = Circuit("ann", HOST).opened("Http503", NOW)
     assert Circuit("ann", HOST).state(NOW) is CircuitState.CLOSED
     assert circuit.state(circuit.open_until - 1) is CircuitState.OPEN
@@ -89,7 +89,7 @@ ENDINGS: list[tuple[TargetEnding, Sign]] = [
 def test_only_connection_failures_timeouts_and_5xx_responses_count_against_a_host(
     ending: TargetEnding, sign: Sign
 ) -> None:
-    """Connection failures, timeouts and 5xx responses count; any other response shows that the host works."""
+    """Connection failures, timeouts and 5xx responses count as failures; other responses show that a host works."""
     assert sign_of(ending, given=MINUTE, usual=SECOND) is sign
 
 

@@ -25,7 +25,7 @@ def _read(moves: Moves, begin: Progress | None = None) -> Progress:
 
 
 def _done(progress: Progress) -> set[tuple[int, int, str]]:
-    """The items that this progress covers, out of one item per key in each shard of each minute."""
+    """The items that this progress covers, if each shard of each minute has one item per key."""
     return {
         (minute, shard, key)
         for minute in MINUTES
@@ -46,28 +46,28 @@ def test_joined_progress_covers_what_either_reader_covered(mine: Moves, others: 
 
 @given(steps, steps)
 def test_no_report_reduces_progress(first: Moves, then: Moves) -> None:
-    """No report reduces progress, in whatever order reports come."""
+    """Reports in any order never reduce progress."""
     before = _read(first)
     assert _done(before) <= _done(_read(then, before))
 
 
 @given(steps)
 def test_all_items_below_the_floor_are_processed(moves: Moves) -> None:
-    """All items below the floor are processed."""
+    """All items below the floor have been processed."""
     progress = _read(moves)
     assert all(progress.is_done(minute) for minute in range(90, progress.floor + 1))
 
 
 @given(steps, st.integers(98, 110))
 def test_limited_progress_discards_minutes_beyond_the_limit(moves: Moves, upto: int) -> None:
-    """Minutes that were read because of a wrong clock are read again."""
+    """Minutes that were read too early because of a wrong clock are read again."""
     progress = _read(moves).limited(upto)
     assert progress.upto <= max(upto, 99)
     assert not any(minute > upto for minute in progress.open)
 
 
 def test_a_lagging_queue_delays_no_other_queue() -> None:
-    """If one queue lags, the others continue, and that queue resumes from its own place until it has caught up."""
+    """If one queue lags, the other queues continue, and the lagging queue resumes from its place until it is level."""
     cursors = Cursors.at((10, 8, 5, 1)).split(DISPATCH, "low").moved(DISPATCH, ALL, Progress(20))
     assert (cursors.progress(DISPATCH, "low").upto, cursors.progress(DISPATCH, "high").upto) == (10, 20)
     assert cursors.floors == (10, 8, 5, 1)
@@ -98,7 +98,7 @@ def test_a_scan_reads_only_minutes_that_ended_before_its_delay() -> None:
 
 
 def test_cursors_that_begin_at_an_instant_skip_no_later_task() -> None:
-    """If cursors begin at an instant, no reading skips a task that is due after the instant."""
+    """If cursors begin at an instant, every task that is due after the instant is still read."""
     cursors = first_cursors(NOW)
     delays = (0, *RECOVERY_SCAN_DELAYS)
     assert all(start_of(minute + 1) <= NOW - delay for minute, delay in zip(cursors.floors, delays, strict=True))

@@ -1,4 +1,4 @@
-"""The checks of a URL before its host name is resolved."""
+"""URLs are checked before their host names are resolved."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_private_addresses_and_nonpublic_names_are_rejected(host: str) -> None:
     ],
 )
 def test_public_addresses_and_resolvable_names_are_accepted(host: str) -> None:
-    """Public addresses and resolvable names are accepted, and checked when they are called."""
+    """Public addresses and resolvable names are accepted; they are checked again when they are called."""
     assert refusal(f"https://{host}/hook", NOBODY) is None
 
 
@@ -88,7 +88,7 @@ def test_what_is_no_http_url_is_refused(url: str) -> None:
 
 
 def test_port_zero_is_rejected() -> None:
-    """Port zero is refused, because no server can listen on it, and is not taken for the scheme's default."""
+    """Port zero is refused, because no server can listen on it; it is not replaced by the scheme's default port."""
     assert "port" in (refusal("https://example.org:0/", NOBODY) or "")
 
 
@@ -106,7 +106,7 @@ def test_an_allowed_host_may_be_private() -> None:
     [("1.2.3.4", "1.2.3.4"), ("1.2", "1.0.0.2"), ("1.2.3", "1.2.0.3"), ("0x01020304", "1.2.3.4"), ("010.1", "8.0.0.1")],
 )
 def test_numeric_addresses_are_interpreted_as_by_a_resolver(host: str, address: str) -> None:
-    """An address with one to four decimal, octal or hexadecimal numbers is read as in a resolver."""
+    """An address of one to four decimal, octal or hexadecimal numbers is read in the same way as by a resolver."""
     assert literal_address(host) == address
 
 

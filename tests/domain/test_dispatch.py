@@ -43,7 +43,7 @@ instants = st.integers(NOW - DAY, NOW + DAY)
 
 @given(instants, instants, st.sampled_from([Precision.NORMAL, Precision.EXACT]))
 def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Precision) -> None:
-    """A message's delay in whole seconds leaves the worker at least the headroom, and at most a second more."""
+    """A message's delay is a whole number of seconds, and leaves the worker the headroom and at most a second more."""
     delay = delay_seconds(due, now, precision)
     assert 0 <= delay <= 900
     if delay:
@@ -55,7 +55,7 @@ def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Pr
 
 @given(instants, instants)
 def test_a_relaxed_message_arrives_within_a_second_after_the_due_time(due: int, now: int) -> None:
-    """A relaxed message's delay is rounded up, so it arrives within a second after the due time."""
+    """The delay of a relaxed message is rounded up, so that it arrives within a second after the due time."""
     delay = delay_seconds(due, now, Precision.RELAXED)
     if now < due <= now + 900 * SECOND:
         assert due <= now + delay * SECOND < due + SECOND
@@ -75,7 +75,7 @@ def _check_covered(home: int, at: int, now: int) -> None:
 
 @given(instants, instants, instants)
 def test_a_check_is_always_covered(home: int, at: int, now: int) -> None:
-    """A check is covered by the record or its timer in the check's minute, or by a later recovery scan."""
+    """A check is covered by the record or a timer in the check's minute, or by a later recovery scan."""
     _check_covered(home, max(at, now), now)
 
 
@@ -90,27 +90,27 @@ def test_a_check_around_the_records_minute_is_always_covered(into_its_minute: in
 
 @given(instants, st.integers(0, 30 * SECOND))
 def test_a_writer_sends_the_message_if_the_minute_may_be_read(now: int, slowness: int) -> None:
-    """If a trigger whose clock is up to 30 s ahead may have read the minute, the writer sends the message."""
+    """If a trigger whose clock is up to 30 s ahead may already have read the minute, the writer sends the message."""
     read_up_to = minute_of(now + slowness + LOOK_AHEAD)
     assert is_direct(start_of(read_up_to), now, LOOK_AHEAD)
     assert is_direct(start_of(read_up_to + 1) - 1, now, LOOK_AHEAD)
 
 
 def test_a_task_due_later_needs_no_message_from_the_writer() -> None:
-    """A task that is due in twenty minutes needs no message yet, and no timer if its record is in its minute."""
+    """A task that is due in twenty minutes needs no message yet; if its record is in its minute, it needs no timer."""
     at = NOW + 20 * MINUTE
     plan = enqueue_plan(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, False)
 
 
 def test_a_retry_in_seconds_needs_no_timer() -> None:
-    """The first scan of the record's minute replaces the timer for a quick retry, which is sent directly."""
+    """The first scan of the record's minute serves as the timer of a quick retry, which is sent directly."""
     plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, True)
 
 
 def test_a_far_retry_gets_a_timer() -> None:
-    """A retry ten minutes from now has a timer in its minute, where the trigger finds it."""
+    """A retry ten minutes from now gets a timer in its minute, where the trigger finds the timer."""
     plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 10 * MINUTE, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (True, False)
 
@@ -137,7 +137,7 @@ def test_the_first_reading_sends_tasks_that_are_due_in_its_minute() -> None:
     ],
 )
 def test_the_first_reading_sends_no_tasks_already_sent_moved_or_not_waiting(entry: Entry) -> None:
-    """Tasks that were already sent, moved to another minute, or do not wait get no message."""
+    """Tasks that were already sent, were moved to another minute, or are not waiting get no message."""
     assert at_first_reading(entry, minute_of(NOW)) is None
 
 
@@ -171,14 +171,14 @@ def test_a_recovery_scan_skips_finished_tasks_and_valid_leases() -> None:
 
 
 def test_the_last_recovery_scan_sets_another_timer_for_a_running_task() -> None:
-    """A task that runs for days gets a timer for another day; a waiting task with a future check does not."""
+    """A task that runs for days gets a timer for a later day; a waiting task with a future check gets none."""
     assert is_open_past_due(replace(ENTRY, state=State.RUNNING, leased_until=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, next_at=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, state=State.PAUSED), NOW)
 
 
 def test_only_pulled_attempts_wait_for_pull_workers() -> None:
-    """Pulled attempts wait for pull workers, but the work before and after them is for worker functions."""
+    """Pulled attempts wait for pull workers, while the work before and after them is for worker functions."""
     pulled = task(target=PullTarget(), type="resize")
     for state in State:
         is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
@@ -206,7 +206,7 @@ def test_records_entries_and_timers_have_the_same_fair_key_share() -> None:
 
 
 def test_only_a_due_task_keeps_its_message_if_its_fair_key_changes() -> None:
-    """If its fair key changes, a due task keeps its message, which may have been received; others need a new one."""
+    """If its fair key changes, a due task keeps its message, which may have been received; others need new ones."""
     keyed = task(fair_key="customer-17", next_at=NOW + HOUR)
     assert is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-17"})
     assert not is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-18"})
@@ -215,7 +215,7 @@ def test_only_a_due_task_keeps_its_message_if_its_fair_key_changes() -> None:
 
 
 def test_an_open_task_is_found_by_the_first_later_scan() -> None:
-    """An open task is found by the first scan of a later minute, at least a minute from now."""
+    """The first scan of a later minute, at least a minute from now, finds an open task."""
     for offset in range(0, 120, 7):
         now = NOW + offset * SECOND
         for left in (-60, 0, 30, 300, 900):
@@ -230,7 +230,7 @@ def test_an_open_task_is_found_by_the_first_later_scan() -> None:
 
 
 def test_a_task_that_cannot_start_gets_no_other_timer() -> None:
-    """A task that cannot start, or an asynchronous attempt with a timer at its deadline, gets no other timer."""
+    """A task that cannot start gets no other timer, nor does an asynchronous attempt with a timer at its deadline."""
     waiting = replace(ENTRY, state=State.WAITING, next_at=NOW)
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE) is not None
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE + 1) is None

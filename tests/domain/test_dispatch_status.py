@@ -15,7 +15,7 @@ def test_the_slowest_group_and_queue_determine_the_dispatch_status() -> None:
 
 
 def test_the_dispatch_times_are_unknown_if_a_group_was_never_read() -> None:
-    """If a group has never been read, both times are unknown, because the group may have work."""
+    """If a group has never been read, both times are unknown, because the group may have tasks to send."""
     found = dispatch_status([Cursors.at([103, 100, 40, 0]), None], 32, 3 * MINUTE, [])
     assert (found.last_tick_at, found.dispatched_until) == (None, None)
 

@@ -91,7 +91,7 @@ def test_methods_of_the_class_are_kept() -> None:
 
 @pytest.mark.parametrize("arguments", [(), (1, 2, [], "", 3)])
 def test_missing_and_unknown_arguments_are_rejected(arguments: tuple[object, ...]) -> None:
-    """A class refuses a missing argument for a field without a default, and an argument for a field that takes none."""
+    """A missing argument is refused if the field has no default, and so is an argument for a field that takes none."""
     with pytest.raises(TypeError, match=r"Point\.__init__"):
         Point(*arguments)  # type: ignore[arg-type]  # that is the mistake
 
@@ -138,7 +138,7 @@ def test_instances_are_ordered_only_with_the_order_option() -> None:
 
 
 def test_the_representation_names_the_fields() -> None:
-    """The representation is the same as that of a dataclass."""
+    """A frozen class has the same representation as a dataclass."""
     assert repr(Named(second=3)) == "Named(first=1, second=3)"
     assert repr(Nothing()) == "Nothing()"
     assert repr(Point(1)) == "Point(x=1, y=2, tags=[], total=3, reads={}, kind='point')"

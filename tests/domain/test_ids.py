@@ -27,7 +27,7 @@ def test_the_home_millisecond_and_shard_are_decoded_from_an_id(home: int, shard:
 
 @given(homes, homes, shards, shards)
 def test_ids_sort_by_home_time(early: int, late: int, one: int, other: int) -> None:
-    """Whatever the shards are, an id with an earlier home time sorts before an id with a later home time."""
+    """Whatever their shards are, an id with an earlier home time sorts before an id with a later home time."""
     if early < late:
         assert TaskId.of(early, one, 0) < TaskId.of(late, other, 0)
 
@@ -61,14 +61,14 @@ def test_a_partition_has_the_documented_form() -> None:
     ],
 )
 def test_an_invalid_id_is_rejected(text: str) -> None:
-    """Ids that are too late, short or large, lower case, or have other characters are refused."""
+    """Ids that are too late, too short or too large are refused, and so are lower case and other characters."""
     with pytest.raises(InvalidTaskId):
         TaskId.parse(text)
 
 
 @given(st.text() | st.from_regex(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", fullmatch=True))
 def test_parsing_any_text_succeeds_or_raises_only_the_parsers_error(text: str) -> None:
-    """Any text is refused, or is an id with a partition."""
+    """Any text is either refused, or is an id with a partition."""
     with contextlib.suppress(InvalidTaskId):
         assert TaskId.parse(text).partition
 
@@ -81,7 +81,7 @@ def test_an_owners_tasks_are_spread_over_all_list_partitions() -> None:
 
 @given(homes, homes, shards, tails)
 def test_the_bytes_of_an_id_can_be_moved_to_another_time(home: int, other: int, shard: int, tail: int) -> None:
-    """The bytes equal those of an id at that time, so that lists can be ordered without making ids."""
+    """An id's bytes that are moved to a time equal those of an id made for that time, as ordered lists need."""
     task_id = TaskId.of(home, shard, tail)
     assert TaskId.home_of_data(task_id.data) == home
     assert TaskId.data_at_time(task_id.data, other) == task_id.at_time(other).data

@@ -72,7 +72,7 @@ def test_the_largest_values_are_accepted() -> None:
     "text", ["1e400", "1e-400", "NaN", '"\\udc00"', '{"a":1,"a":1}', "9" * 39, "", "{", "1" * 5000]
 )
 def test_invalid_or_unsupported_json_is_rejected(text: str) -> None:
-    """Numbers beyond a float, duplicate keys, lone surrogates, and invalid JSON are refused."""
+    """Numbers that a float cannot hold, duplicate keys, lone surrogates and invalid JSON are refused."""
     with pytest.raises(ValueError, match=r"."):
         check_kept(text)
 

@@ -24,7 +24,7 @@ def test_a_pulled_type_is_open_to_everyone_or_to_named_callers(caller: str, type
 
 @pytest.mark.parametrize("types", [["report"], ["resize", "report"], ["unheard-of"], ["*"], [""]])
 def test_a_request_with_a_forbidden_type_is_rejected_with_the_type(types: list[str]) -> None:
-    """If one requested type is forbidden, the complete request is refused, and the error names the type."""
+    """If one of the requested types is forbidden, the complete request is refused, and the error names this type."""
     with pytest.raises(TypeNotPulled, match=repr(types[-1]).replace("*", r"\*")):
         PULLERS.check("bob", types)
 

@@ -1,4 +1,4 @@
-"""Tests who holds a lock, when a hold ends by every clock, and how long a lock is stored."""
+"""Tests who holds a lock, when a hold has ended by every clock, and how long a lock is stored."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def _claim(limit: int = 1, *, is_shared: bool = False) -> LockClaim:
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_shared_and_exclusive_holders_exclude_each_other(is_shared: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Holders in the other mode leave no room, while holders in the same mode share the lock up to its limit."""
+    """Holders in the other mode leave no room; holders in the same mode share the lock up to its limit."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared),))
     assert lock.room(_claim(100, is_shared=not is_shared)) == 0
     assert lock.room(_claim(100, is_shared=is_shared)) == 99
 
 
 def test_a_shared_lock_has_no_room_behind_an_exclusive_waiter() -> None:
-    """A shared lock has no room behind an exclusive waiter, which could otherwise wait forever."""
+    """A shared lock has no room behind an exclusive waiter, because that waiter could otherwise wait forever."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared=True),))
     sharing, alone = Waiter(NOW, TASKS[1], 0, is_shared=True), Waiter(NOW, TASKS[1], 0)
     shared = _claim(100, is_shared=True)
@@ -52,7 +52,7 @@ def test_a_shared_lock_has_no_room_behind_an_exclusive_waiter() -> None:
 
 
 def test_a_shared_reservation_does_not_count_for_an_exclusive_lock() -> None:
-    """A task with a shared reservation that now needs the lock exclusively waits until it would be the only holder."""
+    """A task that has a shared reservation and now needs the lock exclusively waits until no other holder is left."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW, is_shared=True), Holder(TASKS[1], 1, NOW, is_shared=True)))
     assert lock.is_closed_for(_claim(), TASKS[0], [])
     assert not lock.without(TASKS[1], 1).is_closed_for(_claim(), TASKS[0], [])
@@ -66,7 +66,7 @@ def test_an_exclusive_waiter_waits_until_the_last_shared_hold_has_ended() -> Non
 
 
 def test_a_hand_over_ends_at_the_first_waiter_of_the_other_mode() -> None:
-    """When a lock is passed on, sharing tasks are let in together up to the first exclusive task."""
+    """When a lock is passed on, tasks that share it are let in together, up to the first exclusive task."""
     made = [waiting_task(id=task_id) for task_id in TASKS]
     hand_over = HandOver(Lock(NAME))
     for task, is_shared in zip(made, (True, True, False, True), strict=True):
@@ -78,7 +78,7 @@ def test_a_hand_over_ends_at_the_first_waiter_of_the_other_mode() -> None:
 
 
 def test_a_hold_ends_for_others_only_when_it_is_over_by_every_clock() -> None:
-    """Because clocks may differ by five seconds, a hold ends for others only that long after its expiry."""
+    """Because clocks may differ by five seconds, a hold ends for other tasks only five seconds after its expiry."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW),))
     assert lock.living(NOW + MAX_CLOCK_DIFFERENCE - 1) == lock
     assert lock.living(NOW + MAX_CLOCK_DIFFERENCE).holders == ()
@@ -94,7 +94,7 @@ def test_a_waiter_checks_when_the_next_hold_is_over_by_every_clock() -> None:
 
 @given(HOLDERS, st.sampled_from(TASKS), st.integers(RESERVED, 200))
 def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task: TaskId, fence: int) -> None:
-    """A late writer with an older fence replaces no hold, and each task holds a lock only once."""
+    """A late writer with an older fence replaces no hold, and each task has only one hold on a lock."""
     lock = Lock(NAME, tuple(holders))
     held = lock.held_by(Holder(task, fence, NOW))
     before = lock.holder(task)
@@ -107,7 +107,7 @@ def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task
 
 @given(HOLDERS)
 def test_a_stored_lock_expires_only_after_all_its_holds(holders: list[Holder]) -> None:
-    """A stored lock expires only after all its holds, so that a task that takes or returns it sees every holder."""
+    """A stored lock expires only after all its holds, so that a task that takes or returns it sees all holders."""
     lock = Lock(NAME, tuple(holders))
     assert lock.expires_at(NOW) >= max([NOW, *(holder.expires_at + MAX_CLOCK_DIFFERENCE for holder in holders)])
     assert lock.expires_at(NOW) >= NOW + LOCK_LIFE
@@ -115,7 +115,7 @@ def test_a_stored_lock_expires_only_after_all_its_holds(holders: list[Holder]) -
 
 @given(HOLDERS, st.integers(NOW - MINUTE, NOW + LONGEST_LOCK_HOLD))
 def test_a_renewed_lock_is_stored_for_longer_than_the_longest_hold(others: list[Holder], until: int) -> None:
-    """Because a renewal does not read other holders, the lock's expiry allows for the longest possible hold."""
+    """A renewal does not read the other holders, so the lock's expiry allows for the longest possible hold."""
     expires_at = Lock.renewal_expires_at(NOW, until)
     assert expires_at >= max(until, *(holder.expires_at for holder in others), NOW) + MAX_CLOCK_DIFFERENCE
 
@@ -147,7 +147,7 @@ def test_repeating_a_hand_over_wakes_the_waiter_with_a_single_place() -> None:
 
 
 def test_a_task_that_no_longer_waits_loses_only_its_reservation() -> None:
-    """A task that no longer waits loses its reservation, but an attempt that has claimed the lock keeps it."""
+    """A task that no longer waits loses its reservation, but an attempt that has claimed the lock keeps its hold."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW), Holder(TASKS[1], 3, NOW)))
     waiters = [Waiter(NOW, task_id, 0) for task_id in TASKS[:2]]
     left = HandOver(lock).dismiss(waiters[0], None).dismiss(waiters[1], None)
@@ -166,7 +166,7 @@ def test_a_task_that_no_longer_waits_loses_only_its_reservation() -> None:
     ],
 )
 def test_removing_an_outdated_place_does_not_end_the_tasks_reservation(changes: dict[str, Any], is_kept: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """A place that is about to be removed by another hand-over does not end the task's reservation."""
+    """The removal of an outdated place ends the task's reservation only if the task no longer waits."""
     task = replace(waiting_task(id=TASKS[0]), **changes)
     lock = Lock(NAME, (Holder(task.id, RESERVED, NOW + SECOND),))
     left = HandOver(lock).dismiss(Waiter(NOW, task.id, 0), task)
@@ -187,7 +187,7 @@ def test_removing_an_outdated_place_does_not_end_the_tasks_reservation(changes: 
     ],
 )
 def test_a_holder_is_dead_once_its_own_attempt_is_over(changes: dict[str, Any], dead: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """A holder is dead only after its follow-ups, when no process can be working; a reservation is never dead."""
+    """A holder is dead only after its follow-ups, when no process can still be working; a reservation is never dead."""
     task = replace(waiting_task(), **{"fence": 3, "lease_expires_at": None, **changes})
     assert is_dead(Holder(task.id, 3, NOW), task) is dead
     assert not is_dead(Holder(task.id, RESERVED, NOW), task)

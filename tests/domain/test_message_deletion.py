@@ -31,13 +31,13 @@ def test_a_message_of_an_unknown_task_is_deleted() -> None:
 
 @pytest.mark.parametrize(("early", "back"), [(20 * SECOND, 19 * SECOND), (2 * HOUR, EARLY_MESSAGE_RETURN)])
 def test_a_postponed_tasks_message_returns_just_before_the_due_time(early: Millis, back: Millis) -> None:
-    """A message for a postponed task returns just before the due time, or sooner if a clock may be wrong."""
+    """The message of a postponed task returns just before the due time; if a clock may be wrong, it returns sooner."""
     assert before_due(message(due=NOW + early), NOW) == RedeliverMessage(NOW + back, "not due")
 
 
 @pytest.mark.parametrize("state", sorted(LEASED))
 def test_a_leased_tasks_message_returns_after_the_lease(state: State) -> None:
-    """A leased task's message returns after the lease, so that it starts the next attempt if the worker vanishes."""
+    """A leased task's message returns after the lease, and starts the next attempt if the worker has vanished."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 30 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
 
@@ -74,7 +74,7 @@ def test_a_message_returns_after_the_lease_of_followups_in_progress(state: State
 
 
 def test_a_message_starts_a_due_rollback_without_a_valid_lease() -> None:
-    """When it is due, the message starts a rollback that has no lease or whose worker is lost."""
+    """At the due time, the message starts a rollback that has no lease or whose worker is lost."""
     assert isinstance(after_refusal(task(state=State.ROLLING_BACK), message(), NOW), Undo)
     lost = task(state=State.ROLLING_BACK, lease_expires_at=NOW - 9 * SECOND)
     assert isinstance(after_refusal(lost, message(), NOW), Undo)
@@ -97,11 +97,11 @@ def test_a_message_of_a_paused_task_is_deleted(state: State) -> None:
 
 
 def test_a_message_returns_at_the_due_time_if_a_clock_is_behind() -> None:
-    """If a worker's clock is behind, the message returns at the due time and the task is not lost."""
+    """If a worker's clock is behind, the message returns at the due time, and the task is not lost."""
     disposition = after_refusal(task(next_at=NOW + 90 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 90 * SECOND, "not due")
 
 
 def test_a_timer_replaces_a_message_beyond_the_queues_maximum_delay() -> None:
-    """A check that is a day ahead has a timer, because the queue cannot hold a message that long."""
+    """A check that is a day ahead has a timer, because the queue cannot hold a message for that long."""
     assert isinstance(after_refusal(task(next_at=NOW + DAY), message(), NOW), DeleteMessage)

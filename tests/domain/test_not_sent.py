@@ -1,4 +1,4 @@
-"""The wait of a task whose call was never sent."""
+"""A task whose call was never sent waits before its next try."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ REFUSED = NotSent("the egress function: TooManyRequestsException")
     [(0, SHORTEST_NOT_SENT_WAIT), (10 * SECOND, 10 * SECOND), (HOUR, LONGEST_NOT_SENT_WAIT)],
 )
 def test_the_wait_after_an_unsent_call_is_bounded_with_jitter(waited: Millis, bound: Millis) -> None:
-    """The wait is as long as the task is overdue, between a second and a minute, with jitter for half of it."""
+    """The wait is as long as the task is overdue, from a second to a minute, and half of the wait is jitter."""
     due = task(due_at=NOW - waited)
     assert REFUSED.postponed(due, NOW, 0.0).until == NOW + bound
     assert REFUSED.postponed(due, NOW, 0.999).until >= NOW + bound // 2
 
 
 def test_the_first_wait_after_a_recent_attempt_is_the_shortest() -> None:
-    """If an attempt has recently ended, the first wait is the shortest, even if the task has been due for hours."""
+    """If an attempt has recently ended, the first wait is the shortest, however long the task has been due."""
     line = AttemptRecord(1, 1, "w", NOW - 5_000, 0, 5_000, AttemptOutcome.RETRIED)
     retried = task(due_at=NOW - HOUR, attempt_history=(line,))
     assert REFUSED.postponed(retried, NOW, 0.0).until == NOW + SHORTEST_NOT_SENT_WAIT

@@ -22,12 +22,12 @@ BILLING = "123456789012:role/Billing"
     ],
 )
 def test_an_owner_pattern_allows_only_complete_matches(pattern: str, owner: str, is_included: bool) -> None:  # noqa: FBT001
-    """Only `*` and `?` are wildcards; brackets and dots, which identities can contain, match themselves."""
+    """Only `*` and `?` are wildcards; brackets and dots, which can be in identities, match themselves."""
     assert OwnerPatterns((pattern,)).include(owner) is is_included
 
 
 def test_the_first_pattern_that_matches_decides() -> None:
-    """An exception comes before its rule, and a type that matches no pattern is open to everyone."""
+    """An exception comes before the rule that it limits, and a type that matches no pattern is open to everyone."""
     reserved = Reservations(
         {
             "billing.public": OwnerPatterns(("*",)),

@@ -78,7 +78,7 @@ def test_a_value_with_quotes_is_escaped_in_json_and_urls() -> None:
     ],
 )
 def test_an_additional_bracket_escapes_a_placeholder(given: str, result: str) -> None:
-    """An additional bracket escapes a placeholder, and the target gets the text with one bracket less."""
+    """An additional bracket escapes a placeholder, and the target gets the text without this bracket."""
     assert refusal(given) is None
     assert filled({"a": given}) == {"a": result}
 
@@ -87,12 +87,12 @@ def test_an_additional_bracket_escapes_a_placeholder(given: str, result: str) ->
     "text", ["<duetime.task_id>", "x <duetime.>", "<duetime.type", "<duetime.type <b>", "<<duetime.a> <duetime.b>"]
 )
 def test_a_misspelled_or_unterminated_placeholder_is_rejected(text: str) -> None:
-    """A misspelled or unterminated placeholder is refused; otherwise it would be passed on unchanged."""
+    """A misspelled or unterminated placeholder is refused, because it would otherwise be passed on unchanged."""
     assert refusal(text) is not None
     assert "duetime." in str(filled(text))
 
 
 def test_a_topologys_own_task_does_not_replace_its_graphs_placeholders() -> None:
-    """A topology's own task does not replace the placeholders in its graph, which are for the nodes."""
+    """A topology's own task does not replace the placeholders in its graph, because they are for the nodes."""
     payload = b'{"nodes":{"a":{"type":"x","payload":"<duetime.task-id>"}}}'
     assert filled_payload(payload, task(target=TopologyTarget())) == payload

@@ -1,4 +1,4 @@
-"""When a client should read a task again."""
+"""Each task tells clients when they should read it again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNNING = {"state": State.RUNNING, "run_at": NOW - 2 * MINUTE}
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_ended_task_needs_no_other_poll(state: State) -> None:
-    """An ended task needs no other poll."""
+    """An ended task needs no further poll."""
     assert poll_interval(task(state=state), NOW) is None
 
 
@@ -41,5 +41,5 @@ def test_an_ended_task_needs_no_other_poll(state: State) -> None:
     ],
 )
 def test_the_poll_interval_depends_on_the_due_time_and_run_time(changes: dict[str, Any], wait: int) -> None:
-    """Before the due time, the interval is the time until then; later, it is a tenth of the run so far or less."""
+    """Before the due time, the interval is the time until then; afterwards, it is at most a tenth of the run so far."""
     assert poll_interval(task(**changes), NOW) == wait

@@ -10,7 +10,7 @@ from duetime.handlers import process_lock
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_no_more_threads_than_the_limit_are_inside_the_block(limit: int) -> None:
-    """With eight threads, the number inside the block at once is at most the limit."""
+    """If eight threads use the lock, the number of threads inside the block never exceeds the limit."""
     counting, together = Lock(), Barrier(8)
     inside, most = 0, 0
 

@@ -27,7 +27,7 @@ def test_default_quotas_apply_where_an_owner_has_no_own_quota() -> None:
 
 
 def test_the_previous_windows_use_counts_in_proportion_to_its_overlap() -> None:
-    """The previous window's use counts in proportion to its overlap with the last five seconds."""
+    """The previous window's use counts in proportion to the part of the last five seconds that it covers."""
     counts = WindowCounts(1_000, {CREATES: 10}, {CREATES: 40}, {CREATES: 7})
     assert counts.used(CREATES, START) == 50
     assert counts.used(CREATES, START + QUOTA_WINDOW // 4) == 40
@@ -41,7 +41,7 @@ def test_the_previous_windows_use_counts_in_proportion_to_its_overlap() -> None:
     ("present", "previous", "passed"), [(50, 0, 0), (10, 60, 100), (0, 500, 0), (90, 90, 4_900), (50, 50, 2_500)]
 )
 def test_a_request_repeated_after_the_given_wait_succeeds(present: int, previous: int, passed: int) -> None:
-    """A repeat after the given wait succeeds, and an earlier repeat does not."""
+    """A repeat after the given wait succeeds; an earlier repeat is refused."""
     counts, now = WindowCounts(1_000, {CREATES: present}, {CREATES: previous}), START + passed
     wait = counts.retry_after(CREATES, 10, now)
     assert 0 < wait <= 2 * QUOTA_WINDOW
@@ -57,7 +57,7 @@ def test_an_owner_may_use_five_seconds_of_its_limit_at_once() -> None:
 
 
 def test_processes_report_use_in_smaller_steps_close_to_a_limit() -> None:
-    """Up to half of a limit, a process reports each twentieth of a second's limit, and then each hundredth."""
+    """A process reports after each twentieth of a second's limit up to half of a limit, then after each hundredth."""
     assert not is_close(1_000, 2_499)
     assert is_close(1_000, 2_500)
     assert portion(1_000, close=False) == 50

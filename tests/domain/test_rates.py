@@ -77,7 +77,7 @@ class Askers:
         pending: list[tuple[int, int, Asker, int, int, int]] = []
         order = 0
         while events or pending:
-            # Either a task arrives, or its request arrives at the store.
+            # Either a new task arrives, or the request of a known task arrives at the store.
             if pending and (not events or pending[0][0] <= events[0][0]):
                 at, _, asker, asked, took, left = heapq.heappop(pending)
                 again = self._arrived(at, asker, asked, took, left)
@@ -96,7 +96,7 @@ class Askers:
                 heapq.heappush(pending, (came + latency, order, asker, came, took, left))
 
     def _arrived(self, at: int, asker: Asker, asked: int, took: int, left: int) -> tuple[int, int, int] | None:
-        """Handle a request; return when the task comes back, the store's time, and the tries left (0 if put back)."""
+        """Handle a request; return when the task comes back, the store's time, and the tries left (0 if it waits)."""
         process = asker.number % len(self.known)
         request = StartRequest(self.pace, asker.priority, (asked + took) * MICROS, asker.place)
         step = request.next_step(self.known[process], is_fresh=left < TRIES)
@@ -139,7 +139,7 @@ NOON = 10**12
 def test_no_window_has_more_starts_than_the_limit_and_the_burst(
     rate: Rate, random: Random, slowest: int, count: int
 ) -> None:
-    """Whatever the arrivals, priorities and delays, no window has more starts at the target than limit plus burst."""
+    """Whatever the arrivals, priorities and delays are, no window has more starts than its limit plus the burst."""
     spread = random.choice([1, 1_000, 20_000])
     priorities = list(Priority)
     askers = [Asker(NOON + random.randrange(spread), number, random.choice(priorities)) for number in range(count)]
@@ -174,7 +174,7 @@ def test_a_backlog_takes_new_places_after_an_outage_longer_than_all_turns() -> N
 
 
 def test_tasks_in_line_start_by_priority_and_then_by_age() -> None:
-    """High-priority tasks that arrive last start first, and tasks with the same priority start in order of arrival."""
+    """High-priority tasks start first even if they arrive last; tasks with the same priority start as they arrived."""
     world = Askers(pace_of(Rate("crm", 10), 0), Random(3), 2)  # noqa: S311 - a seeded one
     came = {Priority.LOW: 0, Priority.NORMAL: 1_000, Priority.HIGH: 2_000}
     world.run(
@@ -192,7 +192,7 @@ def test_tasks_in_line_start_by_priority_and_then_by_age() -> None:
 
 @given(st.builds(Rate, st.just("crm"), st.integers(1, 10_000), st.integers(1, 60), st.integers(0, 10_000)))
 def test_the_parts_of_a_rate_sum_to_the_complete_rate(rate: Rate) -> None:
-    """A rate that is too fast for one item has slower parts that add up to the complete rate."""
+    """A rate that is too fast for one item is split into slower parts, which add up to the complete rate."""
     paces = [pace_of(rate, part) for part in range(parts_of(rate))]
     window = rate.per_seconds * 1_000_000
     limits = [(window + pace.slack) // pace.interval for pace in paces]
@@ -202,7 +202,7 @@ def test_the_parts_of_a_rate_sum_to_the_complete_rate(rate: Rate) -> None:
 
 
 def test_tasks_spread_over_the_parts_of_a_rate() -> None:
-    """Each task always has the same part, and all parts get about equal numbers of tasks."""
+    """Each task always has the same part, and all parts get about the same number of tasks."""
     rate, number = Rate("crm", 2_000), 4_000
     ids = [TaskId.of(NOON, index % 16, index) for index in range(number)]
     found = Counter(part_of(rate, "me", each)[0].part for each in ids)
@@ -211,7 +211,7 @@ def test_tasks_spread_over_the_parts_of_a_rate() -> None:
 
 
 def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | None]:
-    """A part's state after a request without a place, and the start; `None` if the request has to wait."""
+    """The state of a part after a request without a place, and the start, or `None` if the request has to wait."""
     for _ in range(TRIES):
         step = StartRequest(pace, Priority.NORMAL, now * MICROS).next_step(state, is_fresh=True)
         if isinstance(step, Wait | Join):
@@ -230,7 +230,7 @@ def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | No
 def test_starts_at_the_old_rate_count_against_a_raised_rate(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
-    """Starts that were counted at the old rate also count at the new rate."""
+    """Starts that were counted at the old rate still count at the new rate."""
     random = Random(seed)  # noqa: S311 - repeatable on purpose
     before, after = (Rate("k", limit, 60, each) for limit, each in ((slow, slow_burst), (slow * faster, burst)))
     state, now, starts = RateState(), 10**9, []
@@ -244,7 +244,7 @@ def test_starts_at_the_old_rate_count_against_a_raised_rate(
 
 
 def test_the_first_start_after_raising_a_rate_follows_the_new_interval() -> None:
-    """After the rate is raised, the next start comes after the new interval, and the lines are reset."""
+    """After the rate is raised, the next start comes one new interval later, and the lines are reset."""
     slow, fast = pace_of(Rate("k", 1, 600), 0), pace_of(Rate("k", 60, 60), 0)
     state, _ = started(RateState(), slow, 10**9)
     waiting = StartRequest(slow, Priority.NORMAL, 10**9 * MICROS)
@@ -271,7 +271,7 @@ def test_the_first_start_after_raising_a_rate_follows_the_new_interval() -> None
 def test_tasks_of_two_rates_start_no_more_often_than_the_faster_allows(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
-    """If tasks with two rates alternate, no window has more starts than the larger limit and burst allow."""
+    """If tasks with two rates alternate, no window has more starts than the larger limit and the burst allow."""
     random = Random(seed)  # noqa: S311 - repeatable on purpose
     rates = Rate("k", slow, 60, slow_burst), Rate("k", slow * faster, 60, burst)
     state, now, starts = RateState(), 10**9, []
@@ -283,7 +283,7 @@ def test_tasks_of_two_rates_start_no_more_often_than_the_faster_allows(
 
 
 def test_tasks_of_two_rates_start_as_often_as_the_faster_allows() -> None:
-    """One task starts each second, although every second task requests only one start per hour."""
+    """One task starts each second, although every second task asks for only one start per hour."""
     rates = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 60, 60), 0)
     state, now, starts = RateState(), 10**9, 0
     for number in range(100):
@@ -293,7 +293,7 @@ def test_tasks_of_two_rates_start_as_often_as_the_faster_allows() -> None:
 
 
 def test_returning_a_slower_start_restores_the_count_and_interval() -> None:
-    """Returning a slower start restores the count and interval, so that starts in a burst stay counted."""
+    """When a slower start is returned, the count and interval are restored, and starts in a burst stay counted."""
     slow, fast = pace_of(Rate("k", 1, 3_600, 5), 0), pace_of(Rate("k", 60, 60, 5), 0)
     state, now = RateState(), 10**9
     for _ in range(4):
@@ -310,7 +310,7 @@ def test_returning_a_slower_start_restores_the_count_and_interval() -> None:
 
 
 def test_a_slower_tasks_place_does_not_delay_faster_tasks_behind() -> None:
-    """A slower task's place takes only as much time as a place at the fastest rate in use."""
+    """The place of a slower task takes only as much time as a place at the fastest rate in use."""
     slow, fast = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 6, 60), 0)
     state, _ = started(RateState(), fast, 10**9)
     for pace in (slow, fast):
@@ -325,7 +325,7 @@ def test_a_slower_tasks_place_does_not_delay_faster_tasks_behind() -> None:
 
 
 def test_a_returned_start_can_be_granted_again() -> None:
-    """A returned start can be granted again, unless a later start was granted in the meantime."""
+    """A returned start can be granted again, unless a later start has been granted since."""
     pace = pace_of(Rate("k", 1, 60), 0)
     request = StartRequest(pace, Priority.NORMAL, 10**9 * MICROS)
     state, _ = started(RateState(), pace, 10**9)

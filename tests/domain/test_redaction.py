@@ -1,4 +1,4 @@
-"""The redacted parts of a task's contents."""
+"""The contents of tasks are redacted by patterns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_name_matches_at_any_depth_and_a_pointer_from_the_root(path: str, expe
 
 
 def test_a_value_without_fields_can_only_be_removed_entirely() -> None:
-    """A value without fields can be removed only as a unit, and a missing result stays missing."""
+    """A value without fields can be removed only as a whole, and a missing result stays missing."""
     assert Paths.of(["card", "/card"]).removed_from("card") == "card"
     assert Paths.of(["*"]).removed_from("card") == GONE
     assert Paths.of(["*"]).removed_from(None) is None
@@ -55,7 +55,7 @@ def test_the_patterns_of_all_types_apply_to_an_unknown_type() -> None:
 
 
 def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> None:
-    """Contents in lists, schedule templates and graphs are redacted, but other fields with the same names are not."""
+    """Contents in lists, schedule templates and graphs are redacted; other fields with the same names are not."""
     shown = POLICY.removed_from(
         {
             "card": "a field of the response",
@@ -80,7 +80,7 @@ def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> N
 
 
 def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
-    """Nodes can have the same names as fields, and parameters are redacted as for any of the nodes."""
+    """Nodes can have the same names as fields, and parameters are redacted with the patterns of all the nodes."""
     policy = Redaction({"payment.*": ["card"]})
     graph = {
         "nodes": {"payload": {"type": "payment.take", "payload": {"card": 1}}, "b": {"type": "c", "payload": CONTENT}}
@@ -94,21 +94,21 @@ def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
 
 
 def test_field_names_do_not_apply_to_bytes() -> None:
-    """Field names do not apply to bytes, whose JSON form is duetime's own."""
+    """The patterns' field names do not apply to bytes, whose JSON form is duetime's own."""
     data = {"$binary": {"base64": "AAAA", "content_type": "image/png"}}
     assert POLICY.removed_from({"type": "payment.take", "payload": data})["payload"] == data
     assert POLICY.removed_from({"type": "secret", "payload": data})["payload"] == GONE
 
 
 def test_the_patterns_of_all_types_apply_to_a_query_response() -> None:
-    """A query's response has no type, so that the patterns of all types apply."""
+    """A query's response has no type, so the patterns of all types apply to it."""
     assert POLICY.removed_from({"status": 200, "body": CONTENT}) == {"status": 200, "body": GONE}
     policy = Redaction({"payment.*": ["card"]})
     assert policy.removed_from({"status": 200, "body": CONTENT})["body"] == {"card": GONE, "password": 2}
 
 
 def test_values_that_differ_between_definitions_are_not_shown() -> None:
-    """The values that differ between definitions are not shown, but their paths, versions and schemas are."""
+    """The differences between definitions show no values, but do show paths, versions and schemas."""
     difference = {"from": 1, "to": 2, "changes": [{"path": "nodes.a.payload.card", "from": 3, "to": 4}]}
     assert POLICY.removed_from(difference) == {
         "from": 1,

@@ -1,4 +1,4 @@
-"""Region takeovers change records, cursors, and the record of the active Region."""
+"""A takeover by another Region changes records, cursors, and the record of the active Region."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ OPEN = replace(REGION, is_open=True)
 def test_a_takeover_has_an_epoch_above_all_others_and_keeps_it(
     known: list[ActiveRegion], least: int, expected: ActiveRegion
 ) -> None:
-    """A takeover has a higher epoch than all others, and a repeated takeover keeps that epoch."""
+    """A takeover has a higher epoch than all earlier takeovers, and a repeated takeover keeps its epoch."""
     assert next_region("b", known, least, NOW) == expected
 
 
 def test_a_takeover_cuts_off_attempts_started_in_the_other_region() -> None:
-    """A takeover cuts off a running attempt, unless the attempt was started in the new Region."""
+    """A takeover cuts off a running attempt, unless the attempt was started in the new Region and has a lease."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 20 * SECOND)
     done = taken_over(running, REGION, NOW, keeps_leases=False)
     assert done is not None
@@ -61,7 +61,7 @@ def test_a_takeover_cuts_off_attempts_started_in_the_other_region() -> None:
 
 
 def test_a_topology_continues_whatever_its_lease() -> None:
-    """A running topology continues after a takeover, because its execution in the other Region may run for weeks."""
+    """A running topology waits again after a takeover and is not cut off, although its lease may last for weeks."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 30 * DAY, target=TopologyTarget())
     assert running.is_topology
     done = taken_over(running, OPEN, NOW, keeps_leases=True)
@@ -70,7 +70,7 @@ def test_a_topology_continues_whatever_its_lease() -> None:
 
 
 def test_an_open_task_gets_a_new_timer_after_a_takeover() -> None:
-    """An open task gets a new timer, because its old timer may not be replicated; a paused or blocked task does not."""
+    """An open task gets a new timer, because its old timer may not be replicated; paused and blocked tasks get none."""
     later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
     assert later is not None
     assert later.timer is not None
@@ -92,7 +92,7 @@ def test_a_takeover_repeats_the_follow_ups_of_a_recently_ended_task() -> None:
 
 
 def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
-    """Cursors go back by a quarter of an hour, except cursors that are even further behind."""
+    """Cursors go back by a quarter of an hour, except cursors that were already further behind."""
     ahead = Cursors.at([minute_of(NOW + 3 * MINUTE), minute_of(NOW), minute_of(NOW), minute_of(NOW)])
     found = cursors_behind(ahead, NOW)
     assert found.floors[0] == minute_of(NOW - 15 * MINUTE) - 1
@@ -102,7 +102,7 @@ def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
 
 
 def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
-    """A blocked node of an ended topology is left over, because its own end was not replicated."""
+    """A blocked node of an ended topology is left over if the node's own end was not replicated."""
     topology = task(state=State.SUCCEEDED, target=TopologyTarget(), finished_at=NOW)
     run = RunState(topology.id, (Begun(NOW, 2),), 1, opened=True, ended=True)
     ref = NodeRef(topology.id, 1, "a")
@@ -114,7 +114,7 @@ def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
 
 
 def test_a_node_of_an_earlier_run_is_not_left_over() -> None:
-    """A node from an earlier run is not left over, because its user may have retried it, unless its run is unknown."""
+    """A node of an earlier run is not left over, because its user may have retried it; a node of an unknown run is."""
     topology = task(state=State.RUNNING, target=TopologyTarget())
     run = RunState(topology.id, (Begun(NOW, 2), Begun(NOW + HOUR, 2)), 1)
     first = Run(topology.id, 1, NOW, 2).task_id("a")

@@ -1,4 +1,4 @@
-"""Restoring the table to an earlier time changes each record."""
+"""When the table is restored to an earlier time, each of its records is changed."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> No
 
 
 def test_a_waiting_task_changes_only_its_fence() -> None:
-    """A waiting task needs no new check, because the restored cursors still reach its own check."""
+    """A waiting task gets only a new fence; it needs no timer, because the restored cursors still reach its check."""
     done = taken(WAITING, WAITING)
     assert (done.divergence, done.timer) == (Divergence.NONE, None)
     assert done.task == replace(WAITING, fence=FIRST, version=5)
 
 
 def test_a_cut_off_attempt_is_not_counted_and_is_repeated() -> None:
-    """The lease of a cut-off attempt ends, a stale report has another fence, and a timer checks the task now."""
+    """A cut-off attempt is not counted, its late reports have an old fence, and a timer checks the task now."""
     done = taken(RUNNING, replace(RUNNING, version=6))
     assert done.divergence is Divergence.BEGUN
     assert (done.task.state, done.task.attempt, done.task.lease_expires_at) == (State.WAITING, 0, None)
@@ -69,7 +69,7 @@ def test_a_cut_off_attempt_is_not_counted_and_is_repeated() -> None:
 
 
 def test_a_stop_request_survives_the_end_of_the_lease() -> None:
-    """If a running task has a request to stop, its lease ends, and its state and the request are kept."""
+    """If a running task was asked to stop, its lease ends, and its state and the request are kept."""
     done = taken(replace(RUNNING, requested_action=RequestedAction.CANCEL))
     assert (done.task.state, done.task.requested_action) == (State.RUNNING, RequestedAction.CANCEL)
     assert done.task.lease_expires_at == LATER
@@ -113,7 +113,7 @@ def test_a_record_is_taken_over_only_once() -> None:
 def test_an_attempt_running_at_the_restore_point_counts_as_started_later(
     restored: Task, replaced: Task | None, divergence: Divergence
 ) -> None:
-    """An attempt that is running at the restore point counts as started after it."""
+    """Versions of a record show what happened after the restore point; a running attempt counts as started later."""
     assert divergence_of(restored, replaced, is_known=True) is divergence
     without = divergence_of(restored, None, is_known=False)
     assert without is (Divergence.BEGUN if restored is RUNNING else Divergence.UNKNOWN)
@@ -132,7 +132,7 @@ def test_skip_repeats_the_end_of_a_task_that_had_ended() -> None:
 
 @pytest.mark.parametrize("after", [AfterRestore.SKIP, AfterRestore.ASK])
 def test_a_task_that_had_only_begun_is_paused_until_rerun(after: AfterRestore) -> None:
-    """A task that had only begun is paused with the reason, and a second decision `rerun` lets it continue."""
+    """A task that had only begun is paused with the reason, until a second decision, `rerun`, lets it continue."""
     done = taken(RUNNING, RUNNING, after)
     assert (done.task.state, done.timer, done.effect) == (State.PAUSED, None, "paused")
     assert "had run after" in done.task.actions.records[-1].by.reason
@@ -144,7 +144,7 @@ def test_a_task_that_had_only_begun_is_paused_until_rerun(after: AfterRestore) -
 
 
 def test_a_second_decision_skip_ends_a_paused_task_that_had_ended() -> None:
-    """A second decision `skip` ends a paused task if it had ended before; otherwise the task stays paused."""
+    """A second decision, `skip`, ends a paused task if it had ended before; otherwise the task stays paused."""
     held = taken(WAITING, ENDED, AfterRestore.ASK).task
     assert held.tags == {HELD_TAG: "scheduled"}
     done = take_over(held, ENDED, Divergence.ENDED, AfterRestore.SKIP, EPOCH, LATER)

@@ -25,14 +25,14 @@ policies = st.builds(
 def test_full_jitter_draws_a_wait_between_zero_and_the_bound(
     policy: RetryPolicy, attempt: int, random_source: float
 ) -> None:
-    """Full jitter draws from the complete range, which is never larger than the policy's maximum."""
+    """With full jitter, a wait is between zero and its bound, which is never larger than the policy's maximum."""
     wait = policy.wait(attempt, random_source)
     assert 0 <= wait <= policy.bound(attempt) <= policy.max_seconds * 1000
 
 
 @given(policies, st.integers(1, 1000))
 def test_the_bound_on_the_wait_never_decreases_with_attempts(policy: RetryPolicy, attempt: int) -> None:
-    """The bound on a later attempt's wait is at least that on an earlier attempt's wait."""
+    """The bound on the wait after an attempt is never smaller than the bound after an earlier attempt."""
     assert policy.bound(attempt) <= policy.bound(attempt + 1)
 
 
@@ -49,7 +49,7 @@ def test_the_wait_grows_up_to_the_last_attempt() -> None:
 
 
 def test_there_is_no_retry_after_the_last_allowed_attempt() -> None:
-    """If five attempts are allowed, a sixth is not, and a policy with one attempt never retries."""
+    """If five attempts are allowed, none follows the fifth; if only one is allowed, none follows the first."""
     assert [RetryPolicy().allows_after(attempt) for attempt in (1, 4, 5, 6)] == [True, True, False, False]
     assert not RetryPolicy(max_attempts=1).allows_after(1)
 
@@ -66,5 +66,5 @@ def test_there_is_no_retry_after_the_last_allowed_attempt() -> None:
     ids=["by_its_policy", "as_the_target_asked", "sooner", "later", "after_its_process"],
 )
 def test_a_retry_waits_for_the_longest_required_time(failed: Failed, at: int) -> None:
-    """A retry waits for the longest time required by the policy, the target, the handler and the process's end."""
+    """The target and the process's end can lengthen the policy's wait, and the handler can replace it."""
     assert failed.retry_at(NOW, SECOND) == at

@@ -35,7 +35,7 @@ dues = st.lists(st.integers(NOW - 5 * SECOND, NOW + 2 * MAX_DELAY), min_size=1, 
 
 @given(dues)
 def test_every_message_is_sent_once_within_a_second_and_early_enough(each: list[int]) -> None:
-    """Each message is sent once, within a second after it may be sent, and arrives before its headroom ends."""
+    """Each message is sent once, within a second, and arrives before its headroom begins, or at once."""
     groups = send_groups([message(due) for due in each], NOW, Precision.NORMAL)
     assert sorted(one.due for group in groups for one in group.messages) == sorted(each)
     assert all(0 <= group.at - NOW < SECOND for group in groups)
@@ -46,14 +46,14 @@ def test_every_message_is_sent_once_within_a_second_and_early_enough(each: list[
 
 @given(st.lists(st.integers(NOW + SHORTEST_WAIT_SENT_IN_TIME + EARLY, NOW + 180 * SECOND), min_size=2, unique=True))
 def test_messages_arrive_a_tenth_of_a_second_before_their_headroom_at_most(each: list[int]) -> None:
-    """All messages but the last, which the trigger does not wait for, arrive at most a tenth of a second too soon."""
+    """Messages arrive at most a tenth of a second before their headroom; only the last may be a second early."""
     held = sorted(due - EARLY - at for due, at in arrivals(each[:MOST_SENT_IN_TIME]).items())
     assert all(0 <= rest < SEND_STEP for rest in held[:-1])
     assert held[-1] < SECOND
 
 
 def test_the_trigger_does_not_wait_for_a_single_message() -> None:
-    """For a single message, the trigger does not wait, as its time costs more than the worker's."""
+    """The trigger does not wait for a single message, because its own time costs more than the worker's time."""
     (only,) = send_groups([message(NOW + 60_950)], NOW, Precision.NORMAL)
     assert only.at == NOW
     first, second = send_groups(
@@ -68,7 +68,7 @@ def test_the_trigger_does_not_wait_for_a_single_message() -> None:
     [(Precision.EXACT, 5), (Precision.RELAXED, 5), (Precision.NORMAL, MOST_SENT_IN_TIME + 1)],
 )
 def test_many_messages_and_other_precisions_are_sent_at_once(precision: Precision, count: int) -> None:
-    """Full batches, `relaxed` messages and `exact` messages are not delayed by the trigger."""
+    """The trigger sends many messages at once, and also `relaxed` messages and `exact` messages."""
     (group,) = send_groups([message(NOW + 60_000 + 37 * n) for n in range(count)], NOW, precision)
     assert (group.at, len(group.messages)) == (NOW, count)
 

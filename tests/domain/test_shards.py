@@ -11,7 +11,7 @@ from tests.domain.factories import NOW
 
 @given(st.integers(1, 65_536))
 def test_every_shard_is_in_exactly_one_group(shards: int) -> None:
-    """Each shard is read once."""
+    """Each shard is in exactly one group."""
     node_refs = [shard for group in groups_of(shards) for shard in shards_in(group, shards)]
     assert node_refs == list(range(shards))
 
@@ -32,7 +32,7 @@ def test_the_trigger_reads_every_announced_shard(announced: list[tuple[int, int]
 
 @given(st.integers(NOW - DAY, NOW + 2 * DAY))
 def test_a_new_number_of_shards_applies_only_after_it_has_settled(instant: int) -> None:
-    """Until a new number of shards has settled, records are still spread over the earlier number."""
+    """Records are spread over the earlier number of shards until a new number has settled."""
     history = ShardHistory().grown(4, NOW)
     grown = history.grown(16, NOW + DAY)
     assert history.at(instant) == 4

@@ -67,7 +67,7 @@ def test_a_function_that_exceeds_its_soft_timeout_is_interrupted() -> None:
 
 
 def test_a_function_can_catch_the_soft_timeout_and_return(timers: Timers) -> None:
-    """The limit raises only once, so that the function can finish its work."""
+    """The limit raises its exception only once, so that the function can catch it and finish its work."""
 
     @soft_timeout(20)
     def work() -> str:
@@ -103,7 +103,7 @@ def test_a_pending_exception_is_dropped_at_the_end_of_the_block(monkeypatch: pyt
 
 
 def test_concurrent_calls_have_independent_time_limits(timers: Timers) -> None:
-    """The end of one call does not end the limit of a concurrent call in another thread."""
+    """The end of one call does not end the limit of another call, which runs in another thread at the same time."""
     has_begun, may_end = Event(), Event()
     ended: list[str] = []
 
@@ -130,7 +130,7 @@ def test_concurrent_calls_have_independent_time_limits(timers: Timers) -> None:
 
 
 def test_a_time_limit_applies_again_in_the_next_block(timers: Timers) -> None:
-    """A limit that was kept applies again in the next block, in which the first block's late timer has no effect."""
+    """A limit can be used for a second block, in which the late timer of the first block has no effect."""
     limit = soft_timeout(20)
     with limit:
         pass
@@ -149,7 +149,7 @@ def interrupted(timer: Timers.Timer) -> None:
 
 
 def test_a_time_limit_on_a_coroutine_is_an_import_error() -> None:
-    """A limit on a coroutine is an error at import with advice, as it would end before the coroutine begins."""
+    """A limit on a coroutine is refused at import, because the limit would end before the coroutine begins."""
 
     async def work() -> None:
         """Do nothing."""
@@ -167,12 +167,12 @@ def test_a_time_limit_that_is_not_a_number_is_an_import_error(seconds: object) -
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_a_time_limit_of_zero_or_less_is_an_import_error(seconds: float) -> None:
-    """A limit of zero or less is an error at import."""
+    """A limit that is not above zero is an error at import."""
     with pytest.raises(ValueError, match="takes more than 0 seconds"):
         soft_timeout(seconds)
 
 
 def test_handlers_and_pull_workers_both_offer_the_soft_timeout(timers: Timers) -> None:
-    """The modules for handlers and for pull workers both offer the limit."""
+    """The modules for handlers and for pull workers offer the same limit."""
     assert (worker.soft_timeout, worker.SoftTimeout) == (handlers.soft_timeout, handlers.SoftTimeout)
     assert timers.made == []

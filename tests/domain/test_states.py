@@ -11,12 +11,12 @@ from tests.domain.write_semantics import applied, permits
 
 
 def test_every_move_between_states_is_in_the_table() -> None:
-    """Each move between states is in the table of legal moves."""
+    """Every move between states is in the table of legal moves."""
     assert set(LEGAL) == set(Move)
 
 
 def test_no_move_of_an_attempt_changes_an_outcome() -> None:
-    """After an outcome, an attempt can only do follow-ups, while a user can reopen or undo the task."""
+    """Only reopening, rerunning, blocking and a requested rollback move a task out of a final state."""
     touching = {move for move, rule in LEGAL.items() if rule.sources & TERMINAL}
     assert {move for move in touching if LEGAL[move].to is None} == {
         Move.HEARTBEAT,
@@ -34,7 +34,7 @@ def test_no_move_of_an_attempt_changes_an_outcome() -> None:
 
 
 def test_the_groups_of_states_do_not_overlap() -> None:
-    """No state is in two of these groups."""
+    """No startable or unstarted state is leased, and no leased or unstarted state is final."""
     assert not STARTABLE & LEASED
     assert not LEASED & TERMINAL
     assert not NOT_STARTED & (LEASED | TERMINAL)
@@ -43,7 +43,7 @@ def test_the_groups_of_states_do_not_overlap() -> None:
 @pytest.mark.parametrize("move", list(Move))
 @pytest.mark.parametrize("state", list(State))
 def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state: State) -> None:
-    """Without another guard, only the table decides."""
+    """Without a guard, only the table decides whether a move is permitted from a state."""
     assert permits(Write(ID, move, "n"), task(state=state)) == (state in LEGAL[move].sources)
 
 
@@ -65,12 +65,12 @@ def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state
     ],
 )
 def test_each_field_of_a_guard_can_reject_the_write(guard: Guard, met: bool) -> None:  # noqa: FBT001 - the expectation
-    """Each single field of a guard can refuse the write."""
+    """Each field of a guard can refuse the write on its own."""
     assert permits(Write(ID, Move.CLAIM, "n", guard), task()) == met
 
 
 def test_only_the_end_of_a_lease_decides_about_a_takeover() -> None:
-    """For a leased record only the end of the lease decides, whatever turn the guard names."""
+    """For a leased record, only the end of the lease decides, whatever generation the guard names."""
     leased = task(state=State.RUNNING, lease_expires_at=NOW, generation=5)
     guard = Guard(generation=0, due_by=NOW, leased_until_before=NOW)
     assert permits(Write(ID, Move.CLAIM, "n", guard), leased)
@@ -78,7 +78,7 @@ def test_only_the_end_of_a_lease_decides_about_a_takeover() -> None:
 
 
 def test_an_applied_write_sets_its_values_and_raises_the_version() -> None:
-    """One write applies the state, nonce, set values, first-time values and sums, and raises the version."""
+    """One write sets the state, the nonce, values and first-time values, adds its sums, and raises the version."""
     write = Write(ID, Move.CLAIM, "mine", sets={"name": "x"}, sets_once={"started_at": NOW}, adds={"fence": 1})
     after = applied(write, task(version=4))
     assert (after.state, after.nonce, after.name, after.started_at, after.fence, after.version) == (

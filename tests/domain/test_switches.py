@@ -27,7 +27,7 @@ def having(*switches: Switch) -> Switches:
     ("key", "held"), [(ALL_TASKS, (True, True, True)), (REPORTS, (False, True, False)), (ANN, (True, False, False))]
 )
 def test_a_stop_covers_only_its_own_scope(key: SwitchKey, held: tuple[bool, ...]) -> None:
-    """A stop covers everything, a type, or an owner's types, and the verdict names its scope and reason."""
+    """A stop covers all tasks, a type or an owner, and the verdict names the stop's scope and reason."""
     switches = having(Switch(key, stopped=True, reason="a bad release"))
     verdicts = [switches.verdict(each) for each in (MAIL_OF_ANN, REPORT_OF_BOB, MAIL_OF_BOB)]
     assert verdicts == [f"{key} is stopped: a bad release" if one else None for one in held]
@@ -40,7 +40,7 @@ def test_stopping_an_owner_does_not_stop_a_type_with_that_name() -> None:
 
 
 def test_a_limit_on_a_type_or_owner_is_an_unowned_lock() -> None:
-    """Limits on types and owners are locks with as many holders, in a namespace that no owner can use."""
+    """A limit on a type or an owner is a lock with that number of holders, in a namespace that no owner can use."""
     switches = having(Switch(REPORTS, max_concurrent=5), Switch(SwitchKey(SwitchScope.OWNER, "bob"), max_concurrent=2))
     assert switches.caps(REPORT_OF_BOB) == (
         LockClaim(LockName(SYSTEM, "type/report"), 5, LockScope.TASK),

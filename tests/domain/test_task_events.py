@@ -27,7 +27,7 @@ def test_every_action_has_an_event_type() -> None:
 
 
 def test_actions_stay_in_the_order_of_their_writes() -> None:
-    """An action with an earlier time, by a clock that is behind, still comes after the previous action."""
+    """An action whose time is earlier, because a clock is behind, still comes after the previous action."""
     records = (action(Action.PAUSED, NOW + 5000, 2), action(Action.RESUMED, NOW + 100, 3))
     found = events_of(task(actions=ActionHistory(records)), [attempt(1, NOW + 6000)])
     assert [each.type.value for each in found] == ["created", "paused", "resumed", "attempt_started", "attempt_ended"]
@@ -48,7 +48,7 @@ def test_a_lost_attempt_is_listed_between_its_neighbors() -> None:
 
 
 def test_an_end_a_retry_and_a_start_in_one_millisecond_stay_ordered() -> None:
-    """Even within a millisecond, the order is the attempt's end, the retry, and the next start."""
+    """Events in the same millisecond are in order: the attempt's end, the retry, and the next start."""
     ended = [attempt(1, NOW, AttemptOutcome.FAILED), attempt(2, NOW + 100)]
     history = ActionHistory((action(Action.RETRIED, NOW + 100, 4),))
     found: list[TaskEvent] = list(events_of(task(actions=history), ended))
@@ -62,7 +62,7 @@ def test_an_end_a_retry_and_a_start_in_one_millisecond_stay_ordered() -> None:
 
 @pytest.mark.parametrize("count", [1, ACTIONS_INLINE, ACTIONS_INLINE + 1, 100])
 def test_the_latest_actions_are_kept_and_the_others_counted(count: int) -> None:
-    """A task keeps as many actions as fit, and the others are counted."""
+    """A task keeps the latest actions, up to a limit, and counts the others."""
     history = NO_ACTIONS
     for number in range(count):
         history = history.plus(action(Action.PAUSED, NOW + number))

@@ -17,7 +17,7 @@ def test_an_instant_converts_to_a_datetime_and_back_exactly(at: int) -> None:
 
 
 def test_microseconds_are_rounded_up() -> None:
-    """A due time between two milliseconds becomes the later one, so that a task never starts early."""
+    """A due time between two milliseconds becomes the later millisecond, so that a task never starts early."""
     moment = datetime(2026, 11, 21, 2, 33, 7, 250_001, tzinfo=UTC)
     assert to_iso(from_datetime(moment)) == "2026-11-21T02:33:07.251Z"
 

@@ -40,11 +40,11 @@ def test_a_valid_traceparent_is_stored_and_read_back_unchanged(flags: str) -> No
     ],
 )
 def test_an_invalid_traceparent_is_ignored(text: str | None) -> None:
-    """As the standard requires, an invalid traceparent is ignored."""
+    """An invalid traceparent is ignored, as the standard requires."""
     assert read_traceparent(text) is None
 
 
 @pytest.mark.parametrize("rest", ["", "-what-the-future-will-bring"])
 def test_a_traceparent_of_a_later_version_is_read_in_part(rest: str) -> None:
-    """Only the parts of a later version's traceparent known to this version are read; reserved flags become zero."""
+    """From a later version's traceparent, only the parts known to this version are read; reserved flags become zero."""
     assert read_traceparent(f"cc-{TRACE}-{PARENT}-ff{rest}") == f"00-{TRACE}-{PARENT}-03"

@@ -14,7 +14,7 @@ def _raise(error: Exception) -> Exception:
 
 
 def test_a_traceback_has_class_and_place_but_not_the_message() -> None:
-    """A traceback begins with the innermost place, and leaves out the message, which may quote values."""
+    """A traceback has the error's class and place, but not its message, which may quote values."""
     told = places_of(_raise(ValueError("confidential")))
     assert told.startswith("ValueError < test_tracebacks.py:")
     assert " in _raise" in told
@@ -55,7 +55,7 @@ def test_the_text_about_an_aws_error_names_the_action() -> None:
     ],
 )
 def test_a_likely_secret_is_replaced_but_its_name_stays(text: str, told: str) -> None:
-    """A likely secret is replaced, but its name stays, so that readers know what was there."""
+    """A likely secret is replaced, but its name stays, so that readers know what was replaced."""
     assert redacted(text) == told
 
 
@@ -63,12 +63,12 @@ def test_a_likely_secret_is_replaced_but_its_name_stays(text: str, told: str) ->
     "text", ["password=" * 20_000, "a" * 200_000, "://" * 50_000, "eyJ" * 60_000, "'token'" * 30_000]
 )
 def test_no_text_takes_long_to_redact(text: str) -> None:
-    """Even a hostile text of 250,000 characters is redacted quickly."""
+    """Even a hostile text of two hundred thousand characters is redacted quickly."""
     assert len(redacted(text)) <= len(text) + len("[redacted]")
 
 
 def test_a_long_text_is_truncated_to_its_end() -> None:
-    """A long text is cut to its allowed length, and says that it was cut."""
+    """A long text loses its beginning, so that it has the allowed length, and says that it was cut."""
     assert last_part("abcdef", 6) == "abcdef"
     assert last_part("x" * 50 + "end", 12) == "[cut] xxxend"
     assert len(last_part("x" * 50, 1)) <= 6

@@ -1,4 +1,4 @@
-"""How long ended tasks are kept."""
+"""Ended tasks are kept for as long as the setting for their type says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.domain.factories import NOW, task
 
 
 def test_the_first_pattern_that_matches_decides() -> None:
-    """Patterns apply in the order of the setting, and a type without a match has the default."""
+    """Patterns apply in the order of the setting, and a type that matches no pattern has the default."""
     policy = RetentionPolicy(30, {"audit.login": 90, "audit.*": 400, "pin?": 2})
     found = {each: policy.of(each) for each in ("audit.login", "audit.logout", "ping", "pings", "report")}
     assert found == {"audit.login": 90, "audit.logout": 400, "ping": 2, "pings": 30, "report": 30}
@@ -30,7 +30,7 @@ def test_the_shortest_and_longest_retention_include_the_default() -> None:
 
 
 def test_list_entries_are_kept_as_long_as_the_tasks_type_says() -> None:
-    """Entries about a task's creation and end are kept as long as the task's type says."""
+    """Entries about a task's creation and end are kept for as long as the setting for the task's type says."""
     policy = RetentionPolicy(30 * DAY, {"report": 400 * DAY})
     made, ended = task(), task(state=State.SUCCEEDED, finished_at=NOW, name="n", tags={"a": "b"})
     changes = [

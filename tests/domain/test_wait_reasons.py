@@ -33,5 +33,5 @@ from duetime.domain.tasks.wait_reasons import WaitReason, wait_reason
     ],
 )
 def test_every_wait_reason_has_its_own_code(text: str, reason: WaitReason) -> None:
-    """Every reason in duetime's code has its own code, and unknown words have `other`."""
+    """The words for each reason lead to the reason's code, and unknown words lead to `other`."""
     assert wait_reason(text) is reason

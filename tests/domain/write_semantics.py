@@ -1,4 +1,4 @@
-"""The meaning of a conditional write without a store, with which tests compare the stores."""
+"""The meaning of a conditional write, computed without a store, with which tests compare the stores."""
 
 from __future__ import annotations
 

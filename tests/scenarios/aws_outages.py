@@ -1,7 +1,7 @@
-"""An outage of an AWS service under a steady load of tasks: the refusals, the delays, and the alarms.
+"""Simulates an outage of an AWS service under a steady load, and reports refusals, delays and alarms.
 
-Metrics are recorded as in CloudWatch: the metrics that the functions write, and the metrics of AWS for functions,
-queues, the table and the API.
+Records the same metrics as CloudWatch: the functions' own metrics, and the metrics of AWS for functions, queues, the
+table and the API.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class Outage(Tasks):
         return "done"
 
     def invoke(self, function: str, event: Any) -> Invocation:  # noqa: ANN401 - JSON
-        """Begin an invocation, which Lambda counts."""
+        """Begin an invocation, and count it in Lambda's `Invocations` metric."""
         invocation = super().invoke(function, event)
         self._put(key_of(function_metric(function, "Invocations", "Sum")), 1)
         self._invoked.append(invocation)
         return invocation
 
     def refuse_calls(self, matches: Callable[[Call], bool]) -> None:
-        """Have a service refuse matching calls from now on, until the SDK gives up."""
+        """Refuse all matching calls from now on; refused DynamoDB calls are counted as throttled."""
 
         def refuse(call: Call) -> None:
             if matches(call):
@@ -116,9 +116,9 @@ class Outage(Tasks):
         self.before_call = None
 
     def fail_for(self, duration: Millis, begin: Callable[[], object], end: Callable[[], object]) -> Figures:
-        """Create tasks steadily; after twenty minutes, make something fail for `duration`; then wait for an hour.
+        """Create tasks steadily, call `begin` after twenty minutes and `end` after `duration`, and wait for an hour.
 
-        Tasks are due at once, and in steps up to ten minutes later.
+        The tasks are due 0, 90, 300 and 600 seconds after their creation, in turn.
         """
         self.time.start_process(lambda: self._create_until(self.now + BEFORE + duration))
         self.run(BEFORE)

@@ -23,7 +23,7 @@ class Graphs(Scenario):
     """A scenario about one topology.
 
     Attributes:
-        topology: the id of the topology's task, once the topology was submitted.
+        topology: the id of the topology's task, once the topology has been submitted.
         ran: the nodes whose targets were called to run, in order.
         undone: the nodes whose targets were called to roll back, in order.
     """

@@ -92,7 +92,7 @@ class Live(Scenario):
 
     Attributes:
         stream: the table's stream, which has every write.
-        handled: the number of writes that the function got.
+        handled: the number of writes that the function has received.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -133,7 +133,7 @@ class Live(Scenario):
         return status
 
     def hang_up(self, watcher: Watcher, *, told: bool = True) -> None:
-        """Close a connection; if `told`, its function gets the event, which the gateway does not guarantee."""
+        """Close a connection; if `told`, the function gets the event, which the gateway does not guarantee to send."""
         del self.connections.received[watcher.id]
         if told:
             assert self.event(watcher.id, "DISCONNECT") == 200

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED
-"""Handler types: with only `run`, with `run` and `rollback`, and with all four phases."""
+"""Types whose handlers have only `run`, `run` and `rollback`, and all four phases, respectively."""
 _BACKFILLS = re.compile(r"/v1/schedules/([^/]+)/backfills")
 _ENDS = ("after", "before")
 
@@ -97,7 +97,7 @@ class Scenario(FaultSimulation):
     def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - same
         """Send a request while other work continues; the response is added to the returned list.
 
-        The invariant checks for schedules are given the occurrences of the request's backfill.
+        A backfill's period is passed to the invariant checks for schedules.
         """
         replies: list[Reply] = []
         if method == "POST" and (asked := _BACKFILLS.fullmatch(path)) is not None:
@@ -113,7 +113,7 @@ class Scenario(FaultSimulation):
         return replies
 
     def receive_again(self) -> None:
-        """Have the queues read again."""
+        """Resume reading from the queues."""
         self.receiving = True
         for poller in self._pollers.values():
             self.time.nudge(poller)

@@ -33,7 +33,7 @@ class Schedules(Tasks):
         self.created_at: Millis = 0
 
     def make(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
-        """Create a schedule, once a minute unless another timing is given."""
+        """Create a schedule that runs once a minute unless another timing is given."""
         timings = {"cron", "rate", "interval", "dates", "permanent"}
         body: dict[str, Any] = {"name": NAME, "task": {"type": PLAIN, "timeout_seconds": 600}, **fields}
         if not timings & set(body):
@@ -60,12 +60,12 @@ class Schedules(Tasks):
         return sorted((task for task in self.watching.tasks() if task.schedule_ref), key=lambda task: task.id)
 
     def ran(self) -> Counter[Millis]:
-        """The number of starts of each occurrence, by its nominal time."""
+        """How often each occurrence started, by nominal time."""
         nominal = {task.id.text: task.schedule_ref.nominal for task in self.placed() if task.schedule_ref}
         return Counter(nominal[effect.task_id] for effect in self.effects if effect.task_id in nominal)
 
     def skipped(self) -> list[str]:
-        """The reasons for which occurrences were skipped."""
+        """The reasons why occurrences were skipped."""
         errors = [task.error for task in self.placed()]
         return [error.message for error in errors if error is not None and error.type == SKIPPED]
 

@@ -30,7 +30,7 @@ ONCE = {"max_attempts": 1}
 
 @dataclass(frozen=True)
 class Effect:
-    """One call of a target, as the outside world sees the call."""
+    """A call to a target, as seen by the outside world."""
 
     task_id: str
     phase: str
@@ -105,7 +105,7 @@ class Tasks(Scenario):
         return [each.phase for each in self.effects if task_id in {"", each.task_id}]
 
     def effect_times(self, task_id: str) -> list[Millis]:
-        """The time at which the task's target was called."""
+        """The times at which the task's target was called."""
         return [each.at for each in self.effects if each.task_id == task_id]
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
@@ -129,7 +129,7 @@ class Tasks(Scenario):
         return self.record(context.task_id).attempt
 
     def hang(self, attempts: int = 1, otherwise: Callable[[], object] = lambda: "done") -> None:
-        """Make targets return only after hours in the given number of first attempts of each task."""
+        """Make targets take ten hours in the first `attempts` attempts of each task."""
         self.target = lambda _phase, context: (
             self.take(10 * 3600 * SECOND) if self.attempt(context) <= attempts else otherwise()
         )
@@ -192,7 +192,7 @@ class Tasks(Scenario):
     # Costs and counts.
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation, and keep its process's counts."""
+        """Begin an invocation, and keep its process's telemetry."""
         invocation = super().invoke(function, event)
         assert invocation.strand is not None
         machine: Any = invocation.strand.home

@@ -1,4 +1,4 @@
-"""Tasks that wait for a person: they run only after an approval, a rejection or a timeout."""
+"""Approvals are tasks that wait for a person's decision or for a timeout."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def signal(graphs: Graphs, task: Task, **body: object) -> tuple[int, Any]:
 
 
 def test_a_topology_continues_when_its_node_is_approved() -> None:
-    """After its approval, a node's result is the approval's payload, and the decision is one of the node's events."""
+    """An approved node's result is the approval's payload, and the approval is listed among the node's events."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(HOUR)
@@ -89,7 +89,7 @@ def test_a_rejection_fails_the_node() -> None:
 def test_an_approval_gets_its_default_decision_after_its_timeout(
     on_timeout: str, state: str, error: str | None
 ) -> None:
-    """If nobody decides before its timeout, an approval gets its default decision in its first attempt."""
+    """An approval on which nobody decides before its timeout gets its default decision in its first attempt."""
     with Graphs() as graphs:
         task = waiting(graphs, timeout_seconds=3600, on_timeout=on_timeout)
         graphs.run(HOUR - 2 * MINUTE)
@@ -100,7 +100,7 @@ def test_an_approval_gets_its_default_decision_after_its_timeout(
 
 
 def test_a_second_different_decision_on_an_approval_is_a_conflict() -> None:
-    """A repeated decision gets the same response; another decision, or a task without approval, gets a conflict."""
+    """Repeating a decision succeeds; a different decision, or a decision on another kind of task, is a conflict."""
     with Graphs() as graphs:
         task = waiting(graphs)
         first = signal(graphs, task, approve=True, payload=1)
@@ -210,7 +210,7 @@ def test_a_decision_during_a_workers_check_takes_effect_after_the_check() -> Non
 
 
 def test_a_waiting_approval_is_cancelled_at_once() -> None:
-    """A waiting approval is cancelled at once, with its topology or alone, because no target has to stop first."""
+    """A waiting approval is cancelled at once with its topology, because no target has to stop first."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(MINUTE)

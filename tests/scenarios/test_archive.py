@@ -282,7 +282,7 @@ def test_all_attempts_are_archived() -> None:
 
 
 def test_the_error_for_an_archived_task_has_the_command_to_find_it() -> None:
-    """Reading an archived task returns a problem with the command that finds the task; an unknown id does not."""
+    """The problem for an archived task contains the command that finds the task; for an unknown id, it does not."""
     with archived() as account:
         task_id = account.create()
         deleted = account.create()
@@ -320,7 +320,7 @@ def test_the_error_for_an_archived_task_has_the_command_to_find_it() -> None:
 def test_the_error_for_a_task_of_unknown_type_names_unarchived_types(
     days: str, by_type: dict[str, int], said: str
 ) -> None:
-    """If a removed task's type is unknown, the response names the types that are not archived."""
+    """If a removed task's type is unknown, the response names the types that are, or are not, archived."""
     with archived() as account:
         account.environ |= {Variable.ARCHIVE_DAYS: days, Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps(by_type)}
         task_id = account.create()

@@ -10,11 +10,11 @@ from tests.scenarios.tasks import ONCE, Tasks
 from tests.scenarios.test_pull_workers import Pulled
 
 SOON = 2 * SECOND
-"""The time after its limit within which a checked task has ended."""
+"""A task that is checked at its limit has ended within this time after the limit."""
 
 
 def limited(seconds: int, **retry: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """A retry policy with many attempts that are a few seconds apart, for at most `seconds`."""
+    """A policy that retries every few seconds, for at most `seconds`."""
     policy = {"max_attempts": 100, "initial_seconds": 4, "multiplier": 1, "max_seconds": 4}
     return {"retry": {**policy, "max_duration_seconds": seconds, **retry}}
 
@@ -31,7 +31,7 @@ def error_of(tasks: Tasks, task_id: str) -> str | None:
 
 
 def test_no_attempt_starts_after_the_retry_duration() -> None:
-    """A task whose next attempt would be too late fails at once; a user's retry restarts the duration."""
+    """A task whose next attempt would start after the maximum duration fails; a user's retry restarts the duration."""
     with Tasks() as tasks:
         tasks.fail()
         task_id = tasks.create(**limited(30))
@@ -61,7 +61,7 @@ def test_an_attempt_running_at_the_end_of_the_retry_duration_may_succeed() -> No
 
 
 def test_a_lost_attempt_is_rolled_back_after_the_retry_duration() -> None:
-    """If a worker is lost and the next attempt would be too late, the task is rolled back; the history has the loss."""
+    """If an attempt is lost and no attempt can follow in time, the task is rolled back; its history has the loss."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang()
@@ -75,7 +75,7 @@ def test_a_lost_attempt_is_rolled_back_after_the_retry_duration() -> None:
 
 
 def test_a_task_that_waits_after_an_attempt_fails_at_the_end_of_its_retry_duration() -> None:
-    """If a switch holds the second attempt, the explanation says when the task will fail."""
+    """A task whose second attempt is held by a switch fails after the retry duration, as its explanation says."""
     with Tasks() as tasks:
         tasks.fail()
         task_id = tasks.create(**limited(60))
@@ -136,7 +136,7 @@ def test_pauses_and_resumes_do_not_extend_a_limited_lock_wait() -> None:
 
 
 def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> None:
-    """If a second attempt waits too long for its lock, the first is rolled back, however long the rollback waits."""
+    """If a second attempt waits too long for its lock, the task is rolled back, however long the rollback waits."""
     with Tasks() as tasks:
         tasks.fail(1)
         slow = {"max_attempts": 3, "initial_seconds": 10, "max_seconds": 10}
@@ -150,7 +150,7 @@ def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> No
 
 
 def test_a_pulled_task_that_waits_too_long_for_a_lock_fails() -> None:
-    """If the wait for a lock is over when a pull worker asks for a lease, the task fails."""
+    """A pulled task whose time to wait for a lock is over fails when a pull worker asks for a lease."""
     with Pulled() as tasks:
         tasks.create_pulled(**patient(300))
         tasks.lease_one()
@@ -161,7 +161,7 @@ def test_a_pulled_task_that_waits_too_long_for_a_lock_fails() -> None:
 
 
 def test_a_pulled_task_without_pull_workers_fails_after_its_retry_duration() -> None:
-    """If no pull worker asks for a lease, a timer has a worker function fail the task within minutes."""
+    """If no pull worker asks again after a failure, a timer makes a worker function fail the task within minutes."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(**limited(60))
         lease = tasks.lease_one()

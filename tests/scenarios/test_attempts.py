@@ -50,7 +50,7 @@ def _writes_record(call: Call) -> bool:
 
 
 def test_a_retry_waits_and_runs_again(tasks: Tasks) -> None:
-    """A failing target is retried after a jittered wait with a new fence, and the history has every attempt."""
+    """A failing target is retried with a new fence until it succeeds, and the history has every attempt."""
     with tasks:
         tasks.fail(2)
         task_id = tasks.create()
@@ -61,7 +61,7 @@ def test_a_retry_waits_and_runs_again(tasks: Tasks) -> None:
 
 
 def test_a_far_retry_is_found_by_the_trigger(tasks: Tasks) -> None:
-    """A retry an hour ahead leaves a timer in its minute and no message on a queue."""
+    """A retry that is an hour ahead has no message on a queue, and the attempt starts on time."""
     with tasks:
         tasks.fail(1)
         task_id = tasks.create(retry={"initial_seconds": 3600, "max_seconds": 3600})
@@ -90,7 +90,7 @@ def test_a_task_fails_with_its_last_error_after_its_last_attempt(tasks: Tasks) -
 
 
 def test_an_unretriable_error_is_not_retried(tasks: Tasks) -> None:
-    """A task with a single allowed attempt fails after one attempt."""
+    """A task that fails with `Unretriable` is not retried."""
     with tasks:
         tasks.fail(error=Unretriable)
         task_id = tasks.create()
@@ -208,7 +208,7 @@ def test_a_short_task_costs_no_heartbeat() -> None:
 
 
 def test_progress_is_written_with_a_heartbeat_and_with_the_outcome() -> None:
-    """A target's progress can be read while the task runs, and its last report is not lost."""
+    """A target's progress can be read while the task runs, and the last progress report is not lost."""
     with Tasks() as tasks:
 
         def report(_phase: str, context: Context) -> str:
@@ -243,7 +243,7 @@ def _raised(error: Exception) -> object:
 
 @pytest.mark.parametrize("ends", ENDS)
 def test_the_outcome_of_a_replaced_attempt_is_rejected(tasks: Tasks, ends: str) -> None:
-    """If an attempt's outcome arrives while another attempt runs, the outcome changes nothing."""
+    """If an attempt's outcome arrives while the next attempt runs, the outcome has no effect."""
     with tasks:
 
         def behave(_phase: str, context: Context) -> object:
@@ -341,10 +341,10 @@ OVERDUE = TIMEOUT * SECOND
 
 
 class Stuck(Tasks):
-    """An account in which the first target hangs, and sends to SQS are slow in its process.
+    """An account in which the first target call hangs, and its process then sends slowly to SQS.
 
     Attributes:
-        gone_at: the time at which the process with the first target had ended.
+        gone_at: the time at which the process that made the first target call ended.
     """
 
     def __init__(self) -> None:
@@ -386,7 +386,7 @@ def test_a_target_that_exceeds_its_timeout_is_ended_with_its_process() -> None:
 
 
 def test_other_tasks_of_a_stuck_targets_batch_finish_first(tasks: Tasks) -> None:
-    """Other tasks of the batch finish before the process ends, and no task runs twice."""
+    """Other tasks in a stuck target's batch finish before the process ends, and do not run again."""
     with tasks:
         stuck = tasks.create(10 * SECOND, timeout_seconds=5)
         others = [tasks.create(10 * SECOND) for _ in range(5)]
@@ -399,7 +399,7 @@ def test_other_tasks_of_a_stuck_targets_batch_finish_first(tasks: Tasks) -> None
 
 
 def test_the_next_attempt_waits_for_the_stuck_process_to_end() -> None:
-    """Even if sending a written retry takes long, the process ends before the next attempt starts."""
+    """Even if sending the message for a recorded retry is slow, the process ends before the next attempt starts."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry={"initial_seconds": 0})
         tasks.run(5 * MINUTE)
@@ -429,7 +429,7 @@ def test_run_and_retry_requests_start_no_attempt_before_a_stuck_process_ends(ver
 
 
 def test_a_stuck_target_is_rolled_back_after_its_process_has_ended() -> None:
-    """The rollback after the last attempt does not begin while its target still runs."""
+    """The rollback after the last attempt does not begin while that attempt's target still runs."""
     with Stuck() as tasks:
         task_id = tasks.create(kind=UNDONE, timeout_seconds=TIMEOUT, retry=ONCE, rollback_on_failure=True)
         tasks.run(5 * MINUTE)
@@ -440,7 +440,7 @@ def test_a_stuck_target_is_rolled_back_after_its_process_has_ended() -> None:
 
 
 def test_a_stuck_targets_lock_is_free_once_its_process_has_ended() -> None:
-    """The next task with the lock starts after the stuck target has ended, without waiting for its lease."""
+    """The next task with the same lock starts once the stuck target has ended, before the lease is over."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE, lock={"key": "key"})
         second = tasks.create(SECOND, lock={"key": "key"})
@@ -526,7 +526,7 @@ def test_a_throttled_call_uses_up_no_attempt(throttled: Throttled) -> None:
 
 @pytest.mark.parametrize("phase", ["prepare", "rollback"])
 def test_throttled_calls_of_prepare_and_rollback_use_up_no_attempt(throttled: Throttled, phase: str) -> None:
-    """Throttled calls of `prepare` and `rollback` are retried as well and use up no attempt."""
+    """A throttled call to `prepare` or `rollback` is retried and uses up no attempt."""
     with throttled as tasks:
         tasks.phase, tasks.until = phase, tasks.now + 10 * MINUTE
         task_id = tasks.create(target=HTTP | {"phases": ["prepare", "rollback"]}, retry=ONCE)
@@ -541,7 +541,7 @@ def test_throttled_calls_of_prepare_and_rollback_use_up_no_attempt(throttled: Th
 
 @pytest.mark.parametrize(("duration", "failed"), [(3 * SECOND, 0), (MINUTE, 1)])
 def test_a_throttled_clean_is_retried_for_some_seconds(throttled: Throttled, duration: Millis, failed: int) -> None:
-    """A throttled `clean` is retried for some seconds, after which the task is finished without `clean`."""
+    """A throttled call to `clean` is retried for some seconds, after which the task is finished without `clean`."""
     with throttled as tasks:
         tasks.phase, tasks.until = "clean", tasks.now + duration
         task_id = tasks.create(target=HTTP | {"phases": ["clean"]})
@@ -550,11 +550,11 @@ def test_a_throttled_clean_is_retried_for_some_seconds(throttled: Throttled, dur
         assert tasks.counts()["cleanups_failed"] == failed
 
 
-@pytest.mark.parametrize("kind", ["worker", "pulled", "awaiting_notification"])
+@pytest.mark.parametrize("kind", ["worker", "pulled", "accepted"])
 def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, kind: str) -> None:
     """A heartbeat that arrives after a later heartbeat is refused, and the lease does not change."""
     with tasks:
-        tasks.target = lambda _phase, _context: Accepted() if kind == "deferred" else tasks.take(HOUR)
+        tasks.target = lambda _phase, _context: Accepted() if kind == "accepted" else tasks.take(HOUR)
         task_id = tasks.create(
             kind=PULLED if kind == "pulled" else PLAIN, timeout_seconds=800, notify_within_seconds=60
         )

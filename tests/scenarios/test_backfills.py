@@ -1,4 +1,4 @@
-"""Backfills that are combined with other changes to a schedule run each scheduled time of the period once."""
+"""A backfill that is combined with other changes to its schedule runs each scheduled time of its period once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVENTS: dict[str, list[tuple[str, str, Any]]] = {
 
 
 def backfilled(schedules: Schedules) -> Counter[Millis]:
-    """The number of starts of each scheduled time in the period."""
+    """How often each scheduled time was started by a backfill."""
     times = {
         task.id.text: task.schedule_ref.nominal
         for task in schedules.placed()
@@ -51,7 +51,7 @@ def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more:
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one"]))
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_backfill_continues_after_a_change_of_its_schedule(event: str, overlap: str) -> None:
-    """After a change of the schedule, the rest of the backfill and the regular occurrences run, each time once."""
+    """After a change of the schedule, the rest of the backfill and the regular occurrences run, each exactly once."""
     with Schedules() as schedules:
         schedules.make(overlap=overlap)
         schedules.run(MINUTE)
@@ -69,7 +69,7 @@ def test_a_backfill_continues_after_a_change_of_its_schedule(event: str, overlap
 
 
 def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
-    """After ten minutes without expansion, the backfill completes, and missed regular times are handled separately."""
+    """After ten minutes without the trigger, the backfill completes, and all six regular runs start."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
         wanted = fill_back(schedules, schedules.now // HOUR * HOUR - 5 * HOUR)
@@ -84,7 +84,7 @@ def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
 
 
 def test_no_run_of_a_backfill_starts_after_its_schedule_is_deleted() -> None:
-    """When a schedule is paused, neither the backfill's placed occurrences nor its remaining times start."""
+    """After a schedule is deleted, neither the backfill's placed occurrences nor its remaining times start."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         assert schedules.amend(cron="* * * * *").status == 200
@@ -119,7 +119,7 @@ def test_a_backfill_runs_scheduled_times_whose_occurrences_were_stopped(how: str
     ids=["unchanged", "edited", "with other timings"],
 )
 def test_a_backfill_of_missing_runs_skips_times_with_a_run(changes: tuple[dict[str, Any], ...]) -> None:
-    """A backfill runs each minute without a run once, such as those of a pause, but not a minute whose run failed."""
+    """A backfill runs each minute of a pause once, but no minute that has a run, even if that run failed."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", task={"type": PLAIN, "retry": {"max_attempts": 1}})
         schedules.fail(1)
@@ -162,7 +162,7 @@ def test_times_with_a_run_do_not_slow_a_backfill_down() -> None:
 
 
 def test_a_backfill_of_missing_runs_includes_skipped_occurrences() -> None:
-    """If `overlap` skipped every second run, a backfill runs the skipped runs."""
+    """A backfill of missing runs includes the runs that the schedule's `overlap` policy skipped."""
     with Schedules() as schedules:
         schedules.last(90)
         schedules.make(overlap="skip")
@@ -179,7 +179,7 @@ def test_a_backfill_of_missing_runs_includes_skipped_occurrences() -> None:
 
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_overlapping_runs_of_a_backfill_run_one_at_a_time(is_paused: bool) -> None:  # noqa: FBT001 - a parameter of a test
-    """Twelve overlapping runs of a backfill run one at a time while regular runs continue."""
+    """Twelve overlapping runs of a backfill run one at a time, whether or not the schedule is paused."""
     with Schedules() as schedules:
         schedules.last(30)
         schedules.make(cron="*/5 * * * *", overlap="skip")

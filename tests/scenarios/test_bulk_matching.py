@@ -1,4 +1,4 @@
-"""A bulk operation acts on tasks that match its filter at that moment, not on all tasks in the list it read."""
+"""A bulk operation acts on a task only if the task matches the filter at the moment when it is handled."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_bulk_operation_includes_a_changed_task_that_still_matches() -> None:
 
 
 def test_a_forced_bulk_cancel_stops_an_attempt_despite_its_heartbeats() -> None:
-    """A heartbeat changes a running task's version, but the task still matches the filter."""
+    """A running task whose version changes with every heartbeat still matches the filter and is cancelled."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Any) -> Any:  # noqa: ANN401 - any context

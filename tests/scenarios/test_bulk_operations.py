@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SOON = 2 * SECOND
 BOUND = 3 * MINUTE
-"""The time after a crash within which a request that was answered with 202 continues."""
+"""A request that was answered with 202 continues within this time after a crash."""
 CANCEL = "/v1/tasks/cancel"
 MANY = BULK_INLINE_NODES + 1
 SOME = 60
@@ -70,7 +70,7 @@ def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict
 
 
 def controlled_slowly(scenario: Scenario, topology: str, verb: str) -> Reply:
-    """Control a topology whose first node is written so slowly that the other nodes are left for later."""
+    """Control a topology whose first node is written so slowly that other nodes are left to the background."""
 
     def writes_a_node(call: Call) -> bool:
         is_write = call.machine.function == "api" and call.operation == "update_item"
@@ -87,7 +87,7 @@ def operations_of(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], None]:
-    """Kill a function once, at its nth call; all its calls are added to the returned list."""
+    """Return a hook that kills a function once, at its nth call, and adds all its calls to `calls`."""
 
     def strike(call: Call) -> None:
         if call.machine.function == function:
@@ -116,7 +116,7 @@ def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, ve
 
 
 def test_a_paced_cancel_continues_after_its_response(scenario: Scenario) -> None:
-    """A paced cancel is answered at once, keeps its pace and shows progress; a repeat with the key starts no second."""
+    """A paced cancel is answered at once, keeps its pace and shows progress; a repeat starts no second operation."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
     answer = asked_soon(scenario, CANCEL, body, key)
@@ -188,7 +188,7 @@ def test_an_accepted_bulk_operation_completes_wherever_its_function_is_killed() 
 
 
 def test_an_accepted_bulk_operation_completes_if_its_invocation_is_lost(scenario: Scenario) -> None:
-    """If the function's invocation is lost, a timer finds the operation in time."""
+    """If the invocation of the bulk function is lost, a timer finds the operation, which completes in time."""
     tasks = tasks_of(scenario, 4)
 
     def lose(_call: Call) -> None:
@@ -214,7 +214,7 @@ def test_a_bulk_operation_continues_wherever_the_trigger_dies() -> None:
                     and (schema.BULK_MARK in str(call.request) or schema.BULK_PREFIX in str(call.request))
                 )
 
-            # The function that was started first dies, and so does the trigger when it finds the timer.
+            # The bulk function dies at its first call, and the trigger dies at the tested call.
             scenario.once(lambda call: call.machine.function == "bulk", lambda call: call.machine.die())
             died = scenario.once(is_met, lambda call: call.machine.die())
             assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
@@ -271,7 +271,7 @@ def test_a_later_request_stops_a_running_pause(scenario: Scenario, later: str, s
 
 
 def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scenario) -> None:
-    """A pause applies to all nodes at once, however long it takes to write them."""
+    """While a pause is still being written, a node that becomes ready does not start."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(SOME)}
     nodes |= {"first": {"type": PLAIN}, "second": {"type": PLAIN, "depends_on": ["first"]}}
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
@@ -285,7 +285,7 @@ def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scena
 
 @pytest.mark.slow
 def test_a_failed_node_stops_a_large_topology_in_the_background(scenario: Scenario) -> None:
-    """When a topology is cancelled, the remaining nodes are cancelled in the background, and the topology ends."""
+    """After a node fails, the other nodes are cancelled in the background, and the topology fails."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(MANY)}
     nodes["bad"] = {"type": PLAIN, "delay_seconds": 90, "retry": {"max_attempts": 1}}
 
@@ -301,7 +301,7 @@ def test_a_failed_node_stops_a_large_topology_in_the_background(scenario: Scenar
 
 
 def test_a_bulk_operation_can_be_read_after_its_end(scenario: Scenario) -> None:
-    """A running operation does not expire; an operation that has ended is removed after a week."""
+    """A running operation does not expire; an operation that has ended can be read for a week."""
     tasks_of(scenario, 4)
     assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5}).status == 202
     (item,) = scenario.items(schema.BULK_PREFIX)
@@ -334,7 +334,7 @@ def test_an_operation_of_another_owner_is_not_found(scenario: Scenario) -> None:
 
 
 def test_a_repeated_request_of_a_cancelled_operation_returns_cancelled(scenario: Scenario) -> None:
-    """The response to a topology's cancel says `cancelled`, even while nodes are still being cancelled."""
+    """A repeat of a cancelled operation's request returns the operation as `cancelled`, with its partial count."""
     ids = tasks_of(scenario, 5)
     body, key = {"filter": {"type": PLAIN}, "per_second": 0.1}, {"Idempotency-Key": "once"}
     operation = scenario.ask("POST", CANCEL, body, headers=key).body["id"]

@@ -54,7 +54,7 @@ def test_an_idempotency_key_of_one_owner_does_not_affect_other_owners(body: dict
     ids=["filter", "force", "retry", "update"],
 )
 def test_an_idempotency_key_cannot_be_reused_for_a_different_request(path: str, body: dict[str, Any]) -> None:
-    """A key cannot be reused for a different request, whether the first request is running, aborted or done."""
+    """A key cannot be reused for a different request, whether the first request is running or was aborted."""
     with Tasks() as tasks:
         ids = made(tasks, 12)
         operation = f"/v1/bulk-operations/{tasks.ask('POST', CANCEL, PACED, headers=KEY).body['id']}"
@@ -69,7 +69,7 @@ def test_an_idempotency_key_cannot_be_reused_for_a_different_request(path: str, 
 
 
 def test_an_aborted_operation_is_continued_with_the_token_of_its_dry_run() -> None:
-    """A repeated request cancels the rest of the counted tasks, each once, but no task created since."""
+    """After an abort, a request with the dry run's token cancels the rest of the counted tasks, but no newer task."""
     with Tasks() as tasks:
         shown = made(tasks, 12)
         token = tasks.ask("POST", CANCEL, PACED | {"dry_run": True}).body["confirmation_token"]

@@ -1,4 +1,4 @@
-"""A calendar ends at a date, and its schedules warn once in time and at each later occurrence."""
+"""Schedules warn once before their calendar ends, and at each occurrence after its end."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_the_attempts_of_a_callback_are_spread_over_a_day() -> None:
 
 @pytest.mark.slow
 def test_a_callback_is_retried_for_a_day_without_delaying_its_task() -> None:
-    """A task finishes at once even if its receiver is down; the receiver gets the callback 20 hours later."""
+    """A task finishes at once although the receiver of its callback is down, and the callback is retried for a day."""
     with Tasks() as tasks:
         tasks.faulty = True
         up_at = tasks.now + 20 * HOUR
@@ -78,7 +78,7 @@ def test_a_callback_is_retried_for_a_day_without_delaying_its_task() -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_callback_that_a_user_cancels_is_not_sent_again(tasks: Tasks, *, asked: bool) -> None:
-    """A callback's name is its task's id, and the simulation reports a missing callback unless it was cancelled."""
+    """A callback that is cancelled by name is not sent again, and the simulation reports only unexpected cancels."""
     tasks.answer_callback = lambda: 503
     task_id = tasks.create(callback_url=CALLBACK_URL)
     tasks.run(10 * SECOND)
@@ -138,14 +138,14 @@ def test_an_outcome_has_one_callback_even_if_a_worker_dies(tasks: Tasks, *, is_w
 
 
 def has_callback(tasks: Tasks, call: Call) -> bool | None:
-    """Whether a callback is in the table, or `None` just before the call that writes a callback."""
+    """`True` once the callback is written, `False` for the call that writes the callback, and `None` before that."""
     if any(task.type == CALLBACK_TYPE for task in tasks.watching.tasks()):
         return True
     return False if CALLBACK_TYPE in str(call.request) else None
 
 
 def test_a_callback_is_posted_again_if_its_worker_dies(tasks: Tasks) -> None:
-    """A worker dies after posting: the next attempt posts the callback again, and the target is not called again."""
+    """If a worker dies after posting a callback, the callback is posted again, but the target is not called again."""
     with tasks:
 
         def die_first() -> int:
@@ -177,7 +177,7 @@ def test_a_callback_may_take_ten_seconds_whatever_the_tasks_timeout(tasks: Tasks
 
 
 def test_an_outcome_that_a_target_reports_has_a_callback(tasks: Tasks) -> None:
-    """If the API writes the outcome, a worker's message does the follow-up, which includes the callback."""
+    """If the API writes the outcome, a worker does the follow-up, which includes the callback."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(callback_url=CALLBACK_URL)
@@ -213,7 +213,7 @@ def test_each_outcome_of_a_retried_task_has_a_callback(tasks: Tasks) -> None:
 
 
 def test_a_failure_without_another_attempt_also_has_a_callback() -> None:
-    """If a retried task fails again because it waits too long for a lock, each failure has a callback with its time."""
+    """If a user's retry fails because it waits too long for a lock, the failure has a callback with its own time."""
     with Tasks() as tasks:
         tasks.fail(error=Unretriable)
         lock = {"key": "db-17", "wait_seconds": 10}

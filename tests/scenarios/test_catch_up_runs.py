@@ -1,4 +1,4 @@
-"""After an outage of the trigger, catch-up runs follow the overlap policy and the number of runs."""
+"""After an outage of the trigger, catch-up runs follow the overlap policy and the limit on runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one", "allow_all"])
 @pytest.mark.parametrize("lasts", others_slow([2, 90]))
 def test_a_catch_up_run_follows_the_overlap_policy(overlap: str, lasts: int) -> None:
-    """Only the latest missed occurrence runs; later occurrences run on time or one at a time, each at most once."""
+    """Only the latest missed occurrence runs; later occurrences follow the overlap policy and run at most once."""
     with Schedules() as schedules:
         schedules.last(lasts)
         schedules.make(overlap=overlap)
@@ -42,7 +42,7 @@ def test_a_catch_up_run_follows_the_overlap_policy(overlap: str, lasts: int) -> 
 
 @pytest.mark.parametrize("slow", ["first", "second"])
 def test_two_concurrent_triggers_do_not_exceed_the_number_of_runs(slow: str) -> None:
-    """If a trigger stalls before it saves its occurrences and another expands the schedule, each still runs once."""
+    """If one trigger stalls before saving and another expands the schedule, the limit holds and no run repeats."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
         schedules.run(MINUTE)

@@ -31,7 +31,7 @@ def test_waiting_tasks_get_a_lock_by_due_time_whatever_the_priority(first: str) 
 
 
 def test_expired_tasks_free_their_unique_keys_but_paused_tasks_keep_them() -> None:
-    """A task that expires while a switch holds it frees its key, but a paused task keeps its key."""
+    """A task that expires while a switch holds it frees its unique key, but a paused task keeps its key."""
     with Tasks() as tasks:
         assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
         unique = {"key": "report"}
@@ -82,7 +82,7 @@ def test_a_run_that_expires_while_waiting_frees_its_place() -> None:
 
 @pytest.mark.parametrize(("overlap", "number"), [("skip", 4), ("buffer_all", 4)])
 def test_occurrences_held_by_a_switch_follow_the_overlap_policy(overlap: str, number: int) -> None:
-    """After a stop during four occurrences, the occurrences that the policy keeps run one at a time."""
+    """After a stop that held four occurrences, all four run one at a time, with `skip` as with `buffer_all`."""
     with Schedules() as schedules:
         schedules.last(150)
         schedules.run(MINUTE - schedules.now % MINUTE + SECOND)
@@ -110,7 +110,7 @@ def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
 
 
 def test_a_stop_of_all_tasks_also_holds_callbacks() -> None:
-    """A stop of all tasks also holds callbacks, which are posted after the stop and use up no attempt."""
+    """A stop of all tasks also holds callbacks, which are posted once the stop is lifted."""
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL)
 

@@ -90,7 +90,7 @@ def test_a_rejected_change_does_not_disable_the_timer_of_the_accepted_change() -
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 7200}).body
         path, headers = f"/v1/tasks/{created['id']}", {"If-Match": f'"{created["version"]}"'}
-        # It is one second before the time from which a message of that minute is sent at once, not by the trigger.
+        # One second later, a message for that minute would be sent at once instead of by the trigger.
         scenario.time.run_until((scenario.now // MINUTE + 1) * MINUTE + 29 * SECOND)
         due = to_iso((scenario.now // MINUTE + 4) * MINUTE + 30 * SECOND)
         # The second change has read the record, and its write of the payload is slow.
@@ -118,7 +118,7 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
             scenario.run(10 * SECOND)
         timers = [item for item in scenario.items() if schema.TIMER_MARK in item[schema.SORT_KEY]["S"]]
         minutes = [item[schema.PARTITION_KEY]["S"] for item in timers]
-        # The first timer is that of the deferral.
+        # The first timer was set by the deferral.
         assert len(minutes[1:]) == len(set(minutes[1:])) <= 7
         scenario.run(HOUR)
         assert scenario.record(created["id"]).attempt > 1
@@ -196,7 +196,7 @@ def test_a_task_resumed_during_a_change_runs_at_the_new_time(before: int, after:
 
 
 def test_the_later_of_two_resumes_of_a_running_task_is_rejected() -> None:
-    """Of two overlapping resumes, the first withdraws the request to pause and the second is a conflict."""
+    """Of two overlapping resumes, the first to be written withdraws the request to pause; the other is a conflict."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "timeout_seconds": 600}).body
         path = f"/v1/tasks/{created['id']}"

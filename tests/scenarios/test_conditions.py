@@ -36,7 +36,7 @@ def giving(graphs: Graphs, **results: Any) -> None:  # noqa: ANN401 - JSON
 
 
 def test_a_node_with_a_false_condition_is_skipped_with_its_dependents() -> None:
-    """If a condition is false, its node and dependent nodes are skipped, and the join and the topology succeed."""
+    """If a condition is false, the node and its dependents are skipped, but a join after both branches succeeds."""
     with Graphs() as graphs:
         giving(graphs, check={"rows": 7})
         graphs.submit(BRANCHES)
@@ -84,7 +84,7 @@ def test_a_branch_is_chosen_by_the_error_of_a_parent() -> None:
 
 @pytest.mark.parametrize(("error", "state"), [("Unretriable", "succeeded"), ("Other", "failed")])
 def test_a_skipped_node_does_not_handle_a_failure(error: str, state: str) -> None:
-    """If the handling node's condition skips the node, the topology fails."""
+    """A failure counts as handled only if the condition of the handling node is true."""
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
         refund = {"type": PLAIN, "depends_on": ["pay"], "trigger_rule": "one_failed"}

@@ -44,7 +44,7 @@ def test_a_task_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any])
 
 
 def test_a_bulk_operation_in_the_background_respects_the_token() -> None:
-    """A bulk operation in the background reads the token from its stored request."""
+    """A bulk operation in the background also skips tasks created after the dry run, as its stored token requires."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(4)]
         token = _token(tasks, CANCEL, PLAINS)
@@ -77,7 +77,7 @@ def test_a_task_that_failed_after_the_dry_run_is_not_retried() -> None:
 
 
 def test_all_pages_of_a_dry_run_have_the_same_cutoff_and_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Later pages of a dry run with the first page's token count no newer tasks and return the same token."""
+    """Later pages of a dry run that get the first page's token count no newer tasks and return the same token."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         for number in range(105):
@@ -90,7 +90,7 @@ def test_all_pages_of_a_dry_run_have_the_same_cutoff_and_token(monkeypatch: pyte
         second = tasks.ask("POST", CANCEL, {**dry, **follows, "confirmation_token": first["confirmation_token"]}).body
         assert (first["matched"], second["matched"], second["next_token"]) == (100, 5, None)
         assert second["confirmation_token"] == first["confirmation_token"]
-        # Otherwise the parts would be counted up to different moments, which a token cannot express.
+        # Without the token, the pages would have different cutoffs, which one token cannot express.
         assert tasks.ask("POST", CANCEL, {**dry, **follows}).body["confirmation_token"] is None
         done = _confirmed(tasks, CANCEL, PLAINS, first["confirmation_token"])
         tasks.run(MINUTE)
@@ -111,7 +111,7 @@ def test_all_pages_of_a_dry_run_have_the_same_cutoff_and_token(monkeypatch: pyte
     ],
 )
 def test_a_token_is_valid_only_for_its_filter_and_action(path: str, body: dict[str, Any]) -> None:
-    """With another filter or action, or with running tasks included, the token is refused and no task changes."""
+    """A token is refused with a different filter or action, or if running tasks are included; no task changes."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
         refused = _confirmed(tasks, path, body, _token(tasks, CANCEL, PLAINS))

@@ -20,7 +20,7 @@ BIG = ["%08x" % (number * 2654435761 % 2**32) for number in range(200)]
 """JSON that does not fit into a record."""
 OTHER = BIG[::-1]
 HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
-"""JSON that does not fit into an item either."""
+"""JSON that fits into neither a record nor an item."""
 
 UPLOADED = b"\x89PNG, in short"
 
@@ -117,7 +117,7 @@ def test_payload_and_result_expire_days_after_the_record() -> None:
 
 @pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
 def test_a_task_shows_when_its_payload_and_result_have_expired(size: list[str]) -> None:
-    """A task says when its payload and result have expired, and its rollback is refused with `content_expired`."""
+    """A task shows that its payload and result have expired, and its rollback is refused with `content_expired`."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: BIG
         task = scenario.ask("POST", "/v1/tasks", {"type": UNDONE, "payload": size}).body["id"]
@@ -178,7 +178,7 @@ def test_earlier_checkpoints_expire() -> None:
 
 
 def test_both_copies_of_a_result_written_twice_expire() -> None:
-    """If the write of an outcome is throttled once, both stored results get an expiry."""
+    """If the write of an outcome is throttled once, both copies of the result get an expiry."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: BIG
         met = scenario.once(
@@ -248,7 +248,7 @@ def test_an_occurrence_and_its_schedule_keep_their_payloads() -> None:
 
 @pytest.mark.parametrize("how", ["create", "change", "retry"])
 def test_every_payload_expires_after_a_cancel_during_its_replacement(how: str) -> None:
-    """If a cancel happens just before a new payload's expiry is removed, every payload has an expiry afterwards."""
+    """If a task is cancelled just before a new payload's expiry is removed, every payload still gets an expiry."""
     with Scenario() as scenario:
         scenario.ticking = False
         order = {"type": PLAIN, "payload": BIG, "delay_seconds": 600, "retry": {"max_attempts": 1}}
@@ -331,7 +331,7 @@ def test_a_creation_with_an_upload_can_be_repeated_after_any_failure(number: int
 
 
 def test_concurrent_copies_of_a_creation_with_an_upload_create_one_task() -> None:
-    """If one copy of a request finds that another has already used the upload, both return the same task."""
+    """If one copy of a request finds its upload already used by another copy, both copies return the same task."""
     with Scenario() as scenario:
         body, headers = upload(scenario), {"idempotency-key": "order-17"}
         # The first copy looks for the upload after the second copy has used it.

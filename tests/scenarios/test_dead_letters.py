@@ -1,4 +1,4 @@
-"""Dead letters are tasks whose messages were received too often."""
+"""Tasks whose messages were received too often and became dead letters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int 
 
 @pytest.mark.parametrize("most", [1, 5])
 def test_a_dead_letter_of_a_running_task_is_replaced_by_a_message(tasks: Tasks, most: int) -> None:
-    """If a running task has a dead letter, a message is sent for after the lease, and the record does not change."""
+    """For a running task's dead letter, a message delayed past the lease is sent; the record does not change."""
     with tasks:
         tasks.last(20)
         task_id = tasks.create(retry={"max_attempts": most})
@@ -77,7 +77,7 @@ def test_the_replacement_of_a_dead_letter_starts_the_next_attempt(tasks: Tasks) 
 
 @pytest.mark.parametrize("target", [MACHINE, {"kind": "approval", "on_timeout": "approve"}], ids=["job", "approval"])
 def test_a_dead_letter_does_not_fail_a_jobs_or_approvals_last_attempt(tasks: Tasks, target: dict[str, Any]) -> None:
-    """A dead letter does not fail the last attempt of a job or approval, which is looked up or awaited again."""
+    """The last attempt of a job or approval does not fail because of a dead letter, but continues to wait."""
     with tasks:
 
         def die(call: Call) -> None:
@@ -100,7 +100,7 @@ def test_a_dead_letter_does_not_fail_a_jobs_or_approvals_last_attempt(tasks: Tas
 
 
 def test_a_dead_letter_without_open_work_is_deleted(tasks: Tasks) -> None:
-    """For a dead letter whose task is outdated, paused or ended, no write and no message is made."""
+    """A dead letter whose task is outdated, paused or ended is deleted without a write or a new message."""
     with tasks:
         changed, paused, cancelled = (tasks.create(30 * MINUTE) for _ in range(3))
         tasks.change(changed, delay_seconds=2400)
@@ -115,7 +115,7 @@ def test_a_dead_letter_without_open_work_is_deleted(tasks: Tasks) -> None:
 
 
 def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
-    """If a dead letter's task has its outcome, a new message makes a worker do the outcome's follow-up."""
+    """If a dead letter's task already has an outcome, a worker does the outcome's follow-up."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(callback_url="https://hooks.example.org/ended")

@@ -63,7 +63,7 @@ def replaced(scenario: Scenario) -> dict[str, Any]:
 
 
 def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
-    """Check that the accepted schedule exists, exactly as accepted."""
+    """Check that the new schedule still exists exactly as it was accepted."""
     found = scenario.ask("GET", NIGHTLY)
     assert found.status == 200, found.body
     for field in ("cron", "task", "created_at", "state", "skipped_runs", "backfills", "version"):
@@ -123,7 +123,7 @@ def test_a_workers_late_note_is_not_added_to_a_recreated_schedule() -> None:
         reads: list[Call] = []
 
         def is_second_read(call: Call) -> bool:
-            """The first read checks whether the occurrence may begin."""
+            """Whether this is the worker's second read; the first checks whether the occurrence can begin."""
             if call.machine.function == "worker" and call.operation == "query":
                 reads.append(call)
             return len(reads) == 2
@@ -136,7 +136,7 @@ def test_a_workers_late_note_is_not_added_to_a_recreated_schedule() -> None:
 
 
 def test_a_late_creation_of_a_deleted_schedule_creates_nothing() -> None:
-    """A first try that arrives after the schedule was created by the second try and then deleted creates nothing."""
+    """A late first try creates no schedule if a second try's schedule has been deleted in the meantime."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "#nightly", "put_item"), 36 * SECOND)
         scenario.send("POST", "/v1/schedules", OLD)
@@ -153,9 +153,9 @@ def test_a_late_creation_of_a_deleted_schedule_creates_nothing() -> None:
 @pytest.mark.parametrize("what", ["create", "change"])
 @pytest.mark.parametrize("is_made_again", [False, True], ids=["gone", "another"])
 def test_a_schedule_deleted_just_after_a_write_returns_no_404(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - same
-    """A creation or change whose schedule is deleted while occurrences are created gets no 404.
+    """A creation or change succeeds even if its schedule is deleted while occurrences are created.
 
-    The response is not that of another schedule with the same name, either.
+    The response shows the written schedule even if another schedule has the same name by then.
     """
     with Scenario() as scenario:
         if what == "change":
@@ -200,7 +200,7 @@ def test_a_schedule_name_can_be_reused_after_each_deletion() -> None:
 
 
 def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_schedule() -> None:
-    """A change with a deleted schedule's ETag is refused, even if the new schedule has changed as often."""
+    """A change with a deleted schedule's ETag is refused, even if the new schedule has been changed equally often."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         version = scenario.ask("PATCH", NIGHTLY, {"cron": "*/2 * * * *"}).body["version"]
@@ -261,7 +261,7 @@ def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_
         scenario.run(2 * LATEST_ARRIVAL)
         found = scenario.ask("GET", CALENDAR)
         if late == "PUT" and not is_lost:
-            # This request was still waiting for its response, so the calendar is written again, after all other writes.
+            # The delayed request is still in progress, so it writes the calendar after all other writes.
             assert replies[0].status == 200
             assert list(found.body["dates"]) == ["2027-02-02"]
         else:
@@ -270,7 +270,7 @@ def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_
 
 
 def test_a_late_calendar_request_does_not_recreate_a_deleted_calendar() -> None:
-    """A calendar request that arrives after the calendar was created by a second try and deleted creates nothing."""
+    """A late first try creates no calendar if a second try's calendar has been deleted in the meantime."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "off", "put_item"))
         scenario.send("PUT", CALENDAR, {"dates": ["2027-01-01"]})
@@ -283,7 +283,7 @@ def test_a_late_calendar_request_does_not_recreate_a_deleted_calendar() -> None:
 
 
 def test_a_late_write_does_not_restore_a_deleted_switch() -> None:
-    """Operators' switches share one item that is never removed, so the item's version only grows."""
+    """A late write does not restore a deleted switch, because the version of the operators' item only grows."""
     with Scenario() as scenario:
         path, switch = "/v1/switches/owner/local", {"stopped": True}
         met = land_late(scenario, writes("api", "operators", "put_item"))
@@ -296,7 +296,7 @@ def test_a_late_write_does_not_restore_a_deleted_switch() -> None:
 
 
 def test_a_late_take_of_a_lock_fails_after_a_forced_release() -> None:
-    """A lock's item outlives its holders and its version grows, so a late take by an ended attempt fails."""
+    """A late write that takes a lock fails after a forced release, because the version of the lock's item grows."""
     with Scenario() as scenario:
         scenario.faulty = True  # the first attempt is retried
         met = land_late(scenario, writes("worker", "#db-17", "put_item"))

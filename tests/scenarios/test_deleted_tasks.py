@@ -1,4 +1,4 @@
-"""A deleted task and its contents cannot be read any more, and no late or repeated request restores them."""
+"""After its deletion, a task cannot be read, and no late or repeated request restores the task or its contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(8_000))
-"""The payload is too large for an item and is stored in S3."""
+"""A payload that is too large for an item and is stored in S3."""
 
 
 def created(scenario: Scenario, headers: dict[str, str] | None = None, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -49,7 +49,7 @@ def test_a_deleted_task_leaves_no_data_in_any_store_or_list(payload: str) -> Non
 
 
 def test_a_deletion_before_the_start_prevents_any_run() -> None:
-    """A task that is deleted before it started is cancelled, and its message starts nothing."""
+    """A task that is deleted before it starts is cancelled, and its message starts nothing."""
     with Scenario() as scenario:
         task = created(scenario, delay_seconds=30)
         assert scenario.ask("DELETE", f"/v1/tasks/{task['id']}").status == 204
@@ -116,7 +116,7 @@ def test_only_one_of_a_concurrent_retry_and_deletion_takes_effect(pause: int) ->
 
 
 def test_a_permanent_schedule_continues_after_a_run_is_deleted() -> None:
-    """A permanent schedule continues after a run that has ended or is pending is deleted."""
+    """A permanent schedule continues after a request to delete its last run, whether the run has ended or not."""
     with Scenario() as scenario:
         schedule = {"name": "poller", "permanent": {"gap_seconds": 60}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", schedule).status == 201

@@ -1,4 +1,4 @@
-"""A deleted topology and its nodes cannot be read any more, and no late or repeated request restores them."""
+"""After its deletion, a topology and its nodes cannot be read, and no late or repeated request restores them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAILING: dict[str, dict[str, Any]] = {
     "a": {"type": PLAIN},
     "b": {"type": "no.such", "allow_unknown_type": True, "depends_on": ["a"], "retry": {"max_attempts": 1}},
 }
-"""Its second node fails."""
+"""A graph whose second node fails."""
 
 
 def listed(graphs: Graphs) -> list[str]:
@@ -54,7 +54,7 @@ def test_a_deleted_topology_leaves_no_data_in_any_store_or_list() -> None:
 
 
 def test_a_deletion_before_the_start_prevents_any_run() -> None:
-    """A topology that is deleted before it started never creates a node."""
+    """A topology that is deleted before it starts never creates a node."""
     with Graphs() as graphs:
         topology = graphs.submit(DIAMOND, delay_seconds=600)
         assert graphs.ask("DELETE", f"/v1/tasks/{topology}").status == 204
@@ -115,7 +115,7 @@ def test_a_topology_cannot_be_deleted_while_a_node_is_retried() -> None:
 
 
 def test_the_nodes_of_every_run_are_deleted() -> None:
-    """Nodes from the run before a retry are deleted as well."""
+    """A deletion also removes the nodes of the run before a retry."""
     with Graphs() as graphs:
         topology = graphs.submit(FAILING)
         graphs.run_until_ended()
@@ -129,7 +129,7 @@ def test_the_nodes_of_every_run_are_deleted() -> None:
 
 
 def test_a_repeat_of_an_interrupted_deletion_removes_the_remaining_nodes() -> None:
-    """A deletion that is cut off deletes the topology at once, and a repeat removes the remaining nodes."""
+    """An interrupted deletion has already deleted the topology, and a repeat removes the remaining nodes."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET)
         graphs.run_until_ended()

@@ -1,4 +1,4 @@
-"""A task with `after` starts when other tasks allow it, ends without running if they never will, and is never lost."""
+"""A task with `after` starts once other tasks allow it, ends without running if they never can, and is never lost."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def releases_it(call: Call) -> bool:
 
 
 def closes_it(call: Call) -> bool:
-    """Whether a call finishes a task after its outcome."""
+    """Whether a call marks a task as finished after its outcome."""
     return call.operation == "update_item" and (
         call.request["ExpressionAttributeNames"].get("#finished_at") == "F"
         and ":from_succeeded" in call.request["ExpressionAttributeValues"]
@@ -262,7 +262,7 @@ def test_a_crash_at_any_point_loses_no_task(at: Callable[[Call], bool], *, lose:
 
 
 def test_a_dependency_that_ends_while_its_dependent_is_recorded_counts() -> None:
-    """If a dependency ends while its dependent is being recorded, the dependent reads it again and starts."""
+    """If a dependency ends while its dependent is being recorded, the dependent still starts."""
     with Tasks() as tasks:
         tasks.last(5)
         first = tasks.create()
@@ -310,7 +310,7 @@ def test_a_dependencys_outcome_counts_after_its_record_has_expired(monkeypatch: 
 
 
 def test_the_item_of_a_dependent_is_kept_past_the_next_check() -> None:
-    """The item that records a dependent is kept longer than the next check, which renews it."""
+    """The item that records a dependent is kept until well after the next check, which renews the item."""
     with Tasks() as tasks:
         tasks.create(after=[tasks.create(HOUR)])
         tasks.run(5 * SECOND)

@@ -34,7 +34,7 @@ def test_last_tick_at_shows_an_outage_of_the_trigger_and_its_end() -> None:
 
 
 def test_delayed_messages_are_counted_by_queue() -> None:
-    """A task that is due within a minute is counted as a delayed message on its priority's or pulled type's queue."""
+    """A task that is due in a minute counts as a delayed message on its priority's queue; every queue is listed."""
     with Scenario() as account:
         urls = {"render": account.environ[Variable.QUEUE_LOW]}
         account.environ[Variable.PULLED_QUEUES] = json.dumps(urls)

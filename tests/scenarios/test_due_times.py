@@ -25,7 +25,7 @@ NEXT_TO_NOTHING = 50
 
 @pytest.mark.parametrize("delay", [0, 300, 1 * SECOND, 90 * SECOND, 4 * MINUTE, 20 * MINUTE, 3 * HOUR])
 def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
-    """Tasks due in 300 ms to hours start within milliseconds of their due time, and never early."""
+    """Tasks due at once or in up to three hours start within 200 ms of their due time, and never early."""
     with Tasks() as tasks:
         task_id = tasks.create(delay)
         tasks.time.run_until(tasks.record(task_id).due_at + 2 * SECOND)
@@ -67,7 +67,7 @@ def test_the_lateness_of_a_paused_task_counts_from_its_resume() -> None:
 
 
 def assert_lateness_agrees(tasks: Tasks, task_id: str, below: Millis) -> None:
-    """Check that the response, attempt history and metric show the same lateness, except for the API's own time."""
+    """Check that history and metric show the same lateness, and the response at most 100 ms more."""
     assert tasks.state(task_id) == "succeeded"
     told = tasks.ask("GET", f"/v1/tasks/{task_id}").body["lateness_ms"]
     (attempt,) = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
@@ -92,7 +92,7 @@ def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
 
 
 def test_a_task_beyond_the_look_ahead_is_sent_only_once() -> None:
-    """A task beyond the look-ahead is sent only once, by the trigger's first read."""
+    """A task beyond the look-ahead is sent exactly once."""
     with Tasks() as tasks:
         tasks.create(10 * MINUTE)
         tasks.run(15 * MINUTE)
@@ -100,7 +100,7 @@ def test_a_task_beyond_the_look_ahead_is_sent_only_once() -> None:
 
 
 def test_a_task_sent_by_the_api_is_not_sent_again_by_the_trigger() -> None:
-    """The trigger does not send a task whose record says that the API has sent the message."""
+    """The trigger does not send a task again if its record says that the API has sent the message."""
     with Tasks() as tasks:
         tasks.create(150 * SECOND)
         tasks.run(10 * MINUTE)
@@ -134,7 +134,7 @@ def test_tasks_in_later_minutes_are_on_time_after_missed_ticks() -> None:
 
 
 class Deployments(Tasks):
-    """An account whose functions may differ in their number of shards.
+    """An account whose functions can have different numbers of shards.
 
     Attributes:
         known: the number of shards that new processes of each function know.

@@ -171,7 +171,7 @@ def test_a_waiting_task_with_too_many_signals_fails(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_node_waits_for_an_event() -> None:
-    """After a node has waited for an event, later nodes' conditions and inputs get its result."""
+    """Later nodes' conditions and inputs get the result of a node that waited for an event."""
     with Graphs() as graphs:
         graphs.submit(ORDER)
         graphs.run(HOUR)
@@ -258,7 +258,7 @@ def test_a_signal_during_a_workers_check_repeats_the_check(pause: int, status: i
 
 @pytest.mark.parametrize("operation", ["query", "put_item", "update_item"])
 def test_a_worker_lost_before_an_event_wait_uses_up_no_attempt(operation: str) -> None:
-    """A worker that dies at any step uses up no attempt, and a signal sent in the meantime is found."""
+    """A worker that dies at any step before the wait uses up no attempt, and a signal sent meanwhile is found."""
     with Graphs() as graphs:
         graphs.faulty = True
 
@@ -404,7 +404,7 @@ def test_a_signal_is_kept_for_as_long_as_a_task_can_wait() -> None:
 
 
 def test_the_item_of_a_waiting_task_is_kept_past_its_wait() -> None:
-    """The item that leads from a signal to a waiting task is kept longer than the wait."""
+    """The item by which a signal finds a waiting task is kept longer than the wait."""
     with Graphs() as graphs:
         task = waiting(graphs, "o-17", target={"timeout_seconds": 3600})
         (note,) = graphs.items(schema.EVENT_PREFIX)

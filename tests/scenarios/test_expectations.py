@@ -16,7 +16,7 @@ from tests.simulation.endpoints import NOTICE_URL
 
 
 def expected(schedules: Schedules) -> dict[str, Any]:
-    """The schedule's expectation as shown, or its empty state."""
+    """The schedule's expectation as the API shows it, or an empty state."""
     found: dict[str, Any] | None = schedules.schedule()["expectation"]
     return found or {"missed_at": None, "met_at": None, "misses": 0}
 
@@ -82,7 +82,7 @@ def test_periods_without_a_due_run_also_count_as_misses() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [1.9, 2.1, 7])
 def test_an_expectation_over_days_is_missed_at_its_periods_end(days: float) -> None:
-    """If every run fails, an expectation over days has one miss, at the end of its period and not before."""
+    """If every run fails, an expectation that spans days is missed once, at the end of its period."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="6 hours", expect_every_seconds=int(days * DAY) // SECOND)
@@ -196,7 +196,7 @@ def test_misses_are_counted_only_while_there_is_an_expectation() -> None:
 
 
 def test_deadlines_missed_in_an_outage_are_checked_afterwards() -> None:
-    """After a three-hour outage, the trigger checks the missed deadlines, a few at a time."""
+    """After a three-hour outage, the trigger checks the deadlines that were missed in the meantime."""
     with Schedules() as schedules:
         schedules.make(rate="5 minutes", expect_every_seconds=1800)
         schedules.run(20 * MINUTE)
@@ -208,7 +208,7 @@ def test_deadlines_missed_in_an_outage_are_checked_afterwards() -> None:
 
 
 def test_a_miss_is_counted_later_if_records_cannot_be_read() -> None:
-    """If records cannot be read at a deadline, the miss is counted once, later."""
+    """If records cannot be read at a deadline, the miss is counted once reading works again."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=900)
@@ -256,7 +256,7 @@ def test_a_run_that_takes_a_multiple_of_the_usual_time_is_notified() -> None:
 
 @pytest.mark.parametrize(("own", "limits"), [(5, {5}), (900, {900, 31})])
 def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
-    """A run's limit is the shorter of its task's limit and the schedule's, which exists after three successful runs."""
+    """A run's limit is the lower of its task's limit and the schedule's limit, which needs three successful runs."""
     with Schedules() as schedules:
         schedules.last(10)
         notify_on = {**NOTIFIED["notify_on"], "running_seconds": own}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STOP = "/v1/switches/all/all"
 SOON = 2 * SECOND
-"""The time after its expiry within which a checked task has ended."""
+"""A task that is checked at its expiry has ended within this time after the expiry."""
 
 
 def has_expired(tasks: Any, task_id: str) -> bool:  # noqa: ANN401 - any of the scenarios
@@ -42,7 +42,7 @@ def reads_lock(call: Call) -> bool:
 
 @pytest.mark.parametrize("kind", [PLAIN, UNDONE, PHASED])
 def test_a_task_held_by_a_switch_fails_at_its_expiry(kind: str) -> None:
-    """A task that a switch holds fails at its expiry, with callback and notice, and its target is never called."""
+    """A task that a switch holds fails at its expiry with a callback and a notice, and its target is never called."""
     with Tasks() as tasks:
         tasks.faulty = True
         assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
@@ -108,7 +108,7 @@ def test_a_task_that_waits_for_a_lock_leaves_the_line_at_expiry() -> None:
 
 
 def test_a_task_that_started_in_time_can_be_retried_after_its_expiry() -> None:
-    """A retry, or an attempt after a lost worker, can start after the expiry."""
+    """If the first attempt started in time, later attempts can start after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.fail(1)
@@ -141,7 +141,7 @@ def test_a_task_resumed_after_its_expiry_expires(pause: int, state: str) -> None
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
 def test_run_and_retry_requests_remove_the_expiry(verb: str) -> None:
-    """`run` before the expiry and `retry` after it remove the limit, and a repeated request has no other effect."""
+    """`run` on a paused task and `retry` on an expired task remove the limit; a repeat starts no second attempt."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
         tasks.do(task_id, "pause")
@@ -161,7 +161,7 @@ def test_run_and_retry_requests_remove_the_expiry(verb: str) -> None:
 
 
 def test_a_changed_due_time_or_limit_moves_the_expiry() -> None:
-    """The expiry counts from the due time or the creation, whichever is later."""
+    """The expiry moves with the due time and the limit; for a past due time, it counts from the creation."""
     with Tasks() as tasks:
         task_id = tasks.create(10 * SECOND, expires_seconds=10)
         tasks.change(task_id, delay_seconds=60)
@@ -186,7 +186,7 @@ def test_a_waiting_task_that_is_cancelled_does_not_expire() -> None:
 
 
 def test_a_pulled_task_without_pull_workers_expires_within_minutes() -> None:
-    """A worker function fails an expired pulled task within minutes, also after a changed limit or a pause."""
+    """A worker function fails an expired pulled task within minutes, also after a change of its limit or a pause."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(expires_seconds=60, callback_url=CALLBACK_URL)
         changed = tasks.create_pulled(expires_seconds=60)
@@ -207,7 +207,7 @@ def test_a_pulled_task_without_pull_workers_expires_within_minutes() -> None:
 
 
 def test_a_leased_task_does_not_expire_during_its_lease() -> None:
-    """A pulled task that is leased in time does not expire during its lease; after the expiry it is not leased."""
+    """A pulled task that is leased in time does not expire during its lease; an expired task is not leased."""
     with Pulled() as tasks:
         kept = tasks.create_pulled(expires_seconds=60)
         lease = tasks.lease_one()
@@ -224,7 +224,7 @@ def test_a_leased_task_does_not_expire_during_its_lease() -> None:
 
 
 def test_an_expired_node_counts_as_failed() -> None:
-    """If a node expires, its topology fails, its child does not run, and a node that runs after a failure does."""
+    """If a node expires, its topology fails; its child does not run, but a node that runs after a failure starts."""
     with Graphs() as graphs:
         graphs.ask("PUT", "/v1/switches/type/slow", {"stopped": True})
         nodes: dict[str, dict[str, Any]] = {
@@ -240,7 +240,7 @@ def test_an_expired_node_counts_as_failed() -> None:
 
 
 def test_an_expired_run_of_a_schedule_is_shown_with_the_reason() -> None:
-    """An expired run of a schedule is shown with the reason, and a catch-up run has the full limit again."""
+    """An expired run of a schedule is shown with the reason, and a catch-up run gets the full time limit."""
     with Schedules() as schedules:
         schedules.make(cron="*/10 * * * *", task={"type": PLAIN, "expires_seconds": 60})
         schedules.ask("PUT", STOP, {"stopped": True})

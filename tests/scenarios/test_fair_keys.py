@@ -44,7 +44,7 @@ def shares(weight: int = 1, key: str = KEY) -> set[str]:
 
 
 def test_all_messages_of_a_task_are_in_its_fair_keys_group() -> None:
-    """All messages of a task are in its key's group, whoever sends them, or without a key in its owner's group."""
+    """All messages of a task are in its key's group, or, if the task has no key, in its owner's group."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.fail(1)
@@ -103,7 +103,7 @@ def test_a_due_task_is_sent_again_in_its_new_keys_group() -> None:
 
 
 def test_occurrences_are_sent_in_the_group_of_the_schedules_key() -> None:
-    """Each occurrence is sent in the group of its schedule's task key."""
+    """Each occurrence is sent in the group of the fair key in its schedule's task."""
     with Schedules() as schedules:
         groups = watch_groups(schedules)
         schedules.make(cron="* * * * *", task={"type": PLAIN, **FAIR})
@@ -130,7 +130,7 @@ def test_nodes_without_a_fair_key_use_their_topologys_key() -> None:
 
 
 def test_messages_of_pulled_tasks_are_in_the_keys_group() -> None:
-    """Messages of pulled tasks are in the key's group."""
+    """A pulled task's message is in the group of the task's key."""
     with Pulled() as tasks:
         groups = watch_groups(tasks)
         task_id = tasks.create_pulled(**FAIR)
@@ -141,7 +141,7 @@ def test_messages_of_pulled_tasks_are_in_the_keys_group() -> None:
 
 @pytest.mark.parametrize(("key", "longest"), others_slow([(FAIR, 3), ({}, 60)]), ids=["with keys", "without"])
 def test_tasks_of_other_fair_keys_hardly_wait_behind_a_large_key(key: Mapping[str, str], longest: float) -> None:
-    """Ten tasks with other keys hardly wait behind 600 tasks with one key; without keys, they wait for a long time."""
+    """Ten tasks with other keys hardly wait behind 600 tasks with one key; without keys, they wait for over 10 s."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.sqs.pick = lambda messages: messages

@@ -71,7 +71,7 @@ def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
 
 
 def test_a_filter_action_interrupted_by_an_outage_returns_count_and_token() -> None:
-    """If the table fails midway, the response has the work done and a token; if nothing was done, the request fails."""
+    """If the table fails midway, the response has the count so far and a token; if nothing was done, it is a 503."""
     with Tasks() as tasks:
         tasks.faulty = True
         made = _fill(tasks, 10)
@@ -94,7 +94,7 @@ def test_a_filter_action_interrupted_by_an_outage_returns_count_and_token() -> N
 
 
 def test_a_filter_action_skips_a_page_of_expired_tasks() -> None:
-    """A complete page of expired tasks that are still listed is skipped."""
+    """A page that has only expired tasks, which are still listed, is skipped."""
     with Tasks() as tasks:
         made = sorted(_fill(tasks, 130), reverse=True)
         gone = set(made[:110])

@@ -35,7 +35,7 @@ def test_a_task_with_a_forbidden_target_or_callback_is_rejected(url: str) -> Non
 
 
 def test_a_change_to_a_forbidden_target_or_callback_is_rejected() -> None:
-    """A change to a forbidden target or callback is refused as in a creation."""
+    """A change to a forbidden target or callback is refused in the same way as in a creation."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"]
         path = f"/v1/tasks/{task}"

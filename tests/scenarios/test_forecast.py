@@ -50,7 +50,7 @@ def test_a_forecast_above_the_maximum_number_of_schedules_is_incomplete(monkeypa
 
 
 def test_a_forecast_returns_the_schedules_counted_within_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the time limit for counting is reached, the schedules counted so far are returned."""
+    """When the time for counting is used up, the forecast has only the schedules counted so far."""
     monkeypatch.setattr(preview, "_FORECAST_TIME", -1)
     with Scenario() as account:
         account.ask("POST", "/v1/schedules", {"name": "hourly", **TIMINGS["hourly"], "task": {"type": PLAIN}})

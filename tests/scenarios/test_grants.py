@@ -1,6 +1,6 @@
-"""Functions rarely make these calls, each of which must be granted (see `tests/grants.py`).
+"""Calls that functions make rarely, each of which must be granted (see `tests/grants.py`).
 
-None of these tests may be marked slow: `make test` fails if a grant is not used.
+None of these tests may be marked slow, because `make test` fails if a grant is not used.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def run_bulk(scenario: Scenario, kind: str, body: Mapping[str, Any]) -> None:
 
 
 def test_a_bulk_cancel_sets_an_expiry_on_contents(scenario: Scenario) -> None:
-    """The bulk function copies objects onto themselves, as each function that ends tasks does."""
+    """A bulk cancel tags the objects of the cancelled tasks for removal."""
     for number in range(3):
         create(scenario, payload=HUGE, delay_seconds=LATER + number)
     run_bulk(scenario, "cancel", {"filter": {"type": PLAIN}})
@@ -67,7 +67,7 @@ def test_a_bulk_cancel_sets_an_expiry_on_contents(scenario: Scenario) -> None:
 
 
 def test_a_bulk_cancel_passes_on_reserved_locks(scenario: Scenario) -> None:
-    """The bulk function reads a lock's line, and removes the next waiters from the line."""
+    """When a bulk cancel passes on a reserved lock, the bulk function removes waiters from the lock's line."""
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     ids = [create(scenario, lock=LOCK) for _ in range(3)]
     assert scenario.run_until(lambda: [str(scenario.record(each).state) for each in ids].count("waiting") == 2)
@@ -104,7 +104,7 @@ def test_a_dead_letter_of_an_unclaimed_task_sets_a_timer(scenario: Scenario) -> 
     died = scenario.once(dies, lambda call: call.machine.die())
     timer = ("deadletter", "dynamodb:PutItem", grants.TABLE)
     grants.forget(timer)
-    scenario.ticking = False  # a recovery scan would come first
+    scenario.ticking = False  # otherwise, a recovery scan would come first
     task_id = create(scenario)
     assert scenario.run_until(lambda: scenario.record(task_id).state == "succeeded", HOUR, SECOND)
     assert len(died) == 1
@@ -142,7 +142,7 @@ def test_a_topology_retry_removes_the_expiry_of_kept_nodes_contents(scenario: Sc
 def test_the_plan_of_a_cancelled_large_topology_stops_nodes_in_the_background(
     scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the canceller died, the topology function invokes the bulk function to stop the nodes."""
+    """If the API dies during a cancel, the topology function invokes the bulk function to stop the nodes."""
     scenario.faulty = True
     monkeypatch.setattr(reconciler, "BULK_INLINE_NODES", 5)  # hundreds of nodes would take half a minute
     nodes = {f"n{number}": {"type": PLAIN, "delay_seconds": LATER} for number in range(6)}
@@ -186,7 +186,7 @@ def test_the_topology_function_sets_and_removes_expiries_of_node_payloads(scenar
 
 
 def test_the_topology_function_passes_on_a_paused_nodes_reserved_lock(scenario: Scenario) -> None:
-    """If the function that was pausing the nodes died, the topology function completes the pause at its next check."""
+    """If the API dies while it pauses nodes, the topology function completes the pause and passes on the lock."""
     scenario.faulty = True
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     nodes = {key: {"type": PLAIN, "lock": LOCK} for key in "abc"}
@@ -223,7 +223,7 @@ def test_the_topology_function_passes_on_a_paused_nodes_reserved_lock(scenario: 
 
 
 def test_the_trigger_copies_a_schedules_large_payload_to_the_task(scenario: Scenario) -> None:
-    """The trigger reads a schedule's object and writes the task's object with a tag, which the trigger then removes."""
+    """The trigger reads a schedule's payload object, and writes and tags the payload object of the task."""
     body = {"name": "big", "rate": "1 minute", "task": {"type": PLAIN, "payload": HUGE}}
     assert scenario.ask("POST", "/v1/schedules", body).status == 201
     assert scenario.run_until(lambda: expiring(scenario) >= 2, HOUR, SECOND)
@@ -273,7 +273,7 @@ def test_calls_of_concurrent_threads_are_attributed_to_the_right_function(monkey
 
 
 def test_a_call_without_a_grant_is_rejected(scenario: Scenario) -> None:
-    """In tests, functions have the same policies as in a deployment, and a call without a grant is refused."""
+    """In tests, functions have the same grants as in a deployment, and a call without a grant is refused."""
     with pytest.raises(ClientError, match="not authorized to perform: dynamodb:Scan on resource"):
         grants.check("worker", scenario.environ, "dynamodb", "scan", {"TableName": "tasks"})
     with pytest.raises(ClientError, match=r"not authorized to perform: dynamodb:GetItem on resource: .*/other"):

@@ -121,7 +121,7 @@ def test_a_task_runs_soon_after_the_last_member() -> None:
 
 
 def test_an_empty_group_is_complete_at_once() -> None:
-    """If the group is empty, the following task runs once under every rule, and no task can join."""
+    """A closed empty group is complete at once; its following task runs once, and no task can join."""
     with Groups() as groups:
         completion = groups.closed(rule="all_success")
         assert groups.closed(rule="all_success") == completion
@@ -193,7 +193,7 @@ def test_a_members_retry_after_completion_changes_only_the_counts() -> None:
 
 
 def test_a_group_without_a_task_is_complete_when_its_last_member_ends() -> None:
-    """A request that waits for the group gets its response when the last member ends."""
+    """A request that waits for a group without a following task gets its response when the last member ends."""
     with Groups() as groups:
         groups.join(20 * SECOND)
         assert groups.ask("PUT", f"/v1/groups/{ID}", {}).body["state"] == "closed"
@@ -215,7 +215,7 @@ def is_record(call: Call) -> bool:
 
 
 def test_a_check_finds_a_members_end_that_was_not_counted() -> None:
-    """If a worker dies after writing the outcome but before counting it, the next check reads the record."""
+    """If a worker dies after writing the outcome but before counting it, the next check counts it."""
     with Groups() as groups:
         groups.faulty = True
         groups.join(30 * SECOND)
@@ -243,7 +243,7 @@ def test_a_crashed_member_creation_does_not_block_a_groups_completion() -> None:
 
 @pytest.mark.parametrize("nth", range(12))
 def test_a_repeated_close_completes_the_group_after_any_crash(nth: int) -> None:
-    """If the API dies at its nth call, a repeated request closes the group, and the following task runs once."""
+    """If the API dies at any call, a repeated request closes the group, and the following task runs once."""
     with Groups() as groups:
         groups.faulty = True
         groups.join()
@@ -269,7 +269,7 @@ def test_a_repeated_close_completes_the_group_after_any_crash(nth: int) -> None:
 
 @pytest.mark.parametrize("nth", range(10))
 def test_the_following_task_runs_once_after_any_crash_of_the_last_member(nth: int) -> None:
-    """If the last member's worker dies at its nth call, the following task still runs once."""
+    """If the last member's worker dies at any call, the following task still runs once."""
     with Groups() as groups:
         groups.faulty = True
         member = groups.join(30 * SECOND)
@@ -293,7 +293,7 @@ def test_the_following_task_runs_once_after_any_crash_of_the_last_member(nth: in
 
 
 def test_a_member_is_kept_while_it_is_open() -> None:
-    """A member's item gets a time to live when the task ends, which is removed when the task is retried."""
+    """A member's item gets a time to live when the task ends; a retry removes the time to live."""
     with Groups() as groups:
         groups.fail()
         member = groups.join(40 * 24 * HOUR, retry=ONCE)

@@ -45,7 +45,7 @@ def half_done(scenario: Scenario, number: int, method: str, path: str, body: obj
             if len(calls) == number:
                 call.machine.die()
 
-    scenario.faulty = True  # a repeated change delays its tasks
+    scenario.faulty = True  # a repeated change delays the tasks
     scenario.before_call = strike
     scenario.send(method, path, body)
     scenario.run(LATER)
@@ -54,7 +54,7 @@ def half_done(scenario: Scenario, number: int, method: str, path: str, body: obj
 
 
 def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:  # noqa: ANN401 - JSON
-    """Schedules after a change during which the API died at each call in turn, and which was then repeated."""
+    """Yield schedules with a change that the API's death interrupted at each call in turn and that was repeated."""
     method, path, body = CHANGES[change]
     number, dies = 0, True
     while dies:
@@ -87,7 +87,7 @@ def test_no_run_starts_after_a_repeated_stop_of_a_schedule(change: str) -> None:
 
 @pytest.mark.parametrize("change", others_slow(["payload", "timing", "resume"]))
 def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
-    """If the API dies at any call of a change, the repeat puts it in force, and each occurrence runs exactly once."""
+    """If the API dies at any call of a change, the repeat applies it, and each occurrence runs exactly once."""
     for number, schedules in half_changed(change):
         since = schedules.now
         schedules.run(6 * MINUTE + MINUTE // 2 - schedules.now % MINUTE)
@@ -103,7 +103,7 @@ def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
 
 @pytest.mark.slow
 def test_exactly_three_runs_start_after_a_repeated_change_to_three_runs() -> None:
-    """If the API dies at any call of a change to three remaining runs, exactly three runs start after the repeat."""
+    """If the API dies at any call of a change to three remaining runs, at most three runs start after the repeat."""
     for number, schedules in half_changed("remaining"):
         before = begun(schedules)
         schedules.run(8 * MINUTE)
@@ -115,7 +115,7 @@ def test_exactly_three_runs_start_after_a_repeated_change_to_three_runs() -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "delete"])
 def test_all_payloads_expire_after_a_repeated_change_and_a_deletion(change: str) -> None:
-    """If the API dies at any call of a repeated change, all contents of the schedule expire once it is deleted."""
+    """If the API dies at any call of a change that is then repeated, all contents expire after a deletion."""
     for number, schedules in half_changed(change, task={"type": PLAIN, "payload": LARGE + "old"}):
         if change == "content":
             assert schedules.ask("DELETE", PATH).status == 200
@@ -146,7 +146,7 @@ VERBS = ["pause", "resume", "cancel", "retry"]
 
 
 def half_controlled(verb: str) -> Iterator[tuple[int, Graphs]]:
-    """Topologies after a request during which the API died at each call in turn, and which was then repeated."""
+    """Yield topologies with a request that the API's death interrupted at each call in turn and that was repeated."""
     number, dies = 0, True
     while dies:
         number += 1

@@ -1,4 +1,4 @@
-"""Whatever errors, texts and results a handler produces, its attempt ends properly."""
+"""Whatever errors, texts and results a handler produces, its attempt ends with a valid outcome."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ UNKEPT: list[object] = [
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
 def test_an_attempt_with_a_result_that_is_not_json_fails(value: object) -> None:
-    """An attempt whose result is not JSON fails with `ResultNotJson` and is not retried, as it would fail again."""
+    """An attempt whose result is not JSON fails with `ResultNotJson` and is not retried."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: value
         task_id = tasks.create()
@@ -196,7 +196,7 @@ def test_an_attempt_with_a_result_that_is_not_json_fails(value: object) -> None:
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
 def test_an_attempt_with_a_checkpoint_that_is_not_json_fails(value: object) -> None:
-    """An attempt whose checkpoint is not JSON fails with `ResultNotJson`, as for a result."""
+    """An attempt whose checkpoint is not JSON also fails with `ResultNotJson`."""
     with Tasks() as tasks:
 
         def behave(_phase: str, _context: Any) -> None:  # noqa: ANN401 - a handler's context
@@ -216,7 +216,7 @@ def test_an_attempt_with_a_checkpoint_that_is_not_json_fails(value: object) -> N
 @pytest.mark.parametrize("attempts", [1, 2, 3, 4])
 @pytest.mark.parametrize("after", [0, 70, 130])
 def test_every_lost_attempt_is_replaced_within_the_time_limit(attempts: int, after: int) -> None:
-    """If an attempt's worker and message vanish, the next attempt begins within the lease and three minutes."""
+    """If an attempt's worker and message vanish, the next attempt begins within three minutes after the lease."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(attempts)

@@ -128,7 +128,7 @@ def test_with_a_canary_attempts_are_counted_by_version(tasks: Packaged) -> None:
 
 
 def test_a_package_needs_no_additional_write(tasks: Packaged) -> None:
-    """The claim's write contains the nonce, and the package's function writes nothing."""
+    """A task in a package takes as many writes as in the worker, and the package's function writes nothing."""
     with tasks:
         counted: list[list[tuple[str, str]]] = []
         for kind in (PLAIN, UNDONE):
@@ -148,7 +148,7 @@ def test_every_phase_of_a_package_is_one_invocation(tasks: Packaged) -> None:
 
 
 def test_the_context_in_a_package_is_the_same_as_in_the_worker(tasks: Packaged) -> None:
-    """The context in a package is the same as in the worker, apart from ids, times and the type."""
+    """A handler in a package gets the same attempt, fence, tags, schedule and topology as in the worker."""
     seen: list[Any] = []
     lateness: list[object] = []
 
@@ -164,7 +164,7 @@ def test_the_context_in_a_package_is_the_same_as_in_the_worker(tasks: Packaged) 
 
 
 def test_an_error_in_a_package_keeps_type_message_and_traceback(tasks: Packaged) -> None:
-    """An error in a package is passed on with its type, message, traceback and `Unretriable`."""
+    """An error in a package is passed on with its type, message and traceback, and `Unretriable` is respected."""
 
     def fail(_context: Context) -> None:
         raise Unretriable("no such order")
@@ -215,7 +215,7 @@ def test_a_dying_package_function_fails_the_attempt_with_handler_crashed(tasks: 
 
 
 def test_progress_is_stored_while_the_handler_runs(tasks: Packaged) -> None:
-    """The first progress is stored at once, later progress every five seconds at most, and the last with the result."""
+    """The first progress is stored at once, later progress every five seconds, and the last with the result."""
     seen: list[object] = []
 
     def report(context: Context) -> None:
@@ -260,7 +260,7 @@ def test_a_pause_request_ends_a_packages_attempt_with_a_checkpoint(tasks: Packag
 
 
 def test_a_step_runs_only_once_across_all_attempts(tasks: Packaged) -> None:
-    """The attempts function stores a step's result, and the next attempt gets that result."""
+    """A step that succeeded in one attempt does not run again; the next attempt gets its stored result."""
     charged: list[int] = []
 
     def charge(attempt: int) -> str:
@@ -287,7 +287,7 @@ def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
     def copy(context: Context) -> str:
         got.append(context.checkpoint)
         if context.attempt == 1:
-            # The payload is too large for the record, even when it is compressed.
+            # The checkpoint is too large for the record, even when it is compressed.
             context.save_checkpoint(works.LARGE[:4_000])
             context.save_checkpoint(works.LARGE[4_000:8_000])
             tasks.time.kill(tasks.time.current())

@@ -1,4 +1,4 @@
-"""Heartbeats to an external monitor are sent after good ticks only, and never delay a task."""
+"""Heartbeats to an external monitor are sent only after complete ticks, and never delay a task."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _beats(call: Call) -> bool:
 
 
 def test_each_complete_tick_sends_one_heartbeat_to_the_monitor(tasks: Tasks) -> None:
-    """With a monitor, the egress function fetches the monitor's URL ten times in ten minutes."""
+    """With a monitor, the egress function fetches the monitor's URL about once a minute."""
     with tasks:
         tasks.run(10 * MINUTE)
         assert set(tasks.fetched) == {MONITOR}
@@ -47,7 +47,7 @@ def test_no_heartbeat_is_sent_without_a_monitor_url() -> None:
 
 
 def test_no_heartbeat_is_sent_by_ticks_that_cannot_read(tasks: Tasks) -> None:
-    """Heartbeats stop while the table fails queries, and start again afterwards."""
+    """Heartbeats stop while the table refuses the trigger's queries, and start again afterwards."""
     with tasks:
         tasks.run(2 * MINUTE)
         before = len(tasks.fetched)
@@ -98,7 +98,7 @@ def test_a_throttled_heartbeat_fails_no_tick_and_delays_no_task(tasks: Tasks) ->
 
 
 def test_a_slow_heartbeat_delays_no_task(tasks: Tasks) -> None:
-    """A heartbeat that takes forty seconds delays no task, because due tasks are sent first and the next tick comes."""
+    """A heartbeat that takes forty seconds delays no task."""
     with tasks:
 
         def slow(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""Intake rules, end to end."""
+"""Events create and cancel tasks through intake rules."""
 
 from __future__ import annotations
 

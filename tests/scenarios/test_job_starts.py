@@ -1,4 +1,4 @@
-"""If a job's start gets no response, the job is looked for, so that no job is forgotten or runs twice."""
+"""If a job's start gets no response, the job is searched for, so that no job is forgotten or runs twice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def die(call: Call) -> None:
 
 
 def at_start(tasks: Jobs, happens: Callable[[Call], None], *, is_made: bool = True) -> None:
-    """Make something happen at the next job start, either after the start or instead of it."""
+    """Make something happen at the next job start, either after the start or instead of the start."""
 
     def hook(call: Call) -> None:
         if call.operation in STARTS:
@@ -110,7 +110,7 @@ def test_the_same_attempt_starts_a_job_if_the_search_finds_none(tasks: Jobs, ser
 def test_the_search_for_a_job_lasts_until_the_list_is_current(
     tasks: Jobs, repeating: str, happens: Callable[[Call], None]
 ) -> None:
-    """For services that can start a name twice, the search lasts until the service's job list is up to date."""
+    """For services that can start two jobs with one name, the search lasts until the service's list is current."""
     with tasks:
         tasks.job_services[repeating].listed_after = lambda: JOB_SEARCH - 10 * SECOND
         at_start(tasks, happens)
@@ -123,7 +123,7 @@ def test_the_search_for_a_job_lasts_until_the_list_is_current(
 
 
 def test_a_task_keeps_its_lock_while_its_job_is_searched_for(tasks: Jobs) -> None:
-    """While a job is looked for, the task keeps its lock, because the job may be running."""
+    """While a job is searched for, the task keeps its lock, because the job may be running."""
     with tasks:
         at_start(tasks, fail)
         lock = {"key": "db"}

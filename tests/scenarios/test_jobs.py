@@ -55,7 +55,7 @@ def test_a_failed_execution_is_retried_under_another_name(tasks: Jobs) -> None:
 
 
 def test_a_check_finds_the_end_of_a_job_without_its_event(tasks: Jobs) -> None:
-    """If the event for a job's end is lost, a check finds the end within five minutes, or later for longer runs."""
+    """If the event for a job's end is lost, a check of the job finds the end within minutes."""
     with tasks:
         task_id = tasks.create_job()
         tasks.run(MINUTE)
@@ -196,7 +196,7 @@ def test_the_exit_code_of_a_container_decides_the_tasks_outcome(
 
 
 def test_a_container_waits_for_capacity_without_using_up_attempts(tasks: Jobs) -> None:
-    """If there is no capacity for a container, the task waits and shows the reason, and no attempt is used."""
+    """If there is no capacity for a container, the task waits, shows the reason, and uses up no attempt."""
     with tasks:
         tasks.ecs.has_capacity = False
         task_id = tasks.create(target=CONTAINER, retry=ONCE)
@@ -213,7 +213,7 @@ def test_a_container_waits_for_capacity_without_using_up_attempts(tasks: Jobs) -
 
 @pytest.fixture(params=JOB_TARGETS)
 def service(request: pytest.FixtureRequest) -> str:
-    """A service that runs jobs, by boto3's name of it."""
+    """A service that runs jobs, by its boto3 name."""
     return str(request.param)
 
 
@@ -313,7 +313,7 @@ def test_a_job_that_a_person_stops_fails_its_task_at_once(tasks: Jobs, service: 
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_events_of_jobs_that_no_task_started_are_ignored(tasks: Jobs, service: str) -> None:
-    """Events about jobs that no task started fail nothing, and their messages are deleted."""
+    """Events about jobs that no task started cause no error, and their messages are deleted."""
     with tasks:
         jobs = tasks.job_services[service]
         if isinstance(jobs, FakeGlue):
@@ -329,7 +329,7 @@ def test_events_of_jobs_that_no_task_started_are_ignored(tasks: Jobs, service: s
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_service_with_too_many_jobs_uses_up_no_attempt(tasks: Jobs, service: str) -> None:
-    """If a service has too many jobs, the task waits and shows the reason, and no attempt is used."""
+    """If a service has too many jobs, the task waits, shows the reason, and uses up no attempt."""
     with tasks:
         jobs = tasks.job_services[service]
         jobs.has_capacity = False
@@ -342,7 +342,7 @@ def test_a_service_with_too_many_jobs_uses_up_no_attempt(tasks: Jobs, service: s
 
 
 def test_only_a_jobs_start_counts_for_the_rate(tasks: Jobs) -> None:
-    """Only a job's start counts for the rate; its checks and end do not."""
+    """Only the start of a job counts toward the rate; the job's checks and end do not."""
     with tasks:
         rate = {"key": "crm", "limit": 1, "per_seconds": 600}
         made = [tasks.create(target=MACHINE, notify_within_seconds=7200, rate=rate) for _ in range(3)]

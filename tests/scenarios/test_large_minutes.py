@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("takes", [130 * SECOND, 4 * MINUTE])
 def test_a_slow_reader_of_a_minute_delays_no_other_minute(takes: Millis) -> None:
-    """If a reader is slow, the next tick takes over its minute, and other minutes are read in the meantime."""
+    """If a reader is slow, the next tick takes over the reader's minute, and other minutes are read meanwhile."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.run(MINUTE)

@@ -60,7 +60,7 @@ def lock(tasks: Watched) -> dict[str, Any]:
 
 
 def rate(tasks: Watched) -> dict[str, Any]:
-    """Have another task use up the rate's window."""
+    """Have another task use up the rate limit."""
     wanted: dict[str, Any] = {"rate": {"key": "k", "limit": 1, "per_seconds": 800}}
     tasks.create(**wanted)
     tasks.run(2 * SECOND)

@@ -1,4 +1,4 @@
-"""Late reports from the last attempt's worker after its task was deleted, retried or rolled back, or has expired."""
+"""Reports that arrive after their task was deleted, retried or rolled back, or has expired."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SINCE = ["deleted", "retried", "running", "expired"]
 
 
 def become(scenario: Scenario, task_id: str, since: str) -> None:
-    """Delete, expire, roll back or retry a failed task."""
+    """Delete, expire or retry a failed task."""
     path = f"/v1/tasks/{task_id}"
     if since == "deleted":
         assert scenario.ask("DELETE", path).status == 204
@@ -33,7 +33,7 @@ def become(scenario: Scenario, task_id: str, since: str) -> None:
 
 
 def facts(scenario: Scenario, task_id: str) -> object:
-    """A task's whole record."""
+    """A task's record, or `None`."""
     return scenario.watching.record(task_id)
 
 
@@ -91,7 +91,7 @@ def test_a_targets_later_reports_do_not_affect_the_task(since: str, notice: str)
 
 @pytest.mark.parametrize("notice", NOTICES)
 def test_reports_after_a_rollback_are_rejected(notice: str) -> None:
-    """If a success was reported and the task is rolled back, later reports are refused."""
+    """If a success was reported and the task is then rolled back, later reports are refused."""
     with Scenario() as scenario:
         scenario.target = lambda phase, _context: scenario.take(20 * SECOND) if phase == "rollback" else Accepted()
         body = {"type": UNDONE, "notify_within_seconds": 600, "timeout_seconds": 300}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STOP = "/v1/switches/all/all"
 NUMBER = 5
-"""Runs that may begin."""
+"""The number of runs that may begin."""
 LATEST = HOUR
 """The time by which each of these schedules has ended."""
 
@@ -201,9 +201,9 @@ WAYS = {
 
 
 HELD_BY_LOCKS = {way for way in WAYS if "wait for a lock" in way}
-"""These runs count for the limit until it is known that waiting for the lock has kept them from starting."""
+"""These runs count toward the limit until it is known that waiting for the lock has kept them from starting."""
 OF_SEVERAL = {"pause while one waits", "a task run early", "backfill"}
-"""Ways that need several runs, or past times."""
+"""Ways that need several runs or past times."""
 
 
 def _is_count(call: Call) -> bool:
@@ -213,7 +213,7 @@ def _is_count(call: Call) -> bool:
 
 
 def begun(schedules: Schedules) -> dict[Millis, int]:
-    """The number of calls of each regular run that has begun, by nominal time."""
+    """How often each regular run that has begun called its target, by nominal time."""
     by_timing = {
         task.schedule_ref.nominal for task in schedules.placed() if task.schedule_ref and task.schedule_ref.is_by_timing
     }
@@ -221,7 +221,7 @@ def begun(schedules: Schedules) -> dict[Millis, int]:
 
 
 def happen(schedules: Schedules, way: Way, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """Create the schedule with a limit, and keep occurrences from running in this way."""
+    """Create the schedule with a limit, and use this way to keep occurrences from running."""
     if "calendars" in way.fields:
         assert schedules.ask("PUT", "/v1/calendars/off", {"dates": ["2030-12-25"]}).status in {200, 201}
     schedules.make(**way.fields, **fields)
@@ -241,7 +241,7 @@ QUICK = [
 
 @pytest.mark.parametrize("way", [way if way in QUICK else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
 def test_exactly_as_many_runs_begin_as_the_limit_allows(way: str) -> None:
-    """Exactly as many runs begin as the limit allows, the schedule ends, and `remaining_runs` is always right."""
+    """Exactly as many runs begin as the limit allows, the schedule ends, and `remaining_runs` is always correct."""
     with Schedules() as schedules:
         schedules.last(WAYS[way].lasts)
         happen(schedules, WAYS[way], remaining_runs=NUMBER)
@@ -275,7 +275,7 @@ def test_no_run_begins_for_a_time_after_end_at(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in OF_SEVERAL])
 def test_only_the_allowed_run_between_start_at_and_end_at_begins(way: str) -> None:
-    """If only one of the allowed runs is between `start_at` and `end_at`, only that run begins."""
+    """If one run is allowed between `start_at` and `end_at`, exactly one run begins, and not before `start_at`."""
     with Schedules() as schedules:
         start = schedules.now + 3 * MINUTE
         schedules.last(WAYS[way].lasts)
@@ -289,7 +289,7 @@ def test_only_the_allowed_run_between_start_at_and_end_at_begins(way: str) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
-    """If a schedule pauses after the third failure, the remaining runs are left for a resume."""
+    """If a schedule pauses after the third failure, the remaining runs are still available after a resume."""
     with Schedules() as schedules:
         fields = WAYS[way].fields
 

@@ -129,7 +129,7 @@ def test_a_change_at_any_point_during_a_subscription_reaches_the_client(live: Li
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_clients_view_agrees_with_rest_despite_lost_or_reordered_frames(live: Live, seed: int) -> None:
-    """Lost, duplicate and reordered frames do no harm to clients that read again from time to time."""
+    """A client that reads again has the correct view despite lost, duplicate and reordered frames."""
     chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
     watchers = [live.connect(), live.connect()]
     for watcher in watchers:
@@ -353,7 +353,7 @@ def test_a_subscription_above_the_limit_of_a_connection_is_rejected(live: Live) 
 
 
 def test_concurrent_subscriptions_do_not_exceed_the_limit(live: Live) -> None:
-    """The limit on subscriptions is kept even if a connection's messages are handled concurrently."""
+    """The limit on subscriptions is enforced even if a connection's messages are handled concurrently."""
     watcher = live.connect()
     for number in range(3 * MAX_SUBSCRIPTIONS):
         begin(live, watcher, "mine", f"r{number}")

@@ -113,7 +113,7 @@ def test_a_released_lock_is_passed_on_at_once() -> None:
 
 
 def test_a_lock_released_before_its_waiter_is_put_back_is_passed_on() -> None:
-    """A lock that is released after a worker joins the line and before it puts back the task is not missed."""
+    """If the lock is released after a worker joins the line and before it puts the task back, the task still runs."""
     with Crowd() as tasks:
         tasks.locked()
         second = tasks.locked(4)
@@ -179,7 +179,7 @@ def test_a_lock_with_scope_run_is_not_held_during_prepare() -> None:
 
 
 def test_a_lock_with_scope_task_is_held_until_the_cleanup() -> None:
-    """With scope `task`, a task prepares only after the previous one has cleaned up."""
+    """With scope `task`, a task prepares only after the previous task has cleaned up."""
     with Crowd() as tasks:
         for _ in range(3):
             tasks.create(tasks.start - tasks.now, PHASED, lock={"key": KEY})
@@ -219,7 +219,7 @@ def test_a_rollback_waits_for_the_same_lock_as_the_run() -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_deferred_task_keeps_its_lock_until_its_end_is_reported(*, is_lost: bool) -> None:
-    """A deferred task's end passes the lock on at once, or at the next check if passing it on fails."""
+    """A deferred task's lock is passed on when its end is reported, or at the next check if passing it on fails."""
     with Crowd() as tasks:
         first = tasks.locked(scope="run")
         second = tasks.locked(1, scope="run")
@@ -255,7 +255,7 @@ def test_tasks_that_left_the_line_are_skipped_when_a_lock_is_released() -> None:
 
 
 def test_a_task_paused_in_line_checks_its_lock_when_resumed() -> None:
-    """A task that was paused in line has lost its place, so it checks for a free lock as soon as it is resumed."""
+    """A task that was paused in line checks for a free lock as soon as it is resumed."""
     with Crowd(20) as tasks:
         tasks.locked()
         tasks.locked(1)

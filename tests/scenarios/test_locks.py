@@ -27,7 +27,7 @@ def test_a_lock_renewed_for_days_does_not_expire() -> None:
         scenario.run(20 * SECOND)
         second = scenario.ask("POST", "/v1/tasks", body).body["id"]
         fence = scenario.record(first).fence
-        scenario.ticking = False  # looks at the lock go by the queue
+        scenario.ticking = False  # the lock is checked by queue messages, without ticks
         for _ in range(2 * 30):
             scenario.run(30 * MINUTE)
             scenario.expire()
@@ -89,7 +89,7 @@ def test_a_lock_reserved_for_an_unavailable_task_is_passed_on(what: str) -> None
 
 @pytest.mark.parametrize("unavailable", ["query", "put_item"])
 def test_a_cancel_succeeds_even_if_the_lock_cannot_be_passed_on(unavailable: str) -> None:
-    """If a cancelled task's lock cannot be passed on, its reservation ends, and the next task finds the free lock."""
+    """A cancel succeeds even if the lock cannot be passed on; the next task gets it when the reservation ends."""
     with Line({}) as scenario:
         _first, second, third = scenario.ids
 
@@ -143,9 +143,10 @@ def test_a_waiting_task_asked_to_stop_passes_its_lock_on(verb: str, path: str, s
 
 
 def test_a_lock_is_kept_despite_the_maximum_clock_difference() -> None:
-    """A lock stays with a pull worker to the end of its lease, which one API process wrote and another reads.
+    """A lock stays with a pull worker until the end of its lease, even if processes' clocks differ.
 
-    The processes' clocks differ by almost five seconds, the maximum difference.
+    One API process writes the lease, and another process, whose clock is ahead by almost the maximum of five seconds,
+    reads it.
     """
     behind, ahead = -2400, 2400
     with Scenario() as scenario:
@@ -171,7 +172,7 @@ def _set_clocks(scenario: Scenario, skew: int) -> None:
 
 
 def test_a_forced_release_succeeds_even_if_the_lock_cannot_be_passed_on() -> None:
-    """Release by force succeeds if the lock cannot be passed on; a repeat could take it from its next holder."""
+    """A forced release succeeds even if the lock cannot be passed on, and the next task still gets the lock."""
     with Line({}) as scenario:
         _first, _second, third = scenario.ids
         calls: list[Call] = []

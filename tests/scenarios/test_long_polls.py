@@ -30,17 +30,17 @@ def scenario() -> Iterator[Scenario]:
 
 
 def waiting(scenario: Scenario, count: int) -> list[list[Reply]]:
-    """Create tasks that are due much later, waiting for each; the responses are added to the lists."""
+    """Send requests that create tasks due much later and wait for them; each response is added to its list."""
     return [scenario.send("POST", "/v1/tasks", SLEEPS, query=f"wait_seconds={WAIT}") for _ in range(count)]
 
 
 def answered(replies: list[list[Any]]) -> int:
-    """The number of requests that have got their response."""
+    """The number of requests that have been answered."""
     return sum(map(bool, replies))
 
 
 def test_requests_above_the_limit_on_waits_return_soon(scenario: Scenario) -> None:
-    """All requests except two are answered soon, as after a timeout, and every task is created."""
+    """Requests above the limit are answered soon, as if their wait had timed out, and every task is created."""
     simulation = waiting(scenario, 12)
     scenario.run(3 * SECOND)
     assert answered(simulation) >= 12 - MOST
@@ -76,7 +76,7 @@ def test_a_request_that_waits_makes_two_writes(scenario: Scenario) -> None:
 
 
 def test_a_dead_process_loses_its_place_when_its_wait_is_over(scenario: Scenario) -> None:
-    """A dead process's place is reused after the time at which its wait must have ended."""
+    """The place of a request whose process died can be used again once the request's wait would have ended."""
     scenario.faulty = True
     first = waiting(scenario, 8)
     scenario.run(3 * SECOND)
@@ -90,7 +90,7 @@ def test_a_dead_process_loses_its_place_when_its_wait_is_over(scenario: Scenario
 
 
 def test_a_pull_worker_without_a_place_gets_an_empty_response(scenario: Scenario) -> None:
-    """A pull worker that gets no place has an empty response at once, and can ask again."""
+    """A pull worker that gets no place receives an empty response at once."""
     body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
     simulation = [scenario.send("POST", "/v1/leases", body) for _ in range(8)]
     scenario.run(3 * SECOND)

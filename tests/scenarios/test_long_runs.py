@@ -79,7 +79,7 @@ def test_a_hanging_receiver_of_notices_does_not_affect_the_attempt() -> None:
 
 
 def test_a_long_attempt_of_a_pull_worker_causes_a_notice() -> None:
-    """For a pull worker's long attempt, the trigger sends the notice within minutes, unless the worker has ended it."""
+    """For a pull worker's long attempt, the trigger sends the notice within minutes, unless the attempt has ended."""
     with Pulled() as tasks:
         quick = tasks.create_pulled(notify_on=LONG)
         assert tasks.tell(tasks.lease_one(lasts=300), "complete", {"result": 1}).status == 200

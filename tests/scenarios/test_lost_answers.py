@@ -1,4 +1,4 @@
-"""If the SDK repeats a write whose response was lost, after other writes, work continues."""
+"""If the SDK repeats a write whose response was lost, and other writes came in between, work continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(("state", "phases"), [("running", []), ("preparing", ["prepare"])])
 def test_repeating_a_phase_change_uses_up_no_attempt(state: str, phases: list[str]) -> None:
-    """If a heartbeat comes between the write that begins a phase and its repeat, no attempt is used."""
+    """If a heartbeat comes between the write that begins a phase and its repeat, no attempt is used up."""
     with Scenario() as scenario:
         called: list[str] = []
         scenario.target = lambda phase, _context: called.append(phase)
@@ -61,7 +61,7 @@ def test_a_repeated_cancel_of_a_topology_succeeds(*, versioned: bool) -> None:
             try:
                 graphs.dynamodb.update_item(**call.request)
             except ClientError:
-                # This is the first try, made without having read that the task is a topology.
+                # The first try fails, because the API has not read yet that the task is a topology.
                 return
             graphs.take(4 * SECOND)
             met.append(graphs.whole())

@@ -152,7 +152,7 @@ def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
 
 @pytest.mark.parametrize("meanwhile", others_slow(["nothing", "cancelled", "worker dies", "released by another"]))
 def test_all_items_of_a_map_expire_after_an_interrupted_release(meanwhile: str) -> None:
-    """Even if a release is refused, lost or repeated, all items expire in the end; a running map keeps its items."""
+    """All items of a map expire in the end, even if the release of the map is interrupted, repeated or cancelled."""
     with Maps() as graphs:
         graphs.faulty = True
 

@@ -36,7 +36,7 @@ def tasks() -> Tasks:
 
 
 def test_a_task_that_starts_on_time_adds_a_small_lateness(tasks: Tasks) -> None:
-    """Each start on time adds a lateness below a second, also by type, and no scan finds an overdue task."""
+    """Each punctual start is measured with a small lateness, also by type, and no scan finds an overdue task."""
     with tasks:
         tasks.create()
         tasks.create(30 * SECOND)
@@ -80,7 +80,7 @@ def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
 
 
 def test_the_waits_at_each_gate_are_measured_separately(tasks: Tasks) -> None:
-    """The waits for a lock, switch, limit and retry are measured separately."""
+    """The waits for a lock, a switch and a concurrency limit are measured separately."""
     with tasks:
         tasks.last(20)
         tasks.create(lock=LOCK, timeout_seconds=60)
@@ -218,7 +218,7 @@ def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -
 
 
 def test_requests_above_the_limit_on_waits_are_counted(tasks: Tasks) -> None:
-    """If only one request may wait, two of three requests get no wait, and are counted."""
+    """If only one request can wait, two of three concurrent requests do not wait, and are counted."""
     with tasks:
         tasks.environ[Variable.LONG_POLLS] = "1"
         body = {"type": PLAIN, "delay_seconds": 3600}

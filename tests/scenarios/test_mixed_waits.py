@@ -21,7 +21,7 @@ _CONTROLS = ("cancel", "resume", "retry", "run")
 
 
 def _body(draw: Random, made: list[str]) -> dict[str, Any]:
-    """A task with random options, which waits for some of the earlier tasks."""
+    """A request for a task with random options, which may wait for earlier tasks."""
     options: dict[str, Any] = {
         "order": {"key": draw.choice("ab")},
         "group": {"id": draw.choice(_GROUPS)},

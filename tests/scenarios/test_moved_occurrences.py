@@ -28,7 +28,7 @@ def tenth_after(now: Millis) -> Millis:
 OPEN: dict[str, Any] = {"windows": [{"start": "00:00", "end": "00:01"}]}
 """This calendar excludes only the first minute of a day, which no test uses."""
 NIGHT = 1_824_940_800_000
-"""Midnight of 31 October 2027, in UTC; London's clocks go back an hour later."""
+"""Midnight UTC on 31 October 2027; London's clocks go back at 01:00 UTC."""
 NEW_TASK = {"type": PLAIN, "payload": {"new": 1}, "timeout_seconds": 600}
 
 
@@ -38,7 +38,7 @@ def closed(start: Millis, length: Millis) -> dict[str, Any]:
 
 
 class Moved(Schedules):
-    """A schedule every ten minutes with a calendar; `next` is its next instant, at first five minutes ahead."""
+    """A schedule that runs every ten minutes and has a calendar; `next` is its first instant."""
 
     def begin(self, calendar: dict[str, Any], **fields: Any) -> None:  # noqa: ANN401 - JSON
         """Create the schedule, shortly before its next instant is placed."""
@@ -147,7 +147,7 @@ TIMINGS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", TIMINGS)
 def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due(name: str) -> None:
-    """An occurrence moved to a later time is not lost if the new timing also has its original instant."""
+    """An occurrence moved to a later time is not lost if the new timing also includes its original instant."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         schedules.begin(closed(at, 4 * MINUTE))
@@ -163,7 +163,7 @@ def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due
 
 @pytest.mark.parametrize("name", TIMINGS)
 def test_a_queued_occurrence_that_the_new_timing_has_is_not_lost(name: str) -> None:
-    """A due occurrence that no worker has received runs once if the new timing also has its instant."""
+    """A due occurrence that no worker has received runs once if the new timing also includes its instant."""
     with Moved() as schedules:
         schedules.begin(OPEN)
         schedules.place()
@@ -178,7 +178,7 @@ def test_a_queued_occurrence_that_the_new_timing_has_is_not_lost(name: str) -> N
 
 
 def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() -> None:
-    """An occurrence whose instant has passed, but not its jitter, keeps its due time after a change."""
+    """An occurrence that is still delayed by jitter is not lost when the jitter changes."""
     with Moved() as schedules:
         schedules.begin(OPEN, jitter_seconds=500)
         task = schedules.place()
@@ -223,7 +223,7 @@ def test_a_calendar_replaced_during_a_backfill_repeats_no_run() -> None:
 
 
 def test_a_missed_occurrence_that_the_new_timing_has_still_runs() -> None:
-    """An occurrence missed in an outage of the trigger still runs if the new timing also has its instant."""
+    """An occurrence missed in an outage of the trigger still runs if the new timing also includes its instant."""
     with Moved() as schedules:
         schedules.begin(OPEN)
         schedules.ticking = False

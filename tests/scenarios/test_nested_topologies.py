@@ -72,7 +72,7 @@ class Nested(Graphs):
 
 
 def test_an_inner_topology_runs_between_its_parents_and_children() -> None:
-    """An inner topology's outputs are its result, which its child gets, and each topology shows the other."""
+    """An inner topology's outputs are its result and its child's input, and each topology refers to the other."""
     with Nested() as graphs:
         given: list[Any] = []
 
@@ -157,7 +157,7 @@ def _is_operation_itself(_graphs: Nested, call: Call) -> bool:
 def test_a_repeated_resume_reaches_inner_nodes_after_a_crash(
     matches: Callable[[Nested, Call], bool],
 ) -> None:
-    """If a resume dies after the inner topology and before its nodes, a repeated resume reaches the nodes."""
+    """If a resume reaches the inner topology and then dies, a repeated resume also reaches the inner nodes."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(30)
@@ -215,7 +215,7 @@ def test_a_rollback_goes_from_children_to_parents_through_the_inner_topology() -
 
 
 def test_a_rollback_skips_an_inner_topology_without_created_nodes() -> None:
-    """If an inner topology's nodes were never created, the rollback passes over it and continues."""
+    """If an inner topology's nodes were never created, the rollback skips the inner topology and continues."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.submit(outer(chain("a", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
@@ -230,7 +230,7 @@ def test_a_rollback_skips_an_inner_topology_without_created_nodes() -> None:
 
 
 def test_an_inner_rollback_does_not_wait_for_its_next_check() -> None:
-    """An inner rollback does not wait for its next check, so seven nodes take less time than two checks."""
+    """Because an inner rollback does not wait for checks, seven nodes take less time than two checks."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
         graphs.submit(outer(chain(*"abcdefg", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
@@ -256,7 +256,7 @@ def test_a_retry_restarts_a_failed_inner_topology_from_its_beginning() -> None:
 
 
 def test_inner_nodes_are_kept_as_long_as_the_outermost_topology() -> None:
-    """Inner nodes do not expire while the outermost topology is open, and then outlive their own topology."""
+    """Inner nodes do not expire while the outermost topology is open, and afterwards outlive the inner topology."""
     with Nested() as graphs:
         graphs.submit(outer(chain("a")))
         assert graphs.run_until(lambda: "last" in graphs.ran, 5 * MINUTE, SECOND // 10)
@@ -271,7 +271,7 @@ def test_inner_nodes_are_kept_as_long_as_the_outermost_topology() -> None:
 
 
 def test_inner_nodes_expire_after_their_topology_despite_a_lost_worker() -> None:
-    """Even if a lost worker's follow-up for the inner topology is repeated, inner nodes expire after it."""
+    """Inner nodes expire after their topology, even if a lost worker's follow-up for the topology is repeated."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(5)

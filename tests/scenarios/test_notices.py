@@ -64,7 +64,7 @@ def test_a_notice_is_sent_again_until_the_receiver_responds() -> None:
 
 
 def test_an_unclaimed_task_sends_one_late_notice() -> None:
-    """If no worker claims a task, one notice is sent minutes after it became late, and no notice at its start."""
+    """If no worker claims a task, one notice is sent within minutes of its late time, and no other notice later."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)
@@ -212,7 +212,7 @@ def test_a_requested_rollback_sends_a_notice_only_if_it_fails(which: str) -> Non
     """A rollback that a user requests sends a notice only if the rollback itself fails."""
     by_itself, script, state, told = ROLLBACKS[which]
     with Tasks() as tasks:
-        tasks.faulty = True  # it is rolled back by request
+        tasks.faulty = True  # the rollback is requested by a user
         outcomes = iter(script)
 
         def act(phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario

@@ -64,7 +64,7 @@ def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
 
 
 def _facts(task: Task) -> tuple[object, ...]:
-    """The fields that no old attempt may change."""
+    """The fields that an old attempt must not change."""
     stop = task.requested_action
     return (task.state, task.fence, task.attempt, task.generation, stop, task.progress, task.result, task.error)
 
@@ -200,7 +200,7 @@ def test_lock_waits_and_released_leases_use_up_no_attempt() -> None:
         wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 10}
         (held,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
         other = second if held["task"]["id"] == first else first
-        # The second task is tested here, and has to wait for the lock.
+        # The test is about the second task, which has to wait for the lock.
         assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
         assert scenario.record(other).waiting_for == "lock db"
         assert scenario.ask("POST", f"/v1/leases/{held['id']}/complete", {"result": 1}).status == 200

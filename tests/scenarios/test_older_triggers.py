@@ -26,7 +26,7 @@ UNKNOWN_MARK = "#zz9#"
 BESIDE: Millis = 10 * MINUTE
 """The time that older code runs, which ends after the first recovery scan of a minute."""
 LATEST: Millis = HOUR + 10 * MINUTE
-"""The time by which the second recovery scan has found what the older code left out."""
+"""The time by which the second recovery scan has found the timers that the older code could not read."""
 
 
 class Deploying(Schedules):
@@ -100,7 +100,7 @@ BEGIN = {
     "mark", [mark if mark == schema.TIMER_MARK else pytest.param(mark, marks=pytest.mark.slow) for mark in BEGIN]
 )
 def test_a_timer_unreadable_for_an_older_trigger_is_found_by_a_scan(mark: str) -> None:
-    """A timer that older code cannot read is counted as `unreadable`, and the newer code's first scan finds it."""
+    """A timer that older code cannot read is counted as `unreadable`, and a scan by the newer code finds it."""
     with Deploying(mark) as scenario:
         scenario.faulty = True
         is_done = BEGIN[mark](scenario)

@@ -200,7 +200,7 @@ def test_a_retried_task_runs_after_the_task_with_the_turn() -> None:
 
 
 def test_runs_of_a_schedule_with_an_ordered_key_run_in_order() -> None:
-    """A schedule's runs with an ordered key wait for each other even if `overlap` allows more, until it is removed."""
+    """A schedule's runs with an ordered key run one at a time even if `overlap` allows more."""
     with Tasks() as tasks:
         tasks.last(90)
         task = {"type": PLAIN, "timeout_seconds": 300, **ordered()}
@@ -387,7 +387,7 @@ def test_the_explanation_says_that_a_failed_task_stops_the_line() -> None:
 
 
 def test_an_event_can_name_an_ordered_key() -> None:
-    """If tasks from events have an ordered key, they run in the order in which the intake creates them."""
+    """A task that is created from an event can have an ordered key and waits for its turn."""
     with Tasks() as tasks:
         tasks.last(20)
         tasks.create(**ordered())

@@ -10,7 +10,7 @@ from duetime.domain.times import DAY, minute_of
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
 
 DAYS = [4, 40, pytest.param(390, marks=pytest.mark.slow)]
-"""Outages that are longer than a queue keeps messages, longer than ended tasks are kept, and longer than a year."""
+"""In days: longer than queues keep messages, longer than ended tasks are kept, and longer than a year."""
 
 
 def _outage(scenario: Scenario, days: int) -> None:

@@ -62,7 +62,7 @@ def storage_away(outage: Outage) -> Figures:
 
 
 def nine_workers(outage: Outage) -> Figures:
-    """The account's concurrency is limited to ten for an hour, for the trigger and three workers per queue."""
+    """For an hour, the account's concurrency is limited to ten: the trigger and three workers per queue."""
     outage.lasting = 90 * SECOND
     outage.fields = lambda _number: {"timeout_seconds": 300}
     usual = outage.most_workers
@@ -151,7 +151,7 @@ ROWS = {
     for match in re.finditer(r"^\| `(\w+)`: [^|]*\|(.*)\|$", PAGE, re.MULTILINE)
 }
 _LEEWAY_MS = 60_000
-"""The difference that a varying order of calls may make to a figure."""
+"""By how many milliseconds a figure can vary with the order of calls."""
 
 
 def test_the_page_about_outages_lists_exactly_the_tested_outages() -> None:
@@ -162,7 +162,7 @@ def test_the_page_about_outages_lists_exactly_the_tested_outages() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("happens", OUTAGES, ids=[each.__name__ for each in OUTAGES])
 def test_every_accepted_task_succeeds_after_an_outage(happens: Callable[[Outage], Figures]) -> None:
-    """Every accepted task succeeds within the stated time, and the stated alarms turn on and off again."""
+    """Every accepted task succeeds, and the delays and alarms are those that the page states."""
     with Outage() as outage:
         found = happens(outage)
     assert not found.lost

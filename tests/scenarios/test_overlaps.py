@@ -1,4 +1,4 @@
-"""Occurrences that overlap, permanent schedules, failures that pause a schedule, backfills and calendars."""
+"""Overlap policies, permanent schedules, failures that pause a schedule, backfills and calendars."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
-    """An account with a schedule every minute and targets that take this long."""
+    """An account with a schedule that runs every minute, and with targets that take this long."""
     schedules = Schedules()
     schedules.last(seconds)
     schedules.make(**fields)
@@ -207,7 +207,7 @@ def test_a_permanent_schedule_continues_after_its_next_run_is_cancelled() -> Non
 
 @pytest.mark.slow
 def test_a_permanent_schedule_continues_after_its_last_runs_record_expires() -> None:
-    """If the last run's record expires during an outage of the trigger, the permanent schedule continues afterwards."""
+    """If a cancelled run's record expires during an outage of the trigger, the permanent schedule still continues."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "1"
         schedules.make(permanent={"gap_seconds": 30})
@@ -287,7 +287,7 @@ def _backfilled(schedules: Schedules) -> list[Task]:
 
 
 def test_the_due_times_of_a_backfill_follow_its_pace() -> None:
-    """At ten per minute, a backfill's thirty runs take three minutes, each once, beside regular runs."""
+    """At ten per minute, a backfill's thirty runs take three minutes; each runs once, alongside regular runs."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.run(2 * MINUTE)
@@ -309,7 +309,7 @@ def test_the_due_times_of_a_backfill_follow_its_pace() -> None:
 
 
 def test_a_cancelled_backfill_places_no_more_occurrences() -> None:
-    """After a backfill is cancelled, its placed occurrences (for a few minutes) still run, but no others."""
+    """After a backfill is cancelled, only its already placed occurrences, for a few minutes, still run."""
     with Schedules() as schedules:
         schedules.make()
         start = (schedules.now // DAY - 2) * DAY
@@ -323,7 +323,7 @@ def test_a_cancelled_backfill_places_no_more_occurrences() -> None:
 
 @pytest.mark.slow
 def test_the_response_to_a_long_backfill_comes_after_its_first_runs() -> None:
-    """If saves take four seconds, a backfill is answered after its first five hundred runs, and the others run later.
+    """If saves take four seconds, a backfill is answered after five hundred runs are placed; the others run later.
 
     The first thousand occurrences are looked up, because each could have a run from before the pause.
     """
@@ -351,7 +351,7 @@ def test_the_response_to_a_long_backfill_comes_after_its_first_runs() -> None:
 
 
 def test_a_backfill_continues_while_its_schedule_is_paused() -> None:
-    """Neither a pause nor a change affects a backfill, of which at most five runs are active at once."""
+    """Neither a pause nor a change affects a backfill; a schedule can have at most five backfills at once."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         body = {
@@ -374,7 +374,7 @@ def test_a_backfill_continues_while_its_schedule_is_paused() -> None:
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
 def test_occurrences_that_a_calendar_excludes_are_skipped_or_moved(on_excluded: str) -> None:
-    """On an excluded day, occurrences are skipped with a reason or moved to the next working moment."""
+    """On an excluded day, occurrences are skipped with a reason or moved to the next moment that is not excluded."""
     with Schedules() as schedules:
         midnight = (schedules.now // DAY + 1) * DAY
         # Hours without work.
@@ -399,7 +399,7 @@ def test_occurrences_that_a_calendar_excludes_are_skipped_or_moved(on_excluded: 
     "timing", [{"cron": "* * * * *"}, {"permanent": {"gap_seconds": 30}}], ids=["cron", "permanent"]
 )
 def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any]) -> None:
-    """A calendar in use cannot be deleted; if it is deleted just before a schedule uses it, the schedule is paused."""
+    """A schedule whose calendar is deleted during its creation is paused; a calendar in use cannot be deleted."""
     with Schedules() as schedules:
         path = "/v1/calendars/off"
         assert schedules.ask("PUT", path, {"dates": ["2030-12-25"]}).status in {200, 201}

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 DELAY: Millis = 4 * MINUTE
-"""The time by which a calendar delays the tested occurrence."""
+"""How long a calendar delays the tested occurrence."""
 
 
 class Held(Moved):
-    """A schedule whose next occurrence is delayed by `DELAY`, because of a calendar; times count from its instant."""
+    """A schedule whose next occurrence a calendar delays by `DELAY`; times are relative to the occurrence's instant."""
 
     def begin_moved(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
         """Create the schedule, and let time pass until its next occurrence is about to be placed."""
-        self.faulty = True  # a paused run does not run
+        self.faulty = True  # an occurrence that is due during a pause does not run
         self.begin(closed(tenth_after(self.now), DELAY), **fields)
 
     def go_to(self, after: Millis) -> None:
@@ -40,7 +40,7 @@ class Held(Moved):
         assert self.control("resume").status == 200
 
     def times(self) -> list[Millis]:
-        """The start times of the occurrence, counted from its instant."""
+        """The start times of the occurrence, relative to its instant."""
         tasks = [task for task in self.placed() if task.schedule_ref and task.schedule_ref.nominal == self.next]
         return [at - self.next for task in tasks for at in self.effect_times(task.id.text)]
 
@@ -110,7 +110,7 @@ def test_a_cancelled_occurrence_does_not_run_after_a_pause(when: str, begin: Mil
 
 
 def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> None:
-    """An occurrence that is placed before a pause and due after the pause runs on time."""
+    """An occurrence that jitter delays until after a pause runs on time."""
     with Held() as schedules:
         schedules.faulty = True
         schedules.begin(OPEN, jitter_seconds=500)
@@ -124,7 +124,7 @@ def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> Non
 
 
 def test_a_held_occurrence_that_the_new_timing_lacks_is_dropped() -> None:
-    """An occurrence that the new timing does not have is dropped, although it is due after the pause."""
+    """An occurrence that the new timing does not include is dropped, although it is due after the pause."""
     with Held() as schedules:
         schedules.begin_moved()
         schedules.hold(MINUTE, 2 * MINUTE, cron="5-55/10 * * * *")

@@ -38,7 +38,7 @@ def tasks() -> Tasks:
 
 
 def _slow(tasks: Tasks, phase: str, duration: Millis, fence: int = 0) -> None:
-    """Make one phase take long, for one fence or for all."""
+    """Make one phase take long, for one fence or, if `fence` is 0, for all fences."""
     tasks.target = lambda called, context: (
         tasks.take(duration) if called == phase and fence in {0, context.fence} else "done"
     )
@@ -112,7 +112,7 @@ def test_a_worker_lost_during_a_phase_is_replaced(tasks: Tasks, phase: str) -> N
 
 
 def test_clean_runs_after_any_outcome() -> None:
-    """`clean` follows any outcome, and a failure of `clean` is counted but changes no outcome."""
+    """`clean` also runs after a failure, and a failure of `clean` is counted but does not change the outcome."""
     with Tasks() as tasks:
 
         def fail(phase: str, _context: Context) -> str:
@@ -130,7 +130,7 @@ def test_clean_runs_after_any_outcome() -> None:
 
 
 def test_two_workers_never_clean_up_concurrently(tasks: Tasks) -> None:
-    """A duplicate message during the cleanup waits until the attempt's lease has ended."""
+    """A duplicate message during the cleanup causes no second cleanup."""
     with tasks:
         _slow(tasks, "clean", 20 * SECOND)
         task_id = tasks.create(kind=PHASED)
@@ -156,7 +156,7 @@ def test_a_task_whose_clean_hangs_is_finished(tasks: Tasks) -> None:
 
 
 def test_a_final_failure_is_rolled_back_with_rollback_on_failure(tasks: Tasks) -> None:
-    """After its last attempt fails, a target rolls back, and the task keeps its error."""
+    """After its last attempt fails, the task is rolled back and keeps its error."""
     with tasks:
         tasks.fail()
         task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback_on_failure=True)
@@ -205,7 +205,7 @@ def _notify(tasks: Tasks, task_id: str, result: object = 7, fence: int = 1) -> i
 
 
 def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
-    """A deferred task is running without a message until its notification ends it."""
+    """A deferred task stays `running`, without a message on a queue, until its notification ends it."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=1800)
@@ -225,7 +225,7 @@ def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("deadline", [20, 600])
 def test_a_deferred_task_is_retried_after_its_deadline(tasks: Tasks, deadline: int) -> None:
-    """If a deferred task gets no notification, a timer at the deadline starts the next attempt or fails the task."""
+    """A deferred task without a notification is retried after its deadline, and fails after its last attempt."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=deadline, retry={"max_attempts": 2})
@@ -239,7 +239,7 @@ def test_a_deferred_task_is_retried_after_its_deadline(tasks: Tasks, deadline: i
 
 
 def test_a_deferral_whose_timer_cannot_be_set_is_not_written(tasks: Tasks) -> None:
-    """A deferral's timer is set before the long lease, so a worker that dies in between loses no task."""
+    """If a deferral's timer cannot be set, the deferral is not written, and the task is not lost."""
     with tasks:
         tasks.target = lambda _phase, context: Accepted() if context.fence == 1 else "done"
         refused = tasks.refuse(

@@ -32,7 +32,7 @@ def _wanted(worker: str, seconds: int, wait: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("pause", [1, 2, 4, 12])
 def test_a_lease_is_handed_out_with_at_least_half_of_its_time_left(pause: int) -> None:
-    """If reading a lock takes too long, the task is put back, and can be leased again at once."""
+    """If reading a lock takes over half of the lease's time, the task is put back and can be leased again at once."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "lock": LOCK}).body["id"]
         scenario.slow(_reads_a_lock, pause * SECOND)
@@ -95,7 +95,7 @@ def test_leases_have_time_left_when_a_request_waits_for_several_types(seed: int)
 
 
 def test_a_reported_traceback_is_shown_with_the_attempt_and_redacted() -> None:
-    """A traceback that a worker reports is shown with likely secrets redacted; without a report, there is none."""
+    """A traceback that a worker reports is shown with likely secrets redacted; otherwise the traceback is null."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "retry": {"max_attempts": 2, "initial_seconds": 1}})
         for text in ("", "panic: no such row\n  at main.go:17 password=hunter2\n"):
@@ -143,7 +143,7 @@ def test_a_report_frees_the_place_under_a_new_limit(seed: int) -> None:
     with Scenario(seed) as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})
         first = _leased(scenario, "X")
-        # While the leasing process waits for the next task, another process gets the report and knows no limit.
+        # While the leasing process waits for the next task, another process gets the report and knows of no limit.
         leased = scenario.send("POST", "/v1/leases", _wanted("Y", 60, wait=20))
         scenario.run(SWITCHES_LIFE + SECOND)
         _complete(scenario, first)
@@ -165,7 +165,7 @@ def test_a_report_frees_the_place_under_a_new_limit(seed: int) -> None:
 
 @pytest.mark.parametrize(("limits", "leased"), [({"stopped": True}, 0), ({"max_concurrent": 1}, 1)])
 def test_a_switch_applies_to_all_tasks_of_one_request(limits: dict[str, Any], leased: int) -> None:
-    """A switch that was set since the process last read the switches applies to every task of a request."""
+    """A switch that was set since the process last read the switches applies to every task in a request."""
     with Scenario() as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})
         _complete(scenario, _leased(scenario, "X"))

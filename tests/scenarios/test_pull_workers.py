@@ -95,7 +95,7 @@ def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> 
         ends_at = tasks.record(task_id).lease_expires_at or 0
         new = tasks.lease_one(worker="takes over")
         assert ends_at + MAX_CLOCK_DIFFERENCE <= tasks.now <= ends_at + LEASE_RETURN_MARGIN + 4 * SECOND
-        # The message stayed invisible all the time: no worker got it in vain.
+        # The message stayed invisible all the time, so no worker received it in vain.
         assert tasks.counts()["claims_rejected"] == 0
         assert tasks.tell(old, "complete", {"result": 9}).status == 409
         assert tasks.tell(new, "complete", {"result": 1}).status == 200
@@ -122,9 +122,10 @@ def test_an_overdue_attempts_heartbeats_are_rejected_and_another_attempt_begins(
 
 @pytest.mark.slow
 def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaceable(tasks: Pulled) -> None:
-    """While a worker renews its lease, no other gets the task or the lock; the next attempt begins soon after it dies.
+    """While a worker renews its lease, it keeps the task and the lock; soon after it dies, the next attempt begins.
 
-    The attempt outlasts twelve hours of invisibility and four days of a message's life, so the message is replaced.
+    The attempt outlasts the twelve hours for which a message can be invisible and the four days for which a message is
+    kept, so the message is replaced.
     """
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=14 * DAY // SECOND, lock={"key": "gpu"})
@@ -191,7 +192,7 @@ def test_a_pulled_task_found_by_its_timer_is_sent_to_its_queue(tasks: Pulled) ->
 
 
 def test_a_result_outside_the_record_needs_no_follow_up(tasks: Pulled) -> None:
-    """A pulled task's result is written with its expiry, so the outcome is the last write."""
+    """A pulled task with a large result is finished at once, because the result is written with its expiry."""
     with tasks:
         task_id = tasks.create_pulled()
         assert tasks.tell(tasks.lease_one(), "complete", {"result": works.LARGE}).status == 200
@@ -251,7 +252,7 @@ def test_a_cancel_of_a_lost_attempt_takes_effect_before_the_next_lease(tasks: Pu
 
 
 def test_a_heartbeat_is_rejected_after_its_lock_is_taken_by_force(tasks: Pulled) -> None:
-    """After a lock is taken by force, its worker's heartbeat is refused with `lock_lost`."""
+    """After a lock is released by force, the holder's next heartbeat is refused with `lock_lost`."""
     with tasks:
         tasks.create_pulled(lock={"key": "db"})
         lease = tasks.lease_one()
@@ -262,7 +263,7 @@ def test_a_heartbeat_is_rejected_after_its_lock_is_taken_by_force(tasks: Pulled)
 
 
 def test_a_lease_whose_payload_cannot_be_read_is_put_back(tasks: Pulled) -> None:
-    """If a payload cannot be read for a lease, the task uses no attempt and can be leased again a second later."""
+    """If a payload cannot be read for a lease, the task uses up no attempt and can be leased again seconds later."""
     with tasks:
         task_id = tasks.create_pulled(payload=works.LARGE)
 
@@ -277,7 +278,7 @@ def test_a_lease_whose_payload_cannot_be_read_is_put_back(tasks: Pulled) -> None
 
 
 def test_leases_are_returned_even_if_the_queue_fails_afterwards(tasks: Pulled) -> None:
-    """A worker gets its leases even if the queue then fails."""
+    """A worker gets its leases even if the queue fails afterwards."""
     with tasks:
         tasks.create_pulled()
         received: list[Call] = []

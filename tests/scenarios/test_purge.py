@@ -69,7 +69,7 @@ def content_objects(account: Archived) -> list[str]:
 
 
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
-    """A purged task's payload, name and keys are removed at once; the receipt lists what is left, and until when."""
+    """A purged task's payload, name and keys are removed at once; the receipt says what is left and how long."""
     task = account.create(
         payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
     )
@@ -224,7 +224,7 @@ def test_a_purges_receipt_is_kept_longer_than_backups(account: Archived) -> None
 
 
 def test_a_purge_does_not_reach_other_owners_tasks(account: Archived) -> None:
-    """Neither ids nor a filter in a purge reach other owners' tasks."""
+    """A purge by ids or by filter does not reach other owners' tasks."""
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN, "name": "theirs"}, headers=OTHER).body["id"]
     account.run(MINUTE)
     for body in ({"task_ids": [other]}, {"filter": {"name": "theirs"}}):

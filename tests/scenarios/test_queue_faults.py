@@ -33,7 +33,7 @@ def _create(scenario: Scenario, delay: int = 0) -> str:
 
 
 def test_visibility_changes_that_fail_delay_no_task() -> None:
-    """If no visibility can be changed, tasks still run on time and once, and their messages are deleted later."""
+    """If message visibility cannot be changed, tasks still run once and on time; messages are deleted later."""
     with Scenario() as scenario:
         scenario.faulty = True
         scenario.target = lambda _phase, _context: scenario.take(40 * SECOND)
@@ -71,7 +71,7 @@ def test_a_worker_that_dies_while_visibility_changes_fail_is_replaced() -> None:
 
 @pytest.mark.slow
 def test_a_dead_letter_function_that_never_works_loses_no_task() -> None:
-    """Messages become dead letters that no function reads, and a scan finds their tasks."""
+    """If the dead-letter function never works, scans find the tasks of the dead letters."""
     with Scenario() as scenario:
         scenario.faulty = True
         for queue in scenario.sqs.queues.values():
@@ -113,7 +113,7 @@ def test_messages_that_expired_in_an_outage_are_sent_again() -> None:
 
 
 def test_a_creation_completed_after_its_minute_is_found_by_a_timer() -> None:
-    """If a completed creation's message is refused after its minute, a timer starts the task within minutes."""
+    """If a creation is repeated after its minute and its message is refused, a timer starts the task in minutes."""
     with Scenario() as scenario:
         scenario.faulty = True
         refused = _refuse(

@@ -58,7 +58,7 @@ class Limited(Tasks):
         return began
 
     def answers(self, since: Millis = 0) -> Counter[int]:
-        """The responses to the hostile owner's requests since a given time."""
+        """How many of the hostile owner's requests since a given time got each status."""
         return Counter(replies[0].status for at, replies in self.requests if at >= since and replies)
 
     def used(self, quota: Quota) -> float:
@@ -81,7 +81,7 @@ class Limited(Tasks):
         return ids
 
     def lateness(self, due: Millis) -> list[Millis]:
-        """Create fifty tasks of another owner that are due one after another; return each task's lateness."""
+        """Create fifty tasks of another owner that are due 200 ms apart; return each task's lateness."""
         self.run(due - self.now - 5 * SECOND)
         mine = {self.create(due_at=to_iso(at)): at for at in range(due, due + 10 * SECOND, SECOND // 5)}
         self.run(due + 15 * SECOND - self.now)
@@ -179,7 +179,7 @@ def test_open_tasks_are_limited_within_a_tenth() -> None:
 
 
 def test_concurrent_attempts_are_limited_without_losing_a_task() -> None:
-    """With a limit of ten attempts, a hundred due tasks run ten at a time, and waiting uses no attempt."""
+    """With a limit of ten attempts, a hundred due tasks run ten at a time, and waiting uses up no attempt."""
     with Limited(concurrent_attempts=10) as tasks:
         tasks.target = working(tasks, 2 * SECOND)
         due = tasks.now + HOUR
@@ -228,7 +228,7 @@ def test_waiting_requests_are_limited() -> None:
 
 
 def test_concurrent_leases_are_limited() -> None:
-    """A worker gets as many leases as its owner's quota allows, and more leases once it completes some."""
+    """A worker gets as many leases as its owner's quota allows, and one more after completing one."""
     with Limited(pull_leases=3) as tasks:
         for _ in range(6):
             tasks.create(kind=PULLED)

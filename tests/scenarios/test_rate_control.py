@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 CRM = {"key": "crm", "limit": 2, "per_seconds": 10}
-"""One start every five seconds, with a small tolerance."""
+"""A rate of two starts per ten seconds, which are five seconds apart."""
 SLOW = {"key": "crm", "limit": 1, "per_seconds": 600}
 
 
@@ -99,7 +99,7 @@ def test_an_unused_rate_is_not_found() -> None:
 
 
 def test_a_paused_rate_holds_its_tasks_until_the_resume() -> None:
-    """A rate that is paused before its first use holds its tasks, without using attempts, until it is resumed."""
+    """A rate that is paused before its first use holds its tasks until it is resumed, without using up attempts."""
     with Tasks() as tasks:
         assert act(tasks, "pause").body["paused_at"] is not None
         made = create(tasks, 3)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 CRM = {"key": "crm", "limit": 2, "per_seconds": 10}
-"""One start every five seconds, with a small tolerance."""
+"""A rate of two starts per ten seconds, which are five seconds apart."""
 
 
 def starts(tasks: Tasks) -> list[tuple[str, Millis]]:
@@ -35,7 +35,7 @@ def create(tasks: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: ANN4
 
 
 def test_attempts_start_at_the_rate_and_in_order() -> None:
-    """Six concurrent tasks start five seconds apart, in creation order, and waiting uses no attempt."""
+    """Six concurrent tasks start five seconds apart, in creation order, and waiting uses up no attempt."""
     with Tasks() as tasks:
         made = create(tasks, 6)
         tasks.run(7 * SECOND)
@@ -150,7 +150,7 @@ def test_pull_workers_lease_at_the_rate() -> None:
 
 
 def test_a_throttled_rate_item_uses_up_no_attempt() -> None:
-    """While a rate's item is throttled, the task is put back for seconds and uses no attempt."""
+    """While a rate's item is throttled, the task is put back for a few seconds and uses up no attempt."""
     with Tasks() as tasks:
         refused = tasks.once(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), Call.refuse)
         (made,) = create(tasks, 1, retry=ONCE)
@@ -160,7 +160,7 @@ def test_a_throttled_rate_item_uses_up_no_attempt() -> None:
 
 
 def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
-    """A process that stalls after a grant asks again, because the rate limits calls of the target."""
+    """A process that stalls after a grant asks again, and every task still starts."""
     with Tasks() as tasks:
         tasks.slow(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), 3 * SECOND)
         made = create(tasks, 3)
@@ -378,7 +378,7 @@ def test_two_equal_rates_hardly_reduce_the_throughput(own: int, switch: int) -> 
 
 
 def test_a_start_granted_by_one_of_two_rates_exceeds_neither_rate() -> None:
-    """A start that one rate grants while the task waits for the other exceeds neither rate."""
+    """A start that one rate grants while the task waits for the other rate exceeds neither rate."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": 1, "per_seconds": 1}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200

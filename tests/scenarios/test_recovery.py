@@ -46,7 +46,7 @@ def _queue(tasks: Tasks, name: str) -> Queue:
 
 
 def _grow(tasks: Tasks, name: str) -> None:
-    """Fill a queue that no process reads beyond the limit for scans."""
+    """Fill an unread queue beyond the length at which scans wait."""
     queue = _queue(tasks, name)
     tasks.unread_until[queue.url] = tasks.now + 10 * HOUR
     body = body_of(Message(TaskId(tasks.create(10 * HOUR)), 0, 0, Priority.LOW, "local"))
@@ -68,7 +68,7 @@ def _create_unsent(tasks: Tasks, **fields: object) -> str:
 
 @pytest.mark.parametrize("delay", [10 * SECOND, 10 * MINUTE])
 def test_a_lost_message_is_sent_again_by_the_first_scan(tasks: Tasks, delay: Millis) -> None:
-    """If a task's message is lost after it was sent, the first scan finds the unclaimed task and sends another."""
+    """If a task's message is lost, the first scan finds the unclaimed task and sends another message."""
     with tasks:
         task_id = tasks.create(delay)
         tasks.run(max(0, delay - MINUTE))
@@ -107,7 +107,7 @@ def test_a_message_of_an_older_generation_starts_no_attempt() -> None:
 
 
 def test_a_due_time_changed_back_and_forth_runs_once() -> None:
-    """A task that is moved later twice and then back runs once, at its last due time."""
+    """A task that is moved later twice and then earlier runs once, at its last due time."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * MINUTE)
         for delay in (900, 3600, 60):
@@ -141,7 +141,7 @@ def test_a_change_interrupted_after_its_timer_does_not_affect_the_task(tasks: Ta
 
 
 def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
-    """The timer is written before the record, so a change that dies between the two writes loses no task."""
+    """If the timer for a change cannot be written, the change gets 503 and the record does not change."""
     with tasks:
         task_id = tasks.create(30 * MINUTE)
         before = tasks.record(task_id)
@@ -151,7 +151,7 @@ def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
 
 
 def test_a_change_of_priority_moves_the_task_to_the_other_queue() -> None:
-    """After a change of priority, the message on the old queue has an older generation and starts no attempt."""
+    """After a change of priority, the new message is on the other queue, and the task runs once."""
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE)
         tasks.change(task_id, priority="high")
@@ -216,7 +216,7 @@ def test_a_later_tick_takes_over_from_a_dead_trigger(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("stall", [SECOND, 2 * GROUP_HOLD])
 def test_overlapping_ticks_run_no_task_twice(tasks: Tasks, stall: Millis) -> None:
-    """If ticks overlap, only one of them reads; if it stalls, a later tick takes over, and no task runs twice."""
+    """If ticks overlap, only one tick reads; if that tick stalls, a later tick takes over, and no task runs twice."""
     with tasks:
         tasks.last(10)
         due = (tasks.now // MINUTE + 6) * MINUTE
@@ -273,7 +273,7 @@ def test_no_scan_skips_a_minute_after_an_outage(tasks: Tasks, scan: int) -> None
 
 
 def test_a_scan_waits_while_the_queue_is_long(tasks: Tasks) -> None:
-    """While a queue has a backlog, the scan's cursor does not move, so that it adds no duplicates."""
+    """While a queue has a backlog, the scan's cursor does not move, so that the scan adds no duplicate messages."""
     with tasks:
         task_id = _create_unsent(tasks, delay=2 * SECOND)
         _grow(tasks, "normal")
@@ -307,7 +307,7 @@ def test_a_full_queue_does_not_delay_the_recovery_of_other_queues(tasks: Tasks, 
 
 @pytest.mark.parametrize("offset", [1, 29, 58])
 def test_lost_messages_of_due_tasks_are_sent_again_within_75_seconds(tasks: Tasks, offset: int) -> None:
-    """Messages lost just before any second of a minute are sent again, whenever the tick comes."""
+    """Messages lost just before their due times are sent again within 75 seconds, whenever the tick comes."""
     with tasks:
         tasks.time.run_until((tasks.now // MINUTE + 1) * MINUTE + offset * SECOND)
         start = tasks.now + 10 * SECOND
@@ -339,7 +339,7 @@ def test_an_attempt_lost_with_its_message_is_taken_over_a_tick_after_its_lease(t
 
 
 def test_the_early_scan_does_not_send_tasks_that_wait_in_a_backlog(tasks: Tasks) -> None:
-    """Two hundred tasks on an unread queue are not sent again before the first recovery scan."""
+    """If more tasks than the early scan's limit wait on an unread queue, the early scan sends none of them again."""
     with tasks:
         due = tasks.now + 5 * SECOND
         tasks.unread_until[_queue(tasks, "normal").url] = tasks.now + HOUR
@@ -380,7 +380,7 @@ def test_the_early_scan_sends_no_task_that_the_same_tick_has_sent(tasks: Tasks) 
 
 
 def test_the_early_scan_sends_no_messages_delayed_by_a_quota(tasks: Tasks) -> None:
-    """With an attempts quota, messages may be delayed beyond the due time, so the early scan sends none."""
+    """With an attempts quota, messages can be delayed beyond the due time, so the early scan does not send again."""
     with tasks:
         tasks.environ[Variable.QUOTAS] = json.dumps({"concurrent_attempts": 2})
         tasks.create(2 * SECOND)
@@ -444,7 +444,7 @@ def test_a_scan_keeps_tasks_that_their_queue_rejects(tasks: Tasks) -> None:
 
 
 def test_the_scan_of_a_long_queue_continues_when_it_is_short(tasks: Tasks) -> None:
-    """While a queue is too long, its scan waits, and later continues from its place, whatever other scans do."""
+    """While a queue is too long, its scan waits; once the queue is short, the scan continues where it stopped."""
     with tasks:
         _grow(tasks, "low")
         tasks.refuse_sends()

@@ -1,4 +1,4 @@
-"""A request with `If-Match` is repeated after the first response was lost."""
+"""Requests with `If-Match` can be repeated after the first response was lost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_different_request_with_another_version_changes_nothing(verb: str, bef
 
 
 def test_ids_in_parameters_may_be_in_lower_case() -> None:
-    """The parameters `ids` and `parent` accept the same forms of ids as paths do."""
+    """The parameters `ids` and `parent` accept ids in lower case."""
     with Schedules() as schedules:
         task = schedules.create(HOUR)
         found = schedules.ask("GET", "/v1/tasks", query=f"ids={task.lower()}").body["tasks"]
@@ -66,7 +66,7 @@ def test_ids_in_parameters_may_be_in_lower_case() -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry", "rollback"])
 def test_a_repeated_request_with_its_original_version_starts_no_second_run(verb: str) -> None:
-    """A repeated request with its original version gets the first response, whatever has run since."""
+    """A repeated run, retry or rollback request with its original version succeeds and starts no second run."""
     with Schedules() as schedules:
         if verb == "run":
             task = schedules.create(HOUR)
@@ -90,7 +90,7 @@ def test_a_repeated_request_with_its_original_version_starts_no_second_run(verb:
 
 
 def test_a_different_request_with_an_old_version_is_rejected() -> None:
-    """A different request is refused if its version is from before another user's run."""
+    """A different request is refused if its version is older than another user's run request."""
     with Schedules() as schedules:
         task = schedules.create(HOUR)
         version = {"If-Match": f'"{schedules.record(task).version}"'}

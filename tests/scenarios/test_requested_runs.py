@@ -1,4 +1,4 @@
-"""Runs of a schedule that users request for a later time, with their own payload."""
+"""Users can request a run of a schedule for a later time and with its own payload."""
 
 from __future__ import annotations
 

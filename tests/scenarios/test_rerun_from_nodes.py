@@ -108,7 +108,7 @@ def test_failed_nodes_run_again_with_the_chosen_nodes() -> None:
 
 
 def test_the_history_names_the_chosen_nodes() -> None:
-    """The history's event has the chosen nodes and the reason."""
+    """The event in the history has the chosen nodes and the reason."""
     with Reruns() as graphs:
         succeeded(graphs)
         body = {"nodes": ["send", "sum"], "reason": "wrong rates"}
@@ -171,7 +171,7 @@ def test_a_repeated_request_for_a_rerun_runs_the_nodes_once() -> None:
 
 
 def test_a_sub_topology_cannot_be_rerun_alone() -> None:
-    """A sub-topology cannot be rerun alone, but by naming its node in a retry of the outer topology."""
+    """A sub-topology can be rerun only by naming its node in a retry of the outer topology."""
     nodes: dict[str, dict[str, Any]] = {
         "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}},
         "after": {"type": PLAIN, "depends_on": ["inner"]},

@@ -73,7 +73,7 @@ def test_an_ended_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
 
 
 def test_a_type_shows_retention_days_and_an_ended_task_kept_until(account: Tasks) -> None:
-    """A type shows its `retention_days`, and an ended task its `kept_until`, which open tasks do not have."""
+    """A type shows its `retention_days`, and only an ended task shows `kept_until`."""
     account.fail()
     made = account.create(0, PLAIN, retry={"max_attempts": 1})
     path = f"/v1/tasks/{made}"
@@ -136,7 +136,7 @@ def test_past_runs_expire_after_their_types_retention() -> None:
 
 
 def test_an_idempotency_key_is_not_kept_longer_than_any_task(account: Tasks) -> None:
-    """An idempotency key is kept no longer than any task, because a later repeat would create a task again."""
+    """An idempotency key cannot be kept longer than tasks, because a later repeat would create a task again."""
     account.environ[Variable.RETENTION_DAYS] = "30"
     headers = {"Idempotency-Key": "a", "Idempotency-Key-Seconds": str(3 * DAY // 1000)}
     answer = account.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": "now"}, headers=headers)

@@ -23,7 +23,7 @@ RUN = FRIDAY + 10 * MINUTE
 
 
 class Rolled(Schedules):
-    """A schedule for Saturdays at 18:00, which a calendar rolls to Friday at 18:00, ten minutes ahead."""
+    """A schedule for Saturdays at 18:00, which a calendar rolls to Friday at 18:00, ten minutes after the start."""
 
     def __init__(self) -> None:
         super().__init__(start=FRIDAY)
@@ -46,7 +46,7 @@ class Rolled(Schedules):
 
 
 def test_a_rolled_occurrence_runs_at_its_time_on_the_other_day() -> None:
-    """The preview shows a rolled time, its task is due on Friday, and the explanation covers Saturday."""
+    """The preview shows the rolled time, the task runs on Friday, and the explanation covers Saturday."""
     with Rolled() as schedules:
         schedules.begin(cron="0 18 * * fri,sat")
         first, second = schedules.schedule()["upcoming"][:2]

@@ -1,4 +1,4 @@
-"""A run knows its scheduled time, the neighboring times, its cause, topology and tags."""
+"""Handlers get a run's scheduled time, the neighboring times, its cause, topology and tags."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_run_knows_its_scheduled_previous_and_next_times() -> None:
 
 
 def test_each_run_of_a_backfill_knows_its_past_scheduled_time() -> None:
-    """Each run of a backfill has its past scheduled time in its payload, as in the API's response."""
+    """Each run of a backfill has its past scheduled time in its payload, and the API shows the next time."""
     with Told() as schedules:
         schedules.make(cron="0 * * * *", task=TEMPLATE, overlap="allow_all")
         start = schedules.now // HOUR * HOUR - 3 * HOUR
@@ -93,7 +93,7 @@ def test_jitter_does_not_change_a_runs_scheduled_time() -> None:
 
 
 def test_a_node_of_a_scheduled_topology_knows_the_schedule() -> None:
-    """In a scheduled topology, a node's context and payload have the topology, its key and the schedule's time."""
+    """In a scheduled topology, a node's context and payload name the topology, the node and the scheduled time."""
     node = {"type": PLAIN, "payload": ["<duetime.node>", "<duetime.scheduled-at>", "<duetime.topology>"]}
     with Told() as schedules:
         graph = {"nodes": {"a": node, "b": {**node, "depends_on": ["a"]}}}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 WITHIN = 25 * MINUTE
-"""The time within which an alarm has to go off or to end."""
+"""An alarm must go off or end within this time."""
 
 
 def _until(outage: Outage, alarm: str, *, on: bool) -> None:
@@ -118,7 +118,7 @@ def test_clock_skewed_alarm_goes_off_for_a_wrong_clock(outage: Outage) -> None:
 
 
 def test_a_backfill_runs_occurrences_after_the_occurrences_missed_alarm(outage: Outage) -> None:
-    """After an outage of the trigger sets off OccurrencesMissed, a backfill runs the times that the CLI lists."""
+    """After an outage of the trigger, OccurrencesMissed goes off and then ends."""
     with outage:
         schedule = {"name": "often", "rate": "5 minutes", "catch_up_seconds": 0, "task": {"type": PLAIN}}
         assert outage.ask("POST", "/v1/schedules", schedule).status == 201
@@ -131,7 +131,7 @@ def test_a_backfill_runs_occurrences_after_the_occurrences_missed_alarm(outage: 
 
 
 def test_table_throttled_and_ticks_incomplete_alarms_end_with_the_throttling(outage: Outage) -> None:
-    """TableThrottled and TicksIncomplete end with the throttling, and accepted tasks run."""
+    """TicksIncomplete goes off while the table throttles and ends with the throttling, and accepted tasks run."""
     with outage:
         made = outage.create(12 * MINUTE)
         outage.refuse_calls(_of_table)

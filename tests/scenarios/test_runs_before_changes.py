@@ -65,7 +65,7 @@ class Failing(Schedules):
 
 
 def pause_and_resume(schedules: Failing, times: int = 1) -> None:
-    """Pause the schedule for some minutes."""
+    """Pause the schedule for three minutes, as often as `times` says."""
     for _ in range(times):
         schedules.control("pause", {"reason": "a release"})
         schedules.run(3 * MINUTE)
@@ -185,7 +185,7 @@ def test_a_run_before_a_change_is_explained_and_listed_afterwards(change: str, d
 
 
 def test_a_run_is_found_although_a_new_calendar_excludes_its_day() -> None:
-    """A run is found although its calendar now excludes that day."""
+    """A run is still found after its schedule's calendar excludes the run's day."""
     with Failing(calendars=["holidays"]) as schedules:
         schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {"2030-01-01": "New Year"}})
         schedules.begin()
@@ -197,7 +197,7 @@ def test_a_run_is_found_although_a_new_calendar_excludes_its_day() -> None:
 
 
 def test_a_new_schedules_explanation_names_runs_of_the_deleted_schedule() -> None:
-    """A new schedule with a deleted schedule's name lists no earlier runs, but its explanation names them."""
+    """A new schedule with a deleted schedule's name lists no earlier runs, but its explanation names an earlier run."""
     with Failing() as schedules:
         schedules.begin()
         schedules.run(2 * MINUTE)
@@ -223,7 +223,7 @@ def test_without_a_time_the_latest_occurrence_is_explained(change: str) -> None:
 
 
 def test_the_explanation_before_the_first_occurrence_names_the_next_occurrence() -> None:
-    """Before the first occurrence, the explanation says that none has come, and names the next occurrence."""
+    """Before the first occurrence, the explanation says so, and names the time of the next occurrence."""
     with Failing() as schedules:
         schedules.make(cron="0 * * * *")
         said = schedules.why(None)
@@ -235,7 +235,7 @@ def test_the_explanation_before_the_first_occurrence_names_the_next_occurrence()
 @pytest.mark.parametrize("change", ["nothing", "retimed", "paused and resumed"])
 @pytest.mark.parametrize("action", others_slow(["move", "skip", "run_now"]))
 def test_the_explanation_shows_a_changed_occurrence_after_a_new_timing(action: str, change: str) -> None:
-    """After a new timing, the explanation still says that an occurrence was skipped or moved."""
+    """After a new timing, the explanation still says that a user skipped, moved or ran an occurrence early."""
     with Failing() as schedules:
         schedules.begin()
         schedules.time.run_until(schedules.first + 65 * MINUTE)
@@ -267,7 +267,7 @@ def test_the_explanation_names_a_backfills_run() -> None:
 
 
 def test_a_pause_explains_only_occurrences_during_the_pause() -> None:
-    """Only an occurrence during a pause is explained by it; an occurrence between two pauses is not."""
+    """Only an occurrence during a pause is explained by the pause; later times are not."""
     with Failing() as schedules:
         schedules.begin()
         schedules.control("pause", {"reason": "a release"})

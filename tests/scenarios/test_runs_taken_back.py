@@ -1,4 +1,4 @@
-"""If a user cancels a run before it begins, the schedule continues as if the run had ended then."""
+"""If a user cancels a run before it begins, the schedule continues as if the run had ended at that moment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_permanent_schedule_continues_a_gap_after_a_cancelled_run(how: str) ->
     """After a permanent schedule's next run is cancelled in any way, another run begins one gap later."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
-        # This is between two runs, when the schedule's own timer is far away.
+        # At this time, between two runs, the schedule's own timer is far away.
         schedules.run(110 * SECOND)
         run = chained(schedules)
         assert schedules.record(run).state == "scheduled"

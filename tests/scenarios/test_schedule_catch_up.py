@@ -27,7 +27,7 @@ def puts_occurrence(call: Call, function: str) -> bool:
 
 
 def test_an_occurrence_that_cannot_be_placed_does_not_affect_the_others() -> None:
-    """If the second of four occurrences cannot be placed, the others still count as placed."""
+    """If the second of four occurrences cannot be placed, the other occurrences still count as placed."""
     with Scenario() as scenario:
         scenario.faulty = True  # the second occurrence comes late
         puts: list[Call] = []
@@ -96,7 +96,7 @@ def test_missed_runs_within_the_window_are_caught_up_in_order(dies: bool) -> Non
         assert set(schedules.minutes(back_at - 7 * MINUTE, back_at)) <= set(late)
         assert min(late) >= back_at - 10 * MINUTE
         assert schedules.schedule()["runs_skipped"] == len(schedules.minutes(ahead + 1, back_at)) - len(late)
-        # The missed occurrences come at once, in any order; all except the first to begin then wait in their order.
+        # The missed occurrences are placed at once; whichever begins first, the others wait in order.
         assert sum(earlier > later for earlier, later in pairwise(late)) <= 2
         causes = {
             task.schedule_ref.nominal: task.schedule_ref.cause for task in schedules.placed() if task.schedule_ref

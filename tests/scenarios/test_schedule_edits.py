@@ -37,7 +37,7 @@ def ran(scenario: Scenario) -> list[Task]:
 
 
 def let_workers_receive(scenario: Scenario) -> None:
-    """Let the queues be polled again."""
+    """Resume polling the queues."""
     scenario.receiving = True
     for poller in scenario._pollers.values():
         scenario.time.nudge(poller)
@@ -60,7 +60,7 @@ def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("change", NOT_ABOUT_TIMING, ids=lambda change: next(iter(change)))
 def test_a_change_other_than_of_the_timing_drops_no_queued_occurrence(change: dict[str, Any]) -> None:
-    """After a change other than of the timing, a queued occurrence runs once."""
+    """After a change that is not about the timing, a queued occurrence runs once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, change)
         assert len(ran(scenario)) == 1
@@ -68,7 +68,7 @@ def test_a_change_other_than_of_the_timing_drops_no_queued_occurrence(change: di
 
 
 def test_a_change_of_the_timing_drops_queued_occurrences() -> None:
-    """A queued occurrence that the new timing does not have is skipped."""
+    """A queued occurrence that the new timing does not include is skipped."""
     with Scenario() as scenario:
         changed_while_queued(scenario, {"cron": "0 5 * * *"})
         assert ran(scenario) == []
@@ -181,7 +181,7 @@ def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> No
 
 
 def test_updates_that_change_nothing_drop_no_occurrence() -> None:
-    """Updates to equal values do not drop the queued occurrence or change the version."""
+    """Updates with unchanged values neither drop the queued occurrence nor change the version."""
     with Scenario() as scenario:
         same: list[dict[str, Any]] = [
             {"overlap": "allow_all"},
@@ -194,7 +194,7 @@ def test_updates_that_change_nothing_drop_no_occurrence() -> None:
 
 
 def test_the_unused_of_two_concurrently_given_payloads_expires() -> None:
-    """If two concurrent writes give a schedule a new payload, the unused payload expires."""
+    """If two concurrent requests change a schedule's payload, only the payload in use does not expire."""
     with Scenario() as scenario:
         large = "".join(str(number) for number in range(3_000))
         body = {**BODY, "task": {"type": PLAIN, "payload": large}}
@@ -215,7 +215,7 @@ def test_the_unused_of_two_concurrently_given_payloads_expires() -> None:
 )
 @pytest.mark.parametrize("more", [{}, {"remaining_runs": 4}], ids=["endless", "limited"])
 def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: dict[str, Any]) -> None:
-    """If a change places an occurrence again, it counts as a single run."""
+    """If a change places an occurrence again, the occurrence counts as a single run."""
     with Scenario() as scenario:
         body = {**BODY, **more, "cron": "*/2 * * * *" if "cron" in change else "* * * * *"}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201

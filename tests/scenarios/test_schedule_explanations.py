@@ -74,7 +74,7 @@ def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
 
 
 def test_the_explanation_of_a_future_occurrence_says_planned() -> None:
-    """The explanation of a future occurrence says that it is planned, and has its due time."""
+    """The explanation of a future occurrence says that the occurrence is planned, and names its due time."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *")
         body = schedules.why(millis("2026-11-22T01:30:00Z"))
@@ -82,7 +82,7 @@ def test_the_explanation_of_a_future_occurrence_says_planned() -> None:
 
 
 def test_the_explanation_of_an_unscheduled_time_names_the_neighboring_times() -> None:
-    """For a time that the timing does not have, the neighboring times are named in UTC and in the schedule's zone."""
+    """For a time that is not in the timing, the neighboring times are named in UTC and in the schedule's zone."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *", timezone="Asia/Tokyo")
         body = schedules.why(millis("2026-11-25T01:30:00Z"))
@@ -126,7 +126,7 @@ def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
 
 
 def test_an_occurrence_during_an_outage_was_missed() -> None:
-    """Only the latest occurrence during an outage runs, and the others are explained as missed."""
+    """An occurrence during an outage of the trigger is explained as late and, after the outage, as missed."""
     with Explained() as schedules:
         schedules.make(cron="*/5 * * * *")
         schedules.run(6 * MINUTE)
@@ -163,7 +163,7 @@ def test_the_explanation_of_an_occurrence_during_a_pause_has_the_reason() -> Non
 
 @pytest.mark.parametrize("is_resumed", [False, True])
 def test_a_placed_occurrence_of_a_paused_schedule_runs_only_after_a_resume(*, is_resumed: bool) -> None:
-    """The explanation says that a placed occurrence of a paused schedule runs only after a resume, which is true."""
+    """A placed occurrence of a paused schedule runs only after a resume, as its explanation says."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -231,7 +231,7 @@ def test_the_explanation_of_a_permanent_schedule_covers_unknown_future_times() -
 @pytest.mark.parametrize("timing", [{"cron": "30 1 * * *"}, {"rate": "1 second"}, {"dates": ["2027-01-01T00:00:00Z"]}])
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
 def test_any_possible_time_can_be_explained(timing: dict[str, Any], zone: str) -> None:
-    """Even the earliest and latest possible times are explained, in any time zone."""
+    """Even the earliest and latest possible times are explained or refused, in any time zone."""
     with Explained() as schedules:
         schedules.make(**timing, timezone=zone, jitter_seconds=60)
         for at in ("0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:00Z"):
@@ -252,7 +252,7 @@ def test_an_error_for_an_invalid_time_names_the_at_field(query: str) -> None:
 
 
 def test_explaining_an_unknown_schedule_returns_404() -> None:
-    """The response is 404."""
+    """Explaining an unknown schedule returns 404."""
     with Explained() as schedules:
         reply = schedules.ask("GET", f"{PATH}/explain", query="at=2026-11-21T10:00:00Z")
         assert (reply.status, reply.body["code"]) == (404, "schedule_not_found")

@@ -65,7 +65,7 @@ def test_the_history_lists_each_action_with_actor_time_and_reason(scenario: Scen
 
 
 def test_requests_without_an_effect_are_not_in_the_history(scenario: Scenario) -> None:
-    """Repeated requests, updates to equal values and refused requests are not listed."""
+    """Repeated requests, updates with unchanged values and refused requests are not in the history."""
     for _ in range(2):
         scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
     scenario.ask("PATCH", PATH, {"cron": "0 3 * * *"})
@@ -98,7 +98,7 @@ def test_the_latest_actions_are_kept_and_the_others_counted(scenario: Scenario) 
 
 
 def test_a_new_schedule_of_a_deleted_schedules_name_has_its_own_history(scenario: Scenario) -> None:
-    """Deleting a schedule deletes its history, so a new schedule with the same name has its own."""
+    """Deleting a schedule deletes its history, so a new schedule with the same name has its own history."""
     scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
     scenario.ask("DELETE", PATH)
     assert scenario.ask("GET", f"{PATH}/events").status == 404

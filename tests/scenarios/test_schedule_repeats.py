@@ -1,4 +1,4 @@
-"""If the API dies at any call of a schedule's request and the request is repeated with its key, it has one effect."""
+"""If the API dies at any call of a request about a schedule, repeating the request with its key has one effect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dies_at(schedules: Schedules, number: int) -> list[Call]:
 
 
 def repeated(schedules: Schedules, number: int, path: str, body: object = None) -> tuple[bool, Any]:
-    """Send a request during whose first try the API dies at its nth call; return whether it died, and the response."""
+    """Send a request whose first try dies at the API's nth call; return whether it died, and the last response."""
     calls = dies_at(schedules, number)
     schedules.send("POST", path, body, headers=KEY)
     schedules.run(LATER)
@@ -157,7 +157,7 @@ def test_a_late_repeat_does_not_restart_a_backfill(is_cancelled: bool) -> None: 
 
 
 def test_only_one_of_a_request_and_its_concurrent_repeat_counts() -> None:
-    """If a repeat runs concurrently with its first request, only one run counts, and both return its task."""
+    """If a repeat runs concurrently with its first request, only one run starts and counts, and both succeed."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 1 *")
         met = schedules.slow(
@@ -222,7 +222,7 @@ def test_a_manual_run_counts_once_wherever_its_request_dies(key: dict[str, str])
 
 
 def test_a_manual_run_is_counted_despite_a_concurrent_write_by_the_trigger() -> None:
-    """If the trigger writes the schedule at the same moment, a requested run's count is written again."""
+    """If the schedule changes while a requested run is being counted, the run is still counted once."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(SECOND)
@@ -242,7 +242,7 @@ def test_a_manual_run_is_counted_despite_a_concurrent_write_by_the_trigger() -> 
 
 
 def test_a_repeated_request_for_a_run_succeeds_after_a_change() -> None:
-    """If the first request died before it created its task, the repeat creates it, even with an old version."""
+    """If the first request died before creating its task, the repeat creates the task, even with an old version."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         headers = {**KEY, "If-Match": f'"{schedules.schedule()["version"]}"'}

@@ -194,7 +194,7 @@ def test_excluded_occurrences_do_not_hide_earlier_runs() -> None:
 
 
 def test_occurrences_missed_in_an_outage_are_listed_without_a_task() -> None:
-    """Occurrences missed in an outage longer than `catch_up_seconds` are listed without a task."""
+    """Occurrences missed in an outage longer than `catch_up_seconds` are listed as missed."""
     with Schedules() as schedules:
         schedules.make(catch_up_seconds=60)
         schedules.run(3 * MINUTE)

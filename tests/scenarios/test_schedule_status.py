@@ -1,4 +1,4 @@
-"""A schedule's status has its latest run, the number of started runs, and the next due time, at any moment."""
+"""A schedule's status always shows its latest run, the number of started runs, and the next due time."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Observed(Schedules):
             assert (told and told["task_id"]) == latest, (at, told, latest)
             if latest is not None:
                 assert abs(instant_of(told["started_at"]) - begun[latest]) <= SECOND
-            # Without a count, past runs are reported, and so are cancelled or paused runs.
+            # If runs are not counted, past runs are reported, including cancelled and paused runs.
             is_counted = shown["overlap"] != "allow_all" or shown["remaining_runs"] is not None or shown["permanent"]
             stopped = (
                 []
@@ -208,7 +208,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("kind", "event"), PAIRS)
 def test_a_schedules_status_is_right_at_every_moment(kind: str, event: str) -> None:
-    """A schedule's status is right at every moment, whatever happens to runs that are already placed."""
+    """A schedule's status is correct at every moment, whatever happens to runs that are already placed."""
     lasts, fields = KINDS[kind]
     with Observed() as schedules:
         schedules.last(lasts)
@@ -237,7 +237,7 @@ def test_last_run_is_shown_after_its_task_has_expired(overlap: str) -> None:
 
 
 def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
-    """For a schedule every second, the number of records that passes and other scans read is limited."""
+    """For a schedule that runs every second, the number of records that the trigger reads per minute is limited."""
     with Schedules() as schedules:
         schedules.receiving = False
         schedules.make(rate="1 second", overlap="allow_all")
@@ -267,7 +267,7 @@ def test_a_deletion_returns_the_latest_run_of_the_schedule() -> None:
 
 
 def test_a_schedule_that_has_not_run_is_read_without_a_search() -> None:
-    """For a schedule that has not run, no time before its creation is searched."""
+    """Reading a schedule that has not run looks up only a few records."""
     keys: list[object] = []
 
     def noted(call: Call) -> None:

@@ -208,7 +208,7 @@ def test_a_manual_run_starts_at_once() -> None:
 
 
 def test_a_changed_number_of_shards_changes_no_id() -> None:
-    """If the number of shards is quadrupled, each occurrence still runs once, in the first shards."""
+    """If the number of shards is quadrupled, each occurrence still runs once, in the original shards."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE + 30 * SECOND)
@@ -235,7 +235,7 @@ def test_no_occurrence_is_lost_while_schedules_cannot_be_read() -> None:
 
 
 def test_no_occurrence_is_lost_to_concurrent_writes_of_the_schedule() -> None:
-    """If the schedule changes before each third save by the trigger, no occurrence is lost."""
+    """If the schedule changes before every third save by the trigger, no occurrence is lost."""
     with Schedules() as schedules:
         schedules.make()
         saves: list[Call] = []

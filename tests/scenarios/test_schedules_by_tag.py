@@ -52,7 +52,7 @@ def test_the_schedules_with_a_tag_are_paused_and_resumed(scenario: Scenario) -> 
 
 
 def test_schedules_that_cannot_be_resumed_are_counted_by_reason(scenario: Scenario) -> None:
-    """If one schedule's calendar was deleted, the other schedules resume, and `refused` counts it by reason."""
+    """If one schedule's calendar was deleted, the other schedules resume, and `refused` has a count for the reason."""
     assert scenario.ask("PUT", "/v1/calendars/off", {"dates": ["2030-12-25"]}).status == 201
     scenario.ask("POST", "/v1/schedules/pause", DBA)
     # The deletion has found no schedule that uses the calendar.
@@ -80,7 +80,7 @@ def test_a_schedule_that_lost_its_tag_meanwhile_is_skipped(scenario: Scenario, c
         body = {"name": "s3", "cron": "0 0 1 1 *", "task": web}
         assert scenario.users.ask("POST", "/v1/schedules", body) is not None
 
-    # The list has been read, and each schedule is read separately.
+    # The list has been read, and each schedule is now read separately.
     scenario.once(lambda call: call.operation == "query" and (call.partition or "").endswith("#s3"), change_it)
     answer = scenario.ask("POST", "/v1/schedules/pause", DBA).body
     assert (answer["matched"], answer["affected"], answer["refused"]) == (2, 2, {})

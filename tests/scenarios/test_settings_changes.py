@@ -32,7 +32,7 @@ CHANGES: Mapping[str, tuple[tuple[Variable, str, str], ...]] = {
 """The variables that change, each with two values; each change is made in both directions."""
 TASKS = 1188
 LATEST_SECONDS: Mapping[str, float] = {name: 7.3 if name == "concurrency" else 0.1 for name in CHANGES}
-"""The largest lateness of a start; with only four concurrent workers, tasks wait in the queue."""
+"""The largest lateness of a start, in seconds; with only four concurrent workers, tasks wait in the queue."""
 LASTS, BUSY, EVERY = 12 * SECOND, 20 * MINUTE, 4 * SECOND
 SEEDS = range(4)
 
@@ -110,7 +110,7 @@ class Changing(Tasks):
 
 
 def measured(setting: str) -> Figures:
-    """The worst figures for a change over all seeds."""
+    """The number of tasks and the largest lateness over all seeds."""
     found = []
     for seed in SEEDS:
         with Changing(seed, setting) as account:

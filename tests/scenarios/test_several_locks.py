@@ -27,7 +27,7 @@ class Several(Crowd):
 
 
 def test_a_task_runs_when_it_has_all_its_locks() -> None:
-    """A task with two locks waits for both holders, in whatever order they end, and uses no attempt."""
+    """A task with two locks waits for both holders, in whatever order they end, without using up an attempt."""
     with Several(5) as tasks:
         tasks.needing("a")
         tasks.needing("b", second=2)
@@ -53,7 +53,7 @@ def test_tasks_with_the_same_locks_in_different_orders_do_not_deadlock() -> None
 
 
 def test_a_task_that_is_not_first_in_line_keeps_no_other_lock() -> None:
-    """A task that is not first in one lock's line does not keep the other lock that it has."""
+    """A task that is not first in line for one lock does not hold its other lock in the meantime."""
     with Several(30) as tasks:
         tasks.needing("b")
         tasks.needing("b", second=1)
@@ -65,7 +65,7 @@ def test_a_task_that_is_not_first_in_line_keeps_no_other_lock() -> None:
 
 
 def test_the_first_task_in_line_keeps_its_other_locks() -> None:
-    """A task gets two busy locks, even if other tasks want each of them all the time."""
+    """A task gets two busy locks, even if other tasks constantly want each of them."""
     with Several(10) as tasks:
         for number in range(20):
             tasks.needing("a", second=5 * number)
@@ -133,7 +133,7 @@ def test_a_waiting_exclusive_task_is_not_overtaken_by_sharing_tasks() -> None:
 
 
 def test_a_dead_sharing_holder_delays_an_exclusive_task_until_its_lease_ends() -> None:
-    """A dead sharing holder's hold ends with its lease; other tasks can share the lock in the meantime."""
+    """A sharing holder that died keeps its hold until its lease ends; meanwhile, other tasks can share the lock."""
     with Several(3600) as tasks:
         tasks.needing("a+", retry=ONCE, timeout_seconds=800)
         tasks.run_to(0.5)
@@ -187,7 +187,7 @@ def test_a_task_releases_its_other_locks_after_a_forced_release() -> None:
 
 
 def test_a_waiting_task_starts_at_once_if_its_awaited_lock_is_removed() -> None:
-    """If the awaited lock is removed from a task, it starts at once, and a lock that it kept goes to another."""
+    """If the awaited lock is removed from a task, the task starts at once, and a lock that it kept is passed on."""
     with Several(60) as tasks:
         tasks.needing("b")
         task_id = tasks.needing("a", "b", second=1)

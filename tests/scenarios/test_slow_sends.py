@@ -23,7 +23,7 @@ def _slow_sends(scenario: Scenario, duration: int) -> None:
 
 
 def test_a_send_longer_than_two_ticks_delays_only_its_own_task() -> None:
-    """If sends take longer than two ticks, each task runs once, and is late at most by its own send."""
+    """If sends take longer than two ticks, each task runs once, late by at most the duration of its own send."""
     with Scenario() as scenario:
         scenario.faulty = True
         batch = [{"type": PLAIN, "delay_seconds": 600} for _ in range(TASKS)]

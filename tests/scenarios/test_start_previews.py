@@ -24,7 +24,7 @@ def preview(tasks: Tasks, **fields: Any) -> Any:  # noqa: ANN401 - JSON
     written: list[str] = []
 
     def watch(call: Call) -> None:
-        # A process without a known number of shards stores the number at its first request.
+        # A process that does not know the number of shards stores the number at its first request.
         is_new = not (call.partition or "").startswith(schema.CURSOR_PREFIX)
         if call.machine.function == "api" and call.operation in _WRITES and is_new:
             written.append(call.operation)
@@ -43,7 +43,7 @@ def names(found: Any) -> list[str]:  # noqa: ANN401 - JSON
 
 
 def test_the_preview_of_a_task_without_conditions_gives_its_due_time() -> None:
-    """The preview of a task without other conditions gives its due time, or now, as the only reason."""
+    """A task without other conditions is expected to start at its due time, or now if it has no due time."""
     with Tasks() as tasks:
         now = preview(tasks)
         assert (names(now), now["expected_start_at"], now["due_at"]) == ([], now["as_of"], now["as_of"])
@@ -55,7 +55,7 @@ def test_the_preview_of_a_task_without_conditions_gives_its_due_time() -> None:
 
 
 def test_the_preview_with_a_rate_gives_the_next_start_time() -> None:
-    """The start time in a preview is when the next task really starts; a task that is due later does not wait."""
+    """The start time in a preview matches the actual start; a task that is due later does not wait for the rate."""
     with Tasks() as tasks:
         for _ in range(4):
             tasks.create(rate=CRM)
@@ -115,7 +115,7 @@ def test_the_preview_names_a_stop_or_a_used_up_concurrency_limit() -> None:
 
 @pytest.mark.parametrize("conflict", ["keep", "replace", "refuse"])
 def test_the_preview_with_a_held_unique_key_names_the_existing_task(conflict: str) -> None:
-    """If another task holds the unique key, the preview gives no start time, as no task would be created."""
+    """If another task holds the unique key, the preview gives no start time, because no task would be created."""
     with Tasks() as tasks:
         unique = {"key": "customer-17", "on_conflict": conflict}
         assert names(preview(tasks, unique=unique)) == []

@@ -26,8 +26,8 @@ CHANGES: dict[str, list[tuple[str, str, Any]]] = {
 
 
 def made(schedules: Schedules, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """Create a schedule 45 s before a minute, so that several occurrences are placed at once."""
-    schedules.faulty = True  # paused and stopped runs never run
+    """Create a schedule 45 s before the next minute, so that several occurrences are placed at once."""
+    schedules.faulty = True  # paused and stopped occurrences never run
     schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
     schedules.make(**{"overlap": "allow_all", **fields})
     schedules.run(SECOND)
@@ -81,7 +81,7 @@ def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_sched
 
 
 def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() -> None:
-    """After a change, an occurrence that its user already ran early is not placed again."""
+    """After a change, an occurrence that a user has already run early is not placed again."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]

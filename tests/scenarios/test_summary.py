@@ -57,7 +57,7 @@ def test_the_summary_counts_tasks_by_state_type_and_priority() -> None:
 
 
 def test_a_repeated_or_split_batch_is_counted_once() -> None:
-    """The counts are right however often Lambda repeats batches, as a whole or in halves."""
+    """The counts are correct however often Lambda repeats batches, as a whole or in halves."""
     with Scenario() as account:
         stream = SimulatedTableStream(account, repeats=0.6)
         for _ in range(4):
@@ -125,7 +125,7 @@ class CountedSimulation(FaultSimulation):
         self.time.run_until(self.time.now() + self.reading)
 
     def _read_all(self) -> None:
-        # The rule also does this every five minutes; a pause of days would restart the counts.
+        # A deployment's rule also does this every five minutes; a pause of days would restart the counts.
         for _ in range(10):
             self.wait_for(self.invoke("broadcast", {"recount": "continue"}))
             self.take(MINUTE)

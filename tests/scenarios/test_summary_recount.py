@@ -50,7 +50,7 @@ def is_scan(call: Call) -> bool:
 
 
 def with_older_tasks(number: int = 5) -> Scenario:
-    """An account with uncounted tasks, of which one is due in an hour and the others have run."""
+    """An account with uncounted tasks, of which one is due in half an hour and the others have run."""
     account = Scenario()
     create(account, 1, delay_seconds=1800)
     create(account, number - 1)
@@ -59,7 +59,7 @@ def with_older_tasks(number: int = 5) -> Scenario:
 
 
 def test_the_summary_is_incomplete_until_older_tasks_are_counted() -> None:
-    """Until older tasks are counted, the summary says it is incomplete; then it says since when it is complete."""
+    """Until older tasks are counted, the summary says it is incomplete; then it says since when changes are counted."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=7200)
@@ -92,7 +92,7 @@ def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> Non
         account.run(40 * DAY)
         assert account.expire()
         assert account.run_until(lambda: stream.is_read)
-        # To the function, changes have never been read, so it starts again and finds no changes.
+        # The function no longer knows that changes were read, so it starts again and finds no changes.
         recount(account, 4)
         found = summary_of(account)
         assert (found["total"], found["states"], found["is_complete"]) == (0, {}, True)
@@ -144,7 +144,7 @@ def test_changes_read_after_most_of_a_day_start_a_recount() -> None:
 
 
 def test_the_counts_are_right_after_a_recount_dies_at_any_call() -> None:
-    """If a recount dies at any call, the counts are right in the end."""
+    """If a recount dies at any call, the counts are correct in the end."""
     for fatal in range(1, 9):
         with with_older_tasks() as account:
             SimulatedTableStream(account)
@@ -189,7 +189,7 @@ def test_a_large_table_is_recounted_in_many_runs() -> None:
 
 
 def test_a_new_table_is_counted_by_changes() -> None:
-    """For a new table, one page is read once, and everything is then counted by changes."""
+    """For a new table, a single page is read once, and all tasks are then counted by changes."""
     with Scenario() as account:
         scans: list[Call] = []
         account.before_call = lambda call: scans.append(call) if is_scan(call) else None
@@ -204,7 +204,7 @@ def test_a_new_table_is_counted_by_changes() -> None:
 
 
 def test_the_invocation_in_the_runbook_corrects_wrong_counts() -> None:
-    """The invocation in the runbook makes wrong counts right within minutes."""
+    """The invocation in the runbook corrects wrong counts within minutes."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -283,7 +283,7 @@ def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
 
 
 class RecountedSimulation(CountedSimulation):
-    """A fault simulation with permanent recounts, whose stream is read only from midway."""
+    """A fault simulation with constant recounts, whose stream is read only from midway."""
 
     reading = 120 * MINUTE
 
@@ -320,7 +320,7 @@ class RecountedSimulation(CountedSimulation):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 16))
 def test_the_summary_equals_the_table_after_a_simulation_with_lost_changes(seed: int) -> None:
-    """Crashes in recounts, and two concurrent recounts, do not change the result."""
+    """Despite crashes, lost changes and constant recounts, the summary equals the table in the end."""
     simulation = RecountedSimulation(seed)
     simulation.simulate(2 * MINUTE)
     assert simulation.read

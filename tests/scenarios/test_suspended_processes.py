@@ -1,4 +1,4 @@
-"""A worker process stalls past its lease, as on a suspended machine, and then continues."""
+"""A worker process that stalls past its lease, as on a suspended machine, and then continues, changes nothing."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
 def test_a_process_that_stalled_past_its_lease_changes_nothing(
     number: int, lock: dict[str, Any], *, answered: bool
 ) -> None:
-    """Wherever a process stalls, the next attempt then has the lease and the lock, and keeps both."""
+    """Wherever a process stalls past its lease, it changes nothing afterwards, and the next attempt succeeds."""
     with Suspended(number, answered=answered) as scenario:
         body = {"type": PHASED, "lock": lock, "notify_within_seconds": 3600, "retry": {"max_attempts": 5}}
         task = scenario.ask("POST", "/v1/tasks", body).body["id"]
@@ -114,7 +114,7 @@ SAID_LATE: dict[str, object] = {
 @pytest.mark.parametrize("asked", ["nothing", "pause", "cancel"])
 @pytest.mark.parametrize("verb", SAID_LATE)
 def test_the_late_reports_of_a_stalled_pull_worker_are_rejected(verb: str, asked: str) -> None:
-    """After a pull worker stalls, the next worker keeps lease and lock and gets the users' requests to stop."""
+    """After a pull worker stalls, its late reports are refused, and the next worker keeps its lease."""
     with Scenario() as scenario:
         wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "X", "wait_seconds": 0}
         body = {"type": PULLED, "lock": LOCKS[0]}
@@ -141,7 +141,7 @@ TOLD_LATE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("verb", TOLD_LATE)
 def test_a_stalled_targets_reports_about_an_ended_attempt_are_rejected(verb: str) -> None:
-    """After a target stalls, the next deferred attempt keeps the lock until that attempt's deadline."""
+    """After a target stalls, its reports about the ended attempt are refused and change nothing."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": PLAIN, "lock": LOCKS[0], "notify_within_seconds": 10, "retry": {"initial_seconds": 0}}

@@ -49,7 +49,7 @@ class Switched(Tasks):
 
 @pytest.mark.parametrize("path", [ALL, PLAINS, MINE], ids=["all", "type", "owner"])
 def test_stopped_tasks_run_within_ninety_seconds_after_the_stop_is_lifted(path: str) -> None:
-    """Stopped tasks show the reason and use no attempt, and all of them run soon after the stop is lifted."""
+    """Stopped tasks show the reason and use up no attempt, and all of them run soon after the stop is lifted."""
     with Switched() as tasks:
         tasks.stop(path)
         made = [tasks.create() for _ in range(4)]
@@ -78,7 +78,7 @@ def test_a_stop_does_not_hold_tasks_of_other_types_or_owners() -> None:
 
 @pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "not_stopped"])
 def test_a_worker_that_has_never_read_the_switches_starts_no_task(*, is_stopped: bool) -> None:
-    """Until a worker has read the switches, tasks wait without using an attempt."""
+    """Until a worker has read the switches, tasks wait without using up an attempt."""
     with Switched() as tasks:
         if is_stopped:
             tasks.stop(PLAINS)
@@ -265,7 +265,7 @@ def test_a_change_of_switches_with_repeated_conflicts_returns_503() -> None:
 
 
 def test_owners_do_not_see_other_owners_switches() -> None:
-    """Operators see all switches; other owners see those for everything, for types and for themselves."""
+    """Operators see all switches; owners see the switches for all tasks, for types and for themselves."""
     with Switched() as tasks:
         tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         boss, you = {"X-Duetime-Owner": "boss"}, {"X-Duetime-Owner": "you"}
@@ -299,7 +299,7 @@ def test_an_owner_cannot_lift_an_operators_stop() -> None:
 
 @pytest.mark.slow
 def test_tasks_of_an_unavailable_host_are_postponed_and_succeed_later() -> None:
-    """If a host is down, the circuit postpones the host's tasks; none of them fails, and all succeed later."""
+    """If a host is down, the circuit postpones the host's tasks, which all succeed later."""
     with Switched() as tasks:
         tasks.endpoint_down_until = tasks.now + 10 * MINUTE
         made = [
@@ -337,7 +337,7 @@ def test_no_task_starts_while_the_item_with_the_switches_is_damaged() -> None:
 
 
 def test_an_idle_worker_starts_no_task_with_outdated_switches() -> None:
-    """If the switches cannot be read, a worker does not use switches that it read minutes ago to start a task."""
+    """If the switches cannot be read, a worker starts no task based on switches that it read minutes ago."""
     with Switched() as tasks:
         tasks.create()
         tasks.run(6 * MINUTE)

@@ -158,7 +158,7 @@ def test_rollback_on_failure_is_rejected_for_an_endpoint_without_rollback() -> N
 
 
 def _yields(tasks: Tasks, checkpoint: object) -> None:
-    """Have targets work for a minute or until a pause; with a checkpoint, they end at once."""
+    """Have targets work for a minute or until a pause; if there is a checkpoint, they return it at once."""
 
     def behave(_phase: str, context: Context) -> object:
         for _ in range(60 if context.checkpoint is None else 0):
@@ -226,7 +226,7 @@ def test_a_pause_request_takes_effect_after_its_worker_dies(tasks: Tasks) -> Non
 
 
 def _failed_while_asked_to_pause(tasks: Tasks, initial_seconds: int = 60) -> str:
-    """A task that waits for its retry, and whose attempt failed after a pause was requested."""
+    """The id of a task that waits for its retry, because its first attempt failed after a pause was requested."""
 
     def fail_once(_phase: str, context: Context) -> str:
         tasks.take(5 * SECOND)

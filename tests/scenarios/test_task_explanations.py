@@ -38,7 +38,7 @@ STOP = "/v1/switches/type/" + PLAIN
 
 
 class Explained(Tasks):
-    """An account in which tasks may be late and are explained."""
+    """An account whose tasks' explanations are tested; the tasks may be late."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ def test_the_explanation_of_a_waiting_approval_has_its_deadline() -> None:
 
 
 def test_the_explanation_of_a_signal_wait_has_the_condition() -> None:
-    """The explanation has the condition, so that a sender sees why a signal did not end the task."""
+    """The explanation shows the task's condition, so that a sender sees why a signal did not end the task."""
     with Explained() as tasks:
         target = {"kind": "wait_for_event", "event": "order.paid", "when": "payload.amount > `10`"}
         task_id = tasks.create(target=target)
@@ -300,7 +300,7 @@ def test_a_pulled_task_that_nobody_leases_waits_on_its_queue() -> None:
 
 
 def test_a_task_waits_for_its_lock() -> None:
-    """The explanation names the lock's holder and the place in line, and later the length of the wait."""
+    """For a task that waits for a lock, the explanation names the holder and the place in line, and later the wait."""
     with Explained() as tasks:
         tasks.last(60)
         ids = []
@@ -341,7 +341,7 @@ def test_a_task_that_is_run_before_its_time_waits_for_its_lock() -> None:
 
 
 def test_a_task_waits_for_a_switch() -> None:
-    """The explanation has the actor, time and reason for the stop, and later its duration."""
+    """For a stopped task, the explanation has the actor, time and reason of the stop, and later its duration."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True, "reason": "an incident"})
         set_at, task_id = tasks.now, tasks.create()
@@ -363,7 +363,7 @@ def test_a_task_waits_for_a_switch() -> None:
 
 
 def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
-    """The explanation has the limit, the number of running tasks and the place in line, but no other task."""
+    """The explanation of a concurrency limit has the limit, its usage and the place in line, but no other task."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"max_concurrent": 1, "reason": "a small database"})
         tasks.run(10 * SECOND)
@@ -380,7 +380,7 @@ def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
 
 
 def test_a_task_waits_for_the_circuit_of_its_host() -> None:
-    """The explanation names the host and the time since which its circuit is open."""
+    """For a task behind an open circuit, the explanation names the host and the time when the circuit opened."""
     with Explained() as tasks:
 
         def fail(_phase: str, _context: object) -> str:
@@ -403,7 +403,7 @@ def test_a_task_waits_for_the_circuit_of_its_host() -> None:
 
 
 def test_a_task_waits_for_its_next_attempt() -> None:
-    """The explanation has the next attempt's number and time and the last error, and later the durations."""
+    """For a task that waits for its retry, the explanation has the attempt's number and time and the last error."""
     with Explained() as tasks:
         tasks.fail(attempts=1)
         task_id = tasks.create(retry=PATIENT)
@@ -438,7 +438,7 @@ def test_the_explanation_of_a_running_task_names_its_worker() -> None:
 
 
 def test_a_task_whose_target_accepted_it_waits_for_the_report() -> None:
-    """The explanation of an accepted task has the time until which the target may report."""
+    """The explanation of an accepted task has the time until which the target can report."""
     with Explained() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=3600)
@@ -450,7 +450,7 @@ def test_a_task_whose_target_accepted_it_waits_for_the_report() -> None:
 
 
 def test_a_task_whose_worker_is_lost_waits_to_be_taken_over() -> None:
-    """After a worker is lost, the explanation says when another takes over, and later how long that took."""
+    """After a worker is lost, the explanation shows the wait for another worker, and later how long it took."""
     with Explained() as tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -489,7 +489,7 @@ def test_a_paused_task_waits_for_its_user() -> None:
 
 
 def test_a_task_that_is_resumed_before_its_time_waits_for_its_time_again() -> None:
-    """In the explanation, the paused part ends at the resume and not at the due time."""
+    """In the explanation of a resumed task, the paused part ends at the resume and not at the due time."""
     with Explained() as tasks:
         task_id = tasks.create(20 * MINUTE)
         tasks.do(task_id, "pause")
@@ -504,7 +504,7 @@ def test_a_task_that_is_resumed_before_its_time_waits_for_its_time_again() -> No
 
 
 def test_a_node_waits_for_its_parents() -> None:
-    """The explanation of a node names its open parents, and its topology's explanation the running nodes."""
+    """A node's explanation names its open parents; its topology's explanation names the running nodes."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(60 * SECOND)
@@ -557,7 +557,7 @@ def test_a_run_of_a_paused_schedule_will_be_skipped() -> None:
 
 
 def test_the_explanation_of_an_ended_task_separates_waits_retries_and_runs() -> None:
-    """In the explanation, waits, retries and runs are separate parts, and the text names the longest first."""
+    """In the explanation, waits, retries and runs are separate parts, and the text names the longest part first."""
     with Explained() as tasks:
         tasks.fail(attempts=1)
         tasks.ask("PUT", STOP, {"stopped": True})
@@ -610,7 +610,7 @@ def test_a_task_cancelled_before_its_time_is_not_late() -> None:
 
 
 def test_explaining_another_owners_task_returns_404() -> None:
-    """The response is 404."""
+    """Explaining another owner's task returns 404."""
     with Explained() as tasks:
         task_id = tasks.create(HOUR)
         reply = tasks.ask("GET", f"/v1/tasks/{task_id}/explain", headers={"X-Duetime-Owner": "somebody-else"})

@@ -92,7 +92,7 @@ def test_a_task_without_user_actions_has_no_stored_history() -> None:
 
 @pytest.mark.parametrize("condition", [{}, {"If-Match": '"1"'}])
 def test_the_event_of_a_cancel_has_actor_and_reason(condition: dict[str, str]) -> None:
-    """A cancel before the start is a single write, so the event's version is known only with `If-Match`."""
+    """The event of a cancel has the reason, but its version is known only if the request had `If-Match`."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         body = {"reason": "no longer needed"}
@@ -250,7 +250,7 @@ def test_the_events_of_an_action_by_filter_name_the_bulk_operation(count: int) -
     "reason", ["x" * (MAX_ACTION_REASON_LENGTH + 1), "a\nb", "\x7f", 3, None, ["x"]], ids=lambda value: repr(value)[:9]
 )
 def test_an_error_for_an_invalid_reason_names_the_field(reason: object) -> None:
-    """A reason that is not a short text is refused with the field's name, and no task changes."""
+    """A reason that is not a short line of text is refused with the field's name, and no task changes."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         for verb in ("pause", "resume", "run", "retry", "rollback", "cancel"):

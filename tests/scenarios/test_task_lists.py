@@ -106,7 +106,7 @@ def listed_after(seed: int, theme: Theme) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", [Theme.TASKS, Theme.TOPOLOGIES])
 def test_a_filter_lists_the_matching_tasks_after_faults(theme: Theme) -> None:
-    """Crashes, lost calls and repeated batches leave the lists right."""
+    """Despite crashes, lost calls and repeated batches, the lists are correct."""
     listed_after(1, theme)
 
 
@@ -114,7 +114,7 @@ def test_a_filter_lists_the_matching_tasks_after_faults(theme: Theme) -> None:
 @pytest.mark.parametrize("seed", range(2, 12))
 @pytest.mark.parametrize("theme", list(Theme))
 def test_a_filter_lists_the_matching_tasks_after_faults_with_many_seeds(seed: int, theme: Theme) -> None:
-    """The lists are right with many seeds, in each theme."""
+    """The lists are correct with many seeds, in each theme."""
     listed_after(seed, theme)
 
 

@@ -66,7 +66,7 @@ def _removed_at(item: Mapping[str, Any]) -> Millis:
 
 
 def test_all_code_that_writes_the_expiry_attribute_has_a_rule() -> None:
-    """There is a rule for all code that writes or computes the attribute."""
+    """There is a rule for all code that writes or computes the expiry attribute."""
     assert time_to_live.writers() == set(time_to_live.WRITERS)
     assert time_to_live.deciders() == set(time_to_live.DECIDERS)
 
@@ -134,7 +134,7 @@ def test_a_timer_is_kept_for_a_year_after_its_time(at: Millis) -> None:
 
 
 def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None:
-    """A place in a lock's line is kept for thirty days, as a holder can send heartbeats for that long."""
+    """A place in a lock's line is kept for thirty days, because a holder can send heartbeats for that long."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": PLAIN, "lock": {"key": "db-17"}, "notify_within_seconds": MAX_DEADLINE_SECONDS}
@@ -219,7 +219,7 @@ STEERED = {
 
 @pytest.mark.parametrize("ending", STEERED)
 def test_a_record_has_an_expiry_only_after_its_task_has_ended(ending: str) -> None:
-    """A record has an expiry only after its task has ended, however it ends: the end plus the retention."""
+    """A record has an expiry only after its task has ended: the end plus the retention, however the task ended."""
     retention, ends = 30 * DAY, 0
     with Scenario() as scenario:
 

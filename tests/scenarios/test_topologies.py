@@ -29,7 +29,7 @@ def stands(graphs: Graphs) -> dict[str, str]:
 
 
 def failing(graphs: Graphs, *keys: str, takes: int = 0) -> None:
-    """Have these nodes fail permanently after this many seconds, and the other nodes succeed."""
+    """Have these nodes fail permanently at once, and the other nodes succeed after this many seconds."""
 
     def behave(_phase: str, context: Context) -> str:
         if graphs.key_of(context.task_id) in keys:
@@ -189,7 +189,7 @@ def test_a_failed_rollback_does_not_continue_to_the_parent() -> None:
 
 
 def test_a_rollback_ends_at_a_node_that_cannot_roll_back() -> None:
-    """A node that cannot roll back is tried once, and then the topology fails."""
+    """The rollback of a node that cannot roll back is tried once, and then the topology fails."""
     with Graphs() as graphs:
         failing(graphs, "bottom")
         bottom = {**DIAMOND["bottom"], "rollback_on_failure": True}
@@ -337,7 +337,7 @@ def test_repeatedly_broken_executions_use_up_no_attempt() -> None:
 
 @pytest.mark.parametrize("policy", ["stop", "continue", "rollback"])
 def test_a_failure_leads_to_the_same_end_without_an_execution(policy: str) -> None:
-    """Under each failure policy, the end is the same even if the execution broke."""
+    """Under each failure policy, nodes and topology end in the same states even if the execution breaks."""
 
     def run(*, breaks: bool) -> tuple[dict[str, str], str]:
         with Graphs() as graphs:
@@ -380,7 +380,7 @@ def test_a_check_finds_an_execution_that_breaks_after_hours() -> None:
 
 @pytest.mark.slow
 def test_a_topology_cancelled_between_attempts_leaves_no_open_node() -> None:
-    """If a topology's task ends first, its waiting nodes are cancelled and its running nodes are stopped."""
+    """If a topology is cancelled between two attempts, its waiting nodes are cancelled and running nodes stopped."""
     with Graphs() as graphs:
         graphs.faulty = True
 

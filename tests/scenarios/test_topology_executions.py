@@ -1,7 +1,8 @@
 """The deployed state machine runs with the unmodified functions in virtual time.
 
 The module `testing/duetime_testing/simulation/state_machine.py` interprets the definition. The definition's quotas are
-asserted elsewhere (`tests/infra/test_topologies.py`), and the deployed tests run it with another interpreter.
+asserted elsewhere (`tests/infra/test_topologies.py`), and the deployed tests run the definition with another
+interpreter.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def test_an_execution_waits_for_parents_that_may_end_after_children() -> None:
 
 @pytest.mark.parametrize(("lasts", "finishes"), [(1, 0), (3, 0), (20, 1)])
 def test_the_last_node_ends_a_run_with_few_last_nodes(lasts: int, finishes: int) -> None:
-    """With few last nodes, the last node to end ends the run; with many last nodes, the execution ends it first."""
+    """With few last nodes, the last node to end ends the run; with many last nodes, the execution ends the run."""
     with Graphs() as graphs:
         nodes = {f"n{number}": {"type": PLAIN, "depends_on": ["first"]} for number in range(lasts)}
         graphs.submit({"first": {"type": PLAIN}, **nodes})
@@ -194,7 +195,7 @@ def test_a_broken_execution_is_replaced_by_another(running: str) -> None:
 
 @pytest.mark.parametrize("resumed_after", [0, 30 * SECOND, 20 * MINUTE])
 def test_a_paused_topology_with_a_broken_execution_continues_after_a_resume(resumed_after: int) -> None:
-    """If a paused topology's execution breaks, all nodes run after a resume, at whatever time it comes."""
+    """If a paused topology's execution breaks, all nodes run after a resume, whenever the resume comes."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
         graphs.submit({"running": {"type": PLAIN}, "held": {"type": PLAIN, "delay_seconds": 120}})

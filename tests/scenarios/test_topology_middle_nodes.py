@@ -120,7 +120,7 @@ def dies(graphs: Graphs) -> None:
 def test_a_run_ends_soon_after_its_last_node(
     happens: Callable[[Graphs], None], end: str, undone: str, policy: str
 ) -> None:
-    """A run and its execution end at most 5% of the run's time after its last node, with no open task left."""
+    """A run ends at most 5% of its duration after its last node; its execution ends, and no open task is left."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
             {"middle": 20, "beside": 80}.get(graphs.key_of(context.task_id), 1) * SECOND
@@ -142,7 +142,7 @@ def test_a_run_ends_soon_after_its_last_node(
 
 @pytest.mark.parametrize("policy", ["stop", "continue"])
 def test_executions_of_many_last_nodes_end_with_a_first_nodes_failure(policy: str) -> None:
-    """If a first node fails, several executions end although none of the last nodes that they await has begun."""
+    """If a first node fails, the child executions end although no last node that they wait for has begun."""
     with Graphs() as graphs:
 
         def fail(_phase: str, _context: Context) -> None:

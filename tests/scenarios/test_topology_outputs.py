@@ -37,7 +37,7 @@ class Outputs(Graphs):
 
 
 def test_a_topology_has_the_outputs_of_its_nodes() -> None:
-    """A topology's outputs have the chosen nodes' results, and null for a node that did not run."""
+    """A topology's outputs contain the chosen nodes' results, and null for a node that did not run."""
     with Outputs() as graphs:
         graphs.submit(NODES, outputs=["rows", "never"])
         assert graphs.run_until_ended().state == "succeeded"

@@ -1,4 +1,4 @@
-"""A node is kept as long as its topology, and expires only after it."""
+"""A node is kept as long as its topology, and expires only after the topology."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topology's retry that got 200 runs, whatever happens between the request and the plan."""
+"""An accepted retry of a topology runs, whatever happens between the request and the plan."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_topology_that_never_failed_is_not_retried() -> None:
 
 @pytest.mark.parametrize("minutes", [3, 10, pytest.param(240, marks=pytest.mark.slow)])
 def test_a_topologys_retry_waits_for_a_node_that_a_user_retried(minutes: int) -> None:
-    """If a user has retried a node, the topology's retry waits for its end, keeps it, and uses no attempt."""
+    """If a user has retried a node, the topology's retry waits for the node, keeps it, and uses up no attempt."""
     with Graphs() as graphs:
         failed(graphs, {**NODES, "a": {**NODES["a"], "notify_within_seconds": 5 * 3600}})
         graphs.target = lambda _phase, _context: Accepted()
@@ -194,7 +194,7 @@ def check_all_ran(graphs: Graphs) -> None:
 
 
 def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call], bool]) -> list[str]:
-    """Delay one of the matching calls, and add the operations of all matching calls to the returned list."""
+    """Delay the nth matching call, and add the operations of all matching calls to the returned list."""
     calls: list[str] = []
 
     def before(call: Call) -> None:
@@ -289,7 +289,7 @@ def test_a_repeated_follow_up_starts_no_node_early(*, is_over: bool) -> None:
 
 @pytest.mark.parametrize("by", ["hand", "filter"])
 def test_children_keep_their_decision_when_a_failed_parent_is_retried(by: str) -> None:
-    """Children keep the decision from the node's first end; a retry of the topology runs the skipped children."""
+    """Children keep the decision from their parent's first end; a topology's retry runs the skipped children."""
     once = {"max_attempts": 1}
     nodes: dict[str, dict[str, Any]] = {
         "a": {"type": PLAIN, "retry": once},

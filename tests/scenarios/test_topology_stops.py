@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def stalled(graphs: Graphs, number: int, functions: set[str]) -> list[str]:
-    """Delay one call by these functions, and add the operations of all calls to the returned list."""
+    """Delay the nth call by these functions, and add the operations of all their calls to the returned list."""
     calls: list[str] = []
 
     def before(call: Call) -> None:
@@ -165,7 +165,7 @@ def plan_stands_still(graphs: Graphs, duration: Millis) -> list[Call]:
 
 @pytest.mark.parametrize("policy", ["stop", "rollback"])
 def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
-    """If the plan stalls until another first node has failed, the remaining first node does not start."""
+    """If the plan stalls until another first node has failed, a first node that is not created yet does not start."""
     with Graphs() as graphs:
 
         def fail(_phase: str, _context: Context) -> None:

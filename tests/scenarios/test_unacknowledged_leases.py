@@ -77,7 +77,7 @@ def test_an_unacknowledged_lease_is_short_until_its_acknowledgement(tasks: Pulle
 
 
 def test_a_worker_that_never_acknowledges_can_report_within_its_lease(tasks: Pulled) -> None:
-    """A worker that never acknowledges can still report within its lease."""
+    """A worker that never acknowledges can still report within its lease, and the task is not leased again."""
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=900)
         lease = _lease(tasks, lease_seconds=900)
@@ -143,7 +143,7 @@ def test_an_unreceived_lease_does_not_prevent_a_tasks_expiry(tasks: Pulled) -> N
 
 
 def test_a_task_cancelled_during_an_unreceived_lease_is_not_leased_again(tasks: Pulled) -> None:
-    """If a task is cancelled while its lease is unreceived, it is cancelled instead of leased again."""
+    """A task whose cancel is requested while its lease is unreceived is cancelled and not leased again."""
     with tasks:
         task_id = tasks.create_pulled()
         _vanish(tasks)
@@ -166,7 +166,7 @@ def test_the_explanation_of_a_late_start_names_an_unreceived_lease(tasks: Pulled
 
 
 def test_an_acknowledge_within_seconds_beyond_the_lease_is_rejected(tasks: Pulled) -> None:
-    """The error names `acknowledge_within_seconds`."""
+    """The error for an `acknowledge_within_seconds` beyond the lease names the field."""
     with tasks:
         refused = tasks.ask("POST", "/v1/leases", _wanted(acknowledge_within_seconds=31))
         assert refused.status == 422

@@ -38,7 +38,7 @@ def make(tasks: Tasks, delay: int = 0, *, idempotency: str | None = None, **fiel
 
 
 def held(reply: Reply) -> str | None:
-    """The part of a response about the task with the key."""
+    """How a conflict with the task that holds the key was resolved, or `None` without a conflict."""
     return reply.headers.get("Duetime-On-Conflict")
 
 
@@ -97,7 +97,7 @@ def test_a_unique_key_held_until_the_start_is_free_during_the_run() -> None:
 
 
 def test_the_later_task_has_the_key_of_a_task_put_back() -> None:
-    """If a task is put back while another is created with its key, the later task has the key."""
+    """If a task is put back while another task is created with its key, the later task has the key."""
     with Tasks() as tasks:
         tasks.last(60)
         body = {"type": PLAIN, "timeout_seconds": 120, "lock": {"key": "db-17"}}

@@ -18,7 +18,7 @@ LATER = {"type": "later", "allow_unknown_type": True}
 
 @pytest.fixture
 def scenario(monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 - a scenario, once begun
-    """A deployment whose handlers are for one type."""
+    """A deployment with a handler for only one type."""
     types = ModuleType("types_of_a_scenario")
     types.TYPES = (PLAIN,)  # type: ignore[attr-defined]  # as it is written when the layers are built
     monkeypatch.setitem(sys.modules, types.__name__, types)

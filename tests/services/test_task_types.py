@@ -22,7 +22,7 @@ SPEC = TaskSpec("mail")
 
 
 class World:
-    """A clock, a store of defaults and a store of shards, of which the stores count their reads."""
+    """A clock, and stores of defaults and shards that count their reads."""
 
     def __init__(self, *, is_used: bool) -> None:
         self.at = NOW
@@ -67,7 +67,7 @@ class _ShardStore:
 
 
 def test_no_defaults_are_read_if_an_owner_has_none() -> None:
-    """If there are no defaults, an item that creations read every five seconds anyway says so."""
+    """If an owner has no defaults, this is known from an item that creations read every five seconds anyway."""
     world = World(is_used=False)
     for _ in range(100):
         assert world.types.completed("ann", SPEC) == SPEC
@@ -105,7 +105,7 @@ def test_known_defaults_apply_for_a_minute_while_the_store_is_down() -> None:
 
 
 def test_the_absence_of_defaults_is_trusted_for_a_minute() -> None:
-    """If there are no defaults, this is also trusted for a minute while they cannot be read."""
+    """The absence of defaults is also trusted for a minute while defaults cannot be read."""
     world = World(is_used=False)
     world.types.completed("ann", SPEC)
     world.is_down = True

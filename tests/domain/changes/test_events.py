@@ -117,7 +117,7 @@ def test_a_late_start_creates_one_event() -> None:
 
 
 def test_the_event_of_a_skipped_occurrence_has_the_reason() -> None:
-    """Only unreported skips of the changed schedule create events."""
+    """Each new skip of an occurrence creates an event with the reason; other writes create no event."""
     first, second = Remark(NOW, "2026-11-21T01:30+00:00", "the last run goes on"), Remark(NOW, "", "edited")
     before = replace(SCHEDULE, log=(Remark(1, "old", "calendar"),))
     after = replace(SCHEDULE, runs_skipped=2, edition=5, log=(*before.log, first, second))
@@ -136,7 +136,7 @@ def test_the_event_of_a_skipped_occurrence_has_the_reason() -> None:
 
 
 def test_the_event_of_a_missed_expectation_has_the_deadline() -> None:
-    """A miss is reported once per write that found it, and changed expectations report no miss."""
+    """A miss is reported once, by the write that found it, and a changed expectation is not reported as a miss."""
     met = ExpectationState(1, 2, met_at=NOW - 1000)
     before = replace(SCHEDULE, expectation=met)
     after = replace(SCHEDULE, edition=5, expectation=replace(met, missed_at=NOW, misses=1))

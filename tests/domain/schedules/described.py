@@ -23,7 +23,7 @@ _SATURDAY = 5
 
 @dataclass
 class Meaning:
-    """The subject of a description.
+    """The meaning of a description.
 
     Attributes:
         times: the times of day, in seconds since midnight.

@@ -1,4 +1,4 @@
-"""The slow way to find a cron expression's times is to check every minute. It shares no code with the domain."""
+"""Finds a cron expression's times by checking every minute, which is slow but shares no code with the domain."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def zone_info(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=256)
 def _minutes(zone: str, start: datetime, end: datetime) -> list[tuple[datetime, datetime, int]]:
-    """Each minute in [start, end), with its local time, and whether that local time occurs again."""
+    """Each minute in [start, end), with its local time, and 1 if the clock shows that time for the second time."""
     info = zone_info(zone)
     found = []
     instant = start

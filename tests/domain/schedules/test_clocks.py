@@ -1,4 +1,4 @@
-"""Schedules at clock changes, in zones with unusual clock changes."""
+"""Schedules follow their rules at clock changes, also in zones with unusual clock changes."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_skip_at_the_instant_of_another_run_shares_its_occurrence() -> None:
 
 
 def test_listed_local_times_follow_the_same_clock_rules() -> None:
-    """Listed local times follow the same rules, while times with an offset are unambiguous."""
+    """Listed local times follow the rules for gaps and folds, while times with an offset are unambiguous."""
     dates = ["2027-03-28T01:30:00", "2027-10-31T01:30:00", "2027-10-31T01:30:00Z"]
     timing = parse_timing(dates=dates)
     found = following(scheduled(timing, clock("Europe/London")), 0, 9)
@@ -238,7 +238,7 @@ def test_the_pieces_of_a_zone_agree_with_zoneinfo(name: str, instant: Millis) ->
     st.lists(st.integers(0, 2 * DAY // MINUTE), max_size=9),
 )
 def test_each_local_time_in_an_even_stretch_is_exactly_one_instant(name: str, wall: Millis, minutes: list[int]) -> None:
-    """In an even part of a clock's time, each local time is exactly one instant."""
+    """In a stretch of local time with a single offset, each local time is exactly one instant."""
     zone = zone_named(name)
     offset = zone.even_offset(wall, wall + 2 * DAY)
     for minute in minutes if offset is not None else ():
@@ -246,7 +246,7 @@ def test_each_local_time_in_an_even_stretch_is_exactly_one_instant(name: str, wa
 
 
 def test_most_days_of_a_year_are_even() -> None:
-    """In London, all days are even except the days around the two clock changes and New Year."""
+    """In London, 340 to 360 days of a year have a single offset."""
     zone, day = zone_named("Europe/London"), at("2027-01-01")
     even = [zone.even_offset(day + n * DAY, day + (n + 1) * DAY) is not None for n in range(365)]
     assert 340 < sum(even) < 360

@@ -126,7 +126,7 @@ def test_the_searches_for_next_and_previous_times_are_inverse(
     ],
 )
 def test_the_extensions_for_days_of_the_month_are_right(text: str, after: str, expected: list[str]) -> None:
-    """Leap years (2100 is not one), last days, nearest weekdays, nth weekdays, and combined day fields are right."""
+    """Leap years (2100 is not one), last days, nearest and nth weekdays, and combined day fields are correct."""
     expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
     assert locals_of(text, UTC_CLOCK, after, 3) == [f"{each}+00:00" for each in expected]
 

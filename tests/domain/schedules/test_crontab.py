@@ -241,7 +241,7 @@ SUNDAY_IS_ONE, SUNDAY_IS_ZERO = "in Quartz, where Sunday is 1", "in Spring and c
     ],
 )
 def test_an_ambiguous_expression_is_rejected_with_both_interpretations(text: str, words: tuple[str, ...]) -> None:
-    """An ambiguous expression is refused, so that it does not run on other days than before."""
+    """An ambiguous expression is refused, and the error names both interpretations."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text)
     assert [each for each in words if each not in refusal.value.reason] == []
@@ -303,7 +303,7 @@ def test_an_expression_keeps_its_meaning_in_its_original_dialect(dialect: str, t
     ],
 )
 def test_a_form_that_a_dialect_lacks_is_rejected_with_the_rule(dialect: str, text: str, reason: str) -> None:
-    """If a dialect does not have a form, the error names the dialect's rule."""
+    """If a dialect lacks a form, the error names the dialect's rule."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text, Dialect(dialect))
     assert reason in refusal.value.reason

@@ -132,7 +132,7 @@ FIELDS = st.tuples(field(0, 59), field(0, 59), field(0, 23), MONTHDAYS, field(1,
 
 @given(FIELDS, st.sampled_from([Dialect.KUBERNETES, Dialect.SPRING]))
 def test_the_description_of_any_expression_is_short(fields: tuple[str, ...], dialect: Dialect) -> None:
-    """Every expression has a description of at most a few lines."""
+    """Every expression has a description of at most 600 characters."""
     try:
         words = describe_cron(parse_cron(" ".join(fields), dialect))
     except FieldInvalid:

@@ -27,7 +27,7 @@ NOW = at("2027-01-01T00:00:30")
 def test_at_most_one_missed_run_is_caught_up(
     schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
 ) -> None:
-    """At most one missed run is caught up: the latest run in the window that no calendar excludes."""
+    """At most one missed run is caught up: the latest run in the window that is not excluded by a calendar."""
     schedule = changed(schedule, catch_up_seconds=catch_up_seconds)
     now = done + away
     caught_up = catch_up(schedule, done, now)
@@ -38,7 +38,7 @@ def test_at_most_one_missed_run_is_caught_up(
         assert caught_up.run is None
     else:
         assert caught_up.run is not None
-        # The note about a jump at the same instant is from the list.
+        # The note about a jump at the same instant comes from the list.
         assert replace(caught_up.run, note="") == replace(may_run[-1], note="")
     assert caught_up.skipped == caught_up.missed - (caught_up.run is not None)
     assert bool(caught_up.note) == bool(caught_up.missed)
@@ -71,7 +71,7 @@ def test_a_year_of_every_second_within_calendars_is_caught_up_in_milliseconds() 
 
 
 def test_the_text_about_a_catch_up_explains_the_decision() -> None:
-    """The text about a catch-up says how many runs were missed, which of them runs, and why none does."""
+    """The text about a catch-up says how many runs were missed, which of them runs, or why none of them runs."""
     schedule = scheduled("* * * * *")
     assert catch_up(schedule, NOW - HOUR, NOW).note == (
         "60 occurrences were missed: the one at 2027-01-01T00:00:00+00:00 runs, 59 skipped"
@@ -85,7 +85,7 @@ def test_the_text_about_a_catch_up_explains_the_decision() -> None:
 
 
 def test_a_pass_places_all_occurrences_up_to_the_maximum() -> None:
-    """A pass places all occurrences up to the maximum; if some are left, it asks for another pass at once."""
+    """A pass places at most the maximum number of occurrences; if others are left, another pass follows at once."""
     schedule = scheduled("* * * * * *")
     assert len(expand(schedule, NOW, NOW + MINUTE).occurrences) == 60
     some = expand(schedule, NOW, NOW + MINUTE, limit=25)
@@ -93,7 +93,7 @@ def test_a_pass_places_all_occurrences_up_to_the_maximum() -> None:
 
 
 def test_a_schedule_without_remaining_runs_has_no_next_expansion() -> None:
-    """Without remaining runs or times before its end, a schedule has no next expansion."""
+    """A schedule without remaining runs, or without times before its end, has no next expansion."""
     schedule = replace(scheduled("* * * * *"), remaining_runs=3)
     found = expand(schedule, NOW, NOW + 10 * MINUTE)
     assert (len(found.occurrences), found.remaining_runs, found.next_at) == (3, 0, None)
@@ -103,7 +103,7 @@ def test_a_schedule_without_remaining_runs_has_no_next_expansion() -> None:
 
 
 def test_a_skipped_occurrence_uses_no_run() -> None:
-    """If days off come in between, a schedule with three remaining runs still runs three times."""
+    """A schedule with three remaining runs still runs three times if days off come in between."""
     schedule = replace(
         scheduled("0 0 * * *"), remaining_runs=3, calendars=(Calendar("off", weekdays=frozenset({5, 6})),)
     )
@@ -135,7 +135,7 @@ def test_a_permanent_schedule_keeps_its_bounds() -> None:
     ],
 )
 def test_an_error_for_mutually_exclusive_fields_names_one_of_them(changes: dict[str, object], field: str) -> None:
-    """The error for fields that exclude each other names one of the fields."""
+    """The error for an invalid field, or for fields that exclude each other, names a field."""
     with pytest.raises(FieldInvalid) as refusal:
         check(changed(scheduled("* * * * *"), **changes))
     assert refusal.value.field == field

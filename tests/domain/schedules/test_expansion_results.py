@@ -43,7 +43,7 @@ def test_an_expansion_places_occurrences_up_to_the_horizon() -> None:
 
 
 def test_a_missed_occurrence_to_catch_up_is_placed_first_and_once() -> None:
-    """A missed occurrence to catch up is placed before the others, counts as placed, and is then forgotten."""
+    """A missed occurrence to catch up is placed before the others, counts as placed, and is removed from the record."""
     schedule = STORED.schedule()
     decided, found = decide_missed(replace(STORED, done=NOW - HOUR, remaining_runs=9), schedule, NOW, NOW)
     assert found.run is not None
@@ -56,7 +56,7 @@ def test_a_missed_occurrence_to_catch_up_is_placed_first_and_once() -> None:
 
 
 def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
-    """A schedule stays active until its last run was due, is then expanded once more, and ends."""
+    """A schedule stays active until its last run is due, is then expanded once more, and ends."""
     last = replace(STORED, spec=replace(STORED.spec, end_at=NOW + MINUTE))
     found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
     due_at = found.runs[-1].due_at
@@ -89,7 +89,7 @@ def test_excluded_occurrences_leave_one_remark_with_their_number_for_each_reason
 
 
 def test_a_backfill_is_placed_in_limited_steps_and_ends_once() -> None:
-    """Ten occurrences with a limit of four are placed in order as four, four and two, and then the end is recorded."""
+    """With a limit of four, ten occurrences are placed in order as four, four and two; then the end is recorded."""
     backfill = requested(NOW - DAY, NOW - DAY + 10 * MINUTE - 1, 60, NOW)
     run, placed, parts = BackfillRun("b", backfill, 10), [], []
     schedule = STORED.schedule()
@@ -104,7 +104,7 @@ def test_a_backfill_is_placed_in_limited_steps_and_ends_once() -> None:
 
 
 def test_a_backfill_places_nothing_beyond_the_horizon() -> None:
-    """At one occurrence per minute, only two are placed within a horizon of ninety seconds, and the others later."""
+    """At one occurrence per minute, a pass places only the two occurrences within a horizon of ninety seconds."""
     run = BackfillRun("b", requested(NOW - DAY, NOW - DAY + HOUR, 1, NOW), 60)
     part = expand_backfill(STORED.schedule(), run, NOW + 90 * SECOND, NOW, 1000)
     assert (len(part.occurrences), part.more, part.after.finished_at) == (2, False, None)

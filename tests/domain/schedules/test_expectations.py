@@ -52,16 +52,16 @@ def ran(ended: int, state: State = State.SUCCEEDED) -> Task:
         ("UTC", "06:00", "2026-11-21T06:00:00Z", "2026-11-22T06:00:00.000Z"),
         ("Europe/London", "06:00", "2026-07-01T00:00:00Z", "2026-07-01T05:00:00.000Z"),
         ("Asia/Kolkata", "00:00", "2026-07-01T00:00:00Z", "2026-07-01T18:30:00.000Z"),
-        # The clock jumps from 01:00 to 02:00, so half past one is at the jump.
+        # The clock jumps from 01:00 to 02:00, so the deadline at 01:30 is at the jump.
         ("Europe/London", "01:30", "2027-03-28T00:00:00Z", "2027-03-28T01:00:00.000Z"),
-        # Half past one occurs twice, and a run has time until the second.
+        # The local time 01:30 occurs twice, and a run has time until its second occurrence.
         ("Europe/London", "01:30", "2026-10-25T00:00:00Z", "2026-10-25T01:30:00.000Z"),
         ("Europe/London", "01:30", "2026-10-25T00:45:00Z", "2026-10-25T01:30:00.000Z"),
         ("Europe/London", "01:30", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00.000Z"),
     ],
 )
 def test_a_time_of_day_is_a_deadline_in_the_zone_of_the_schedule(zone: str, by: str, after: str, deadline: str) -> None:
-    """On days with clock changes, the deadline is at the jump or at the later of two times."""
+    """On days with clock changes, the deadline is at the jump, or at the later of the two times."""
     spec = replace(SPEC, clock=Clock(zone_named(zone)), expect_success_by=by)
     since = from_iso(after)
     window = next_window(spec, ExpectationState(since, since), 0)
@@ -97,7 +97,7 @@ def test_a_period_counts_from_the_latest_success() -> None:
 
 
 def test_a_day_without_an_occurrence_is_not_missed() -> None:
-    """A weekday schedule is not missed on a Sunday, but a failed occurrence is a miss."""
+    """A day without a planned occurrence is not missed; a planned occurrence without a success is missed."""
     window = Window(START, START + HOUR, is_period=False)
     assert after_window(STATE, window, None, is_planned=False) == ExpectationState(START + HOUR, START)
     missed = after_window(STATE, window, None, is_planned=True)
@@ -126,7 +126,7 @@ def test_a_periods_deadline_is_one_period_after_the_latest_success(seconds: int)
 @pytest.mark.parametrize("days", [3, 10, 100])
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 86_400, 172_800, MAX_EXPECT_EVERY_SECONDS])
 def test_after_a_long_outage_old_deadlines_are_skipped_in_whole_periods(seconds: int, days: int) -> None:
-    """After a long outage, checks resume with a deadline at most two days old, a multiple of the period later."""
+    """After a long outage, deadlines that are too old to check are skipped in whole periods."""
     spec, length, oldest = replace(SPEC, expect_every_seconds=seconds), seconds * SECOND, START + days * DAY
     window = next_window(spec, STATE, oldest)
     assert window is not None
@@ -144,7 +144,7 @@ def test_after_a_long_outage_the_first_checked_window_is_a_full_day() -> None:
 
 
 def test_the_latest_open_runs_are_read_again_at_the_next_check() -> None:
-    """The latest open runs, up to a limit, are read again, and the latest success is kept."""
+    """The latest open runs, up to a limit, are read again, and the latest success is remembered."""
     runs = [replace(task(), id=TaskId.of(START + number, 0, 0)) for number in range(MAX_OPEN_RUNS + 5)]
     state = with_runs(STATE, [*runs, ran(START + 7), ran(START + 3)], START + HOUR)
     assert state.open_runs == tuple(each.id for each in runs[5:])

@@ -6,11 +6,11 @@ from duetime.domain.times import DAY, HOUR
 from tests.domain.schedules.times import at, changed, scheduled
 
 NOW = at("2026-11-20T12:10")
-"""A Friday, in the middle of a period."""
+"""The forecast begins on a Friday, in the middle of a period."""
 
 
 def test_runs_are_counted_in_the_period_in_which_they_are_due() -> None:
-    """Runs in the next day are counted per half hour, without past and later runs."""
+    """Runs in the next day are counted per half hour; past runs and later runs are not counted."""
     found = forecast([("hourly", scheduled("5 * * * *"))], NOW)
     assert [each.start for each in found.periods[:2]] == [at("2026-11-20T12:00"), at("2026-11-20T12:30")]
     assert [dict(each.runs) for each in found.periods] == [{}, *[{}, {"hourly": 1}] * 24]
@@ -34,7 +34,7 @@ def test_the_forecast_does_not_count_excluded_runs() -> None:
 
 
 def test_a_dense_schedule_is_counted_but_not_listed_as_a_collision() -> None:
-    """A schedule every second is counted but not listed as a collision."""
+    """A schedule that runs every second is counted but not listed as a collision."""
     schedules = [("each second", scheduled("* * * * * *")), ("noon", scheduled("0 12 * * *"))]
     found = forecast(schedules, NOW)
     assert [each.runs["each second"] for each in found.periods] == [1200, *[1800] * 47, 600]
@@ -42,14 +42,14 @@ def test_a_dense_schedule_is_counted_but_not_listed_as_a_collision() -> None:
 
 
 def test_the_forecast_counts_no_more_runs_than_remain() -> None:
-    """For a schedule every second with two remaining runs, the forecast counts two runs."""
+    """For a schedule that runs every second and has two remaining runs, the forecast counts two runs."""
     last = changed(scheduled("* * * * * *"), remaining_runs=2)
     found = forecast([("last", last)], NOW)
     assert [dict(each.runs) for each in found.periods if each.runs] == [{"last": 2}]
 
 
 def test_a_week_is_counted_in_periods_of_three_hours() -> None:
-    """Periods start at the last multiple of three hours, and runs in eight days are left out."""
+    """Periods start at the last multiple of three hours, and a run eight days from now is left out."""
     daily, once = scheduled("0 9 * * *"), scheduled("0 9 28 11 *")
     found = forecast([("daily", daily), ("once", once)], NOW, 7 * DAY)
     assert found.period == 3 * HOUR

@@ -92,7 +92,7 @@ def test_the_trigger_places_exactly_the_occurrences_in_the_preview(
 @settings(deadline=None)
 @given(schedules(), moments)
 def test_each_occurrence_comes_after_the_previous_occurrence(schedule: Schedule, start: Millis) -> None:
-    """Each occurrence has its own time, after the previous occurrence, and jitter never delays it past the next."""
+    """Each occurrence has its own time, after the previous occurrence, and jitter never moves it past the next one."""
     found = following(schedule, start, 80)
     assert all(one.nominal < other.nominal for one, other in pairwise(found))
     assert len({each.key for each in found}) == len(found)
@@ -113,7 +113,7 @@ def test_each_occurrence_comes_after_the_previous_occurrence(schedule: Schedule,
 @settings(deadline=None)
 @given(schedules(), moments)
 def test_earlier_occurrences_are_later_occurrences_in_reverse(schedule: Schedule, start: Millis) -> None:
-    """Earlier occurrences are the later occurrences in reverse, and their numbers agree."""
+    """A search backward finds the same occurrences, with the same numbers, as a search forward."""
     schedule = replace(schedule, remaining_runs=None)
     found = following(schedule, start, 30)
     if not found:
@@ -129,7 +129,7 @@ def test_earlier_occurrences_are_later_occurrences_in_reverse(schedule: Schedule
 @settings(deadline=None)
 @given(schedules(), moments)
 def test_forward_and_backward_searches_agree_at_every_instant(schedule: Schedule, start: Millis) -> None:
-    """At every instant within a schedule's bounds, asking forwards and backwards agree."""
+    """At every instant within a schedule's bounds, searches forward and backward give consistent results."""
     later = next_nominal(schedule, start)
     if later is None:
         assert count_between(schedule, start, start + 400 * DAY) == 0
@@ -140,7 +140,7 @@ def test_forward_and_backward_searches_agree_at_every_instant(schedule: Schedule
 
 
 def test_an_excluded_occurrence_is_skipped_and_names_calendar_and_day() -> None:
-    """An occurrence that a calendar excludes is listed, does not run, and names the calendar and the day."""
+    """An occurrence that a calendar excludes is listed but does not run, and names the calendar and the day."""
     schedule = replace(scheduled("0 12 * * *"), calendars=(WEEKENDS,))
     friday, saturday, sunday, monday = following(schedule, at("2026-11-20"), 4)
     assert [each.runs for each in (friday, saturday, sunday, monday)] == [True, False, False, True]
@@ -148,7 +148,7 @@ def test_an_excluded_occurrence_is_skipped_and_names_calendar_and_day() -> None:
 
 
 def test_occurrences_moved_by_a_calendar_run_once_at_the_next_working_moment() -> None:
-    """Of all occurrences in a weekend, the latest runs at its end, and the others refer to the latest."""
+    """Of all occurrences in a weekend, the latest runs at the weekend's end; the others refer to that occurrence."""
     schedule = changed(scheduled("0 */8 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE)
     found = following(schedule, at("2026-11-21T05:00"), 7)
     moved = found[5]
@@ -163,7 +163,7 @@ def test_occurrences_moved_by_a_calendar_run_once_at_the_next_working_moment() -
 
 
 def test_an_occurrence_without_a_later_working_moment_is_skipped() -> None:
-    """An occurrence without a working moment within two years or the schedule's life is skipped with the reason."""
+    """An occurrence is skipped with the reason if no working moment follows within two years or the schedule's life."""
     never = Calendar("never", weekdays=frozenset(range(7)))
     schedule = changed(scheduled("0 0 * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
     assert "no working moment in two years" in following(schedule, at("2026-11-21"), 1)[0].note

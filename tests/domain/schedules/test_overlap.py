@@ -61,7 +61,7 @@ def test_a_backfill_run_is_not_skipped_if_the_buffer_is_full() -> None:
 
 
 def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
-    """Without a buffer, an occurrence is skipped while another runs, and the reason names that other occurrence."""
+    """Without a buffer, an occurrence is skipped while another run is active, and the reason names that run."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(FIRST), NOW)
     assert isinstance(decision.verdict, Skipped)
     assert "is still running" in decision.verdict.reason
@@ -69,7 +69,7 @@ def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
 
 
 def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
-    """With a buffer, one occurrence waits and is checked again, and the next is skipped."""
+    """With a buffer, one occurrence waits and is checked again, and the next occurrence is skipped."""
     waits = start_decision(BUFFERS, SECOND, replace(SEEN, waiting=()), OtherRuns(FIRST), NOW)
     assert isinstance(waits.verdict, Postponed)
     assert waits.verdict.until == NOW + OVERLAP_CHECK_INTERVAL
@@ -80,7 +80,7 @@ def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
 
 
 def test_a_run_at_the_head_of_the_queue_counts_when_it_starts() -> None:
-    """The run at the head of the queue keeps its place when another arrives, and counts only when it starts."""
+    """The run at the head of the queue keeps its place when another run arrives, and counts only when it starts."""
     policy, queue = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, active=None, waiting=(SECOND.id,))
     waits = start_decision(policy, THIRD, queue, OtherRuns(SECOND), NOW).activity
     assert (waits.active, waits.waiting) == (None, (SECOND.id, THIRD.id))
@@ -91,7 +91,7 @@ def test_a_run_at_the_head_of_the_queue_counts_when_it_starts() -> None:
 
 @pytest.mark.parametrize("policy", [Overlap.BUFFER_ONE, Overlap.BUFFER_ALL])
 def test_the_buffered_occurrence_runs_before_a_later_occurrence(policy: Overlap) -> None:
-    """The buffered occurrence is next, and a later occurrence waits behind it."""
+    """The buffered occurrence runs next, and a later occurrence waits behind it."""
     decision = start_decision(with_overlap(policy), THIRD, SEEN, OtherRuns(SECOND), NOW)
     assert isinstance(decision.verdict, Postponed)
     assert decision.activity == replace(SEEN, waiting=(SECOND.id, THIRD.id))
@@ -127,7 +127,7 @@ def test_the_latest_occurrence_stops_the_previous_occurrence() -> None:
 
 @pytest.mark.parametrize("policy", [Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER])
 def test_a_replaced_occurrence_does_not_run_after_the_later_occurrence(policy: Overlap) -> None:
-    """An occurrence does not run after a later occurrence has replaced it, and the reason names the later one."""
+    """An occurrence does not run after a later occurrence has replaced it, and the reason names its replacement."""
     latest = at_minute(5)
     decision = start_decision(with_overlap(policy), at_minute(4), SEEN, OtherRuns(None, latest), NOW)
     assert isinstance(decision.verdict, Skipped)
@@ -136,7 +136,7 @@ def test_a_replaced_occurrence_does_not_run_after_the_later_occurrence(policy: O
 
 
 def test_occurrences_of_a_paused_or_changed_schedule_are_skipped_except_manual_runs() -> None:
-    """Manual runs do not depend on the timing; other runs start only under their own revision."""
+    """Runs of a paused or changed schedule are skipped, but a backfill's runs are not skipped by a pause."""
     paused = replace(STORED, state=ScheduleState.PAUSED)
     changed = replace(STORED, revision=2)
     assert skipped(STORED, REF) is None
@@ -155,7 +155,7 @@ def test_occurrences_of_a_paused_or_changed_schedule_are_skipped_except_manual_r
     ],
 )
 def test_only_a_failed_run_of_the_timing_pauses_a_schedule(state: State, cause: Cause, *, expected: bool) -> None:
-    """A schedule with `pause_on_failure` is paused by its timing's failed runs, but not by a backfill's."""
+    """Failed runs of the timing pause a schedule with `pause_on_failure`; a backfill's failed runs do not."""
     ended = task(state=state, schedule_ref=replace(REF, cause=cause))
     pausing = replace(STORED, spec=replace(STORED.spec, pause_on_failure=True))
     assert pauses_schedule(pausing, ended) is expected

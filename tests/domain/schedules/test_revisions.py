@@ -1,4 +1,4 @@
-"""Tests which revision of a schedule an instant belongs to, and which occurrences its user stopped."""
+"""Tests which revision of a schedule an instant belongs to, and which occurrences the schedule's user stopped."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ STORED = StoredSchedule(
 
 @pytest.mark.parametrize(("nominal", "revision"), [(50, 3), (100, 3), (101, 7), (200, 7), (201, 9)])
 def test_an_instant_belongs_to_the_first_revision_with_a_later_end(nominal: int, revision: int) -> None:
-    """Instants after all ends belong to the current revision."""
+    """An instant after the ends of all earlier revisions belongs to the current revision."""
     assert revision_of(nominal, 9, ENDS) == revision
     assert [each for each in range(11) if is_of(each, nominal, 9, ENDS)] == [revision]
 
 
 def test_ends_of_revisions_above_the_limit_are_merged_without_dropping_occurrences() -> None:
-    """Whichever of several merged revisions placed an occurrence, the occurrence may still run."""
+    """If revisions were merged, an occurrence that any of them placed may still run."""
     ends: tuple[RevisionEnd, ...] = ()
     for number in range(1, MAX_REVISION_ENDS + 50):
         ends = with_end(ends, number * 10, number)
@@ -94,7 +94,7 @@ def test_only_occurrences_that_a_user_ended_count_as_stopped(fields: dict[str, o
 
 
 def test_a_stopped_run_is_not_given_back_to_the_remaining_runs() -> None:
-    """Of two future runs, only the run that was not stopped is given back to the remaining runs."""
+    """If one of two future runs was stopped, only the other run is given back to the remaining runs."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = edited(with_stopped(STORED, [one]), NOON)
     assert (after.remaining_runs, after.runs_started) == (6, 61)
@@ -106,7 +106,7 @@ def test_a_stopped_run_is_not_given_back_to_the_remaining_runs() -> None:
 
 
 def test_a_stopped_task_is_not_placed_again_if_an_earlier_timing_returns() -> None:
-    """A stopped task belongs to no revision, and is not placed again if the earlier timing comes back."""
+    """A stopped task belongs to no revision, and is not placed again when the earlier timing returns."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = retimed(with_stopped(STORED, [one]), NOON)
     assert with_new_timing(after) == after
@@ -116,6 +116,6 @@ def test_a_stopped_task_is_not_placed_again_if_an_earlier_timing_returns() -> No
 
 
 def test_a_record_keeps_the_latest_stopped_occurrences_up_to_a_limit() -> None:
-    """The record keeps only a limited number of stopped occurrences, the latest."""
+    """The record keeps only the latest stopped occurrences, up to a limit."""
     many = [StoppedOccurrence(NOON + number, numbered(number), 1) for number in range(MAX_STOPPED_OCCURRENCES + 5)]
     assert with_stopped(STORED, many).stopped == tuple(many[5:])

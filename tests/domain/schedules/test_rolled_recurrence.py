@@ -60,7 +60,7 @@ def test_a_month_end_run_is_rolled_back_to_the_last_working_day() -> None:
 
 
 def test_occurrences_rolled_forward_keep_their_times_of_day() -> None:
-    """Saturday occurrences move to the same times on Monday; those that fall on the same time run once."""
+    """Saturday occurrences move to the same times on Monday, where occurrences at the same time run only once."""
     twice_on_saturdays = rolled("0 9,17 * * sat", OnExcluded.NEXT_DAY)
     assert times(twice_on_saturdays, "2026-11-21", 2) == ["2026-11-23T09:00", "2026-11-23T17:00"]
     daily = rolled("0 9 * * *", OnExcluded.NEXT_DAY)
@@ -83,7 +83,7 @@ def test_only_a_window_over_the_time_of_day_closes_a_day() -> None:
 
 @pytest.mark.parametrize("roll", ROLLS)
 def test_an_occurrence_is_skipped_if_the_31st_day_is_closed(roll: OnExcluded) -> None:
-    """If the 31st day is also closed, the occurrence is skipped, and is explained at its own time."""
+    """If the 31st day is also closed, the occurrence is skipped, and is listed at its own time with the reason."""
     start = at("2027-03-15")
 
     def only(days: int) -> Occurrence:
@@ -99,7 +99,7 @@ def test_an_occurrence_is_skipped_if_the_31st_day_is_closed(roll: OnExcluded) ->
 
 
 def test_a_rolled_time_in_a_clock_gap_follows_dst_gap() -> None:
-    """A rolled time in a gap runs at the end of the gap, or its day does not count, depending on `dst_gap`."""
+    """Depending on `dst_gap`, a time that is rolled into a gap runs at the gap's end, or rolls on to another day."""
     closed = Calendar("closed", zone=LONDON, dates={date(2027, 3, 27): ""})
     for gap, expected in ((Gap.SHIFT_FORWARD, "2027-03-28T02:00"), (Gap.SKIP, "2027-03-29T01:30")):
         where = clock("Europe/London", gap)
@@ -119,7 +119,7 @@ def test_excluded_dates_are_neither_rolled_nor_rolled_to() -> None:
 
 
 def test_start_end_and_remaining_runs_apply_to_rolled_times() -> None:
-    """An occurrence that is rolled from after the end to before it runs; an occurrence rolled past the end does not."""
+    """An occurrence that rolls from after the end to before the end runs; one that rolls past the end does not."""
     bounds: dict[str, Any] = {"start_at": at("2026-11-20"), "end_at": at("2026-11-22T08:00")}
     assert times(rolled("0 9 * * sun", OnExcluded.PREVIOUS_DAY, **bounds), "2026-11-01", 9) == ["2026-11-20T09:00"]
     assert times(rolled("0 9 * * sat", OnExcluded.NEXT_DAY, **bounds), "2026-11-01", 9) == []
@@ -128,7 +128,7 @@ def test_start_end_and_remaining_runs_apply_to_rolled_times() -> None:
 
 
 def test_jitter_never_delays_a_rolled_occurrence_past_the_next() -> None:
-    """If calendars bring two occurrences together, they run one after the other, each within its own time."""
+    """If calendars bring two occurrences close together, jitter does not delay the first past the second."""
     schedule = rolled("0 9 * * thu,sat", OnExcluded.PREVIOUS_DAY, where=UTC_CLOCK, jitter_seconds=DAY // SECOND)
     closed = Calendar("closed", windows=(Window(8 * HOUR, 10 * HOUR, frozenset({4})),))
     schedule = replace(
@@ -143,7 +143,7 @@ def test_jitter_never_delays_a_rolled_occurrence_past_the_next() -> None:
 
 
 def test_a_time_rolled_by_an_earlier_calendar_belongs_to_the_timing() -> None:
-    """A time that an earlier calendar rolled to still belongs to the timing; another time of day does not."""
+    """A time to which an earlier calendar rolled still belongs to the timing; another time of day does not."""
     schedule = changed(rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY), calendars=())
     assert may_mean(schedule, at("2026-11-19T09:00"))
     assert not may_mean(schedule, at("2026-11-19T09:01"))
@@ -159,7 +159,7 @@ def test_rolling_is_rejected_for_permanent_schedules() -> None:
 
 @pytest.mark.parametrize("roll", ROLLS)
 def test_a_weekend_of_seconds_is_skipped_with_few_calendar_calls(roll: OnExcluded) -> None:
-    """The seconds of a weekend are skipped and counted with few calendar calls."""
+    """The seconds of a weekend are skipped and counted with only a few calendar calls."""
     looks = 0
 
     class Counted(Calendar):
@@ -198,7 +198,7 @@ CLOCKS = st.builds(Clock, st.sampled_from(reference.ZONES).map(zone_named), st.s
 
 @st.composite
 def calendars(draw: st.DrawFn, near: Millis) -> tuple[Calendar, ...]:
-    """One or two random calendars with days, windows and spans around an instant, each with its own zone."""
+    """One or two random calendars with days, windows and spans around an instant, each in its own zone."""
 
     def one(name: str) -> Calendar:
         start = near + draw(st.integers(-5, 5)) * DAY
@@ -247,7 +247,7 @@ def test_rolled_days_around_clock_changes_equal_the_slow_method(closed: date, ro
 
 
 def test_a_repeated_clock_time_does_not_hide_an_earlier_rolled_time() -> None:
-    """A time from the previous day rolled to the first 01:45 is found between 01:36 and the second 01:10."""
+    """A time that is rolled from the previous day to the first 01:45 is found between 01:36 and the second 01:10."""
     hour = Calendar("hour", zone=LONDON, windows=(Window(100 * MINUTE, 110 * MINUTE, frozenset({5})),))
     dates = parse_timing(dates=["2027-10-31T00:36:00Z", "2027-10-31T01:10:00Z", "2027-10-30T00:45:00Z"])
     schedule = changed(scheduled(dates, clock("Europe/London")), calendars=(hour,), on_excluded=OnExcluded.NEXT_DAY)
@@ -257,7 +257,7 @@ def test_a_repeated_clock_time_does_not_hide_an_earlier_rolled_time() -> None:
 @settings(deadline=None, max_examples=8)
 @given(rolled_schedules())
 def test_rolled_times_equal_those_of_rolling_day_by_day(drawn: tuple[Schedule, Millis]) -> None:
-    """Times found forwards, backwards, by counting and in explanations equal the times found in the slow way."""
+    """Searches forward and backward, counts and explanations give the same times as the slow method."""
     compare(*drawn)
 
 
@@ -265,12 +265,12 @@ def test_rolled_times_equal_those_of_rolling_day_by_day(drawn: tuple[Schedule, M
 @settings(deadline=None, max_examples=200)
 @given(rolled_schedules())
 def test_many_rolled_times_equal_those_of_rolling_day_by_day(drawn: tuple[Schedule, Millis]) -> None:
-    """For many more timings, clocks and calendars, times equal the times found in the slow way."""
+    """For many more timings, clocks and calendars, the times equal those of the slow method."""
     compare(*drawn)
 
 
 def compare(schedule: Schedule, start: Millis) -> None:
-    """Compare the times around an instant with those from the slow way."""
+    """Compare the times around an instant with those of the slow method."""
     end = start + _NEAR
     expected = slowly_rolled(schedule, start - _NEAR, end)
     found = schedule.recurrence
@@ -301,7 +301,7 @@ def walked(step: Callable[[Millis], Millis | None], start: Millis, count: int) -
 
 
 def slowly_rolled(schedule: Schedule, after: Millis, until: Millis) -> dict[Millis, list[Millis]]:
-    """The instants in (after, until] in order, each with its replaced times, found in the slow way."""
+    """The instants in (after, until] in order, each with its replaced times, found by the slow method."""
     margin = (MAX_ROLL_DAYS + 2) * DAY
     inner = changed(schedule, calendars=(), on_excluded=OnExcluded.SKIP).recurrence
     found: dict[Millis, list[Millis]] = {}

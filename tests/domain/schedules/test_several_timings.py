@@ -45,7 +45,7 @@ def times(schedule: Schedule, length: Millis = DAY) -> list[str]:
 
 
 def test_an_occurrence_that_several_timings_share_occurs_once() -> None:
-    """If two of several timings have an occurrence at the same time, it occurs once."""
+    """If two of several timings have an occurrence at the same time, the occurrence happens only once."""
     schedule = scheduled(BOTH)
     expected = ["00:00", "04:00", "06:00", "08:00", "09:30", "12:00", "16:00", "18:00", "20:00"]
     assert times(schedule) == expected
@@ -58,14 +58,14 @@ def test_an_occurrence_that_several_timings_share_occurs_once() -> None:
 
 
 def test_occurrences_of_dense_timings_are_counted_as_an_upper_bound() -> None:
-    """Large numbers of occurrences are counted by arithmetic, so that no request iterates over a year of seconds."""
+    """Large numbers of occurrences are counted by arithmetic, so that no request iterates over a year's seconds."""
     schedule = scheduled(Written(timings=(Written(rate="1 second"), Written(rate="2 seconds"))))
     assert count_between(schedule, NOW - 1, NOW + HOUR - 1) == 3600
     assert 365 * 86_400 <= count_between(schedule, NOW - 1, NOW + 365 * DAY - 1) <= 365 * 86_400 * 3 // 2
 
 
 def test_a_time_skipped_in_several_timings_is_one_skipped_occurrence() -> None:
-    """If 02:30 is skipped in both of two timings, this is one occurrence that does not run."""
+    """If two timings both have 02:30 in a gap, the result is a single occurrence that does not run."""
     written = Written(timings=(Written(cron="30 2 * * *"), Written(cron="30 2,14 * * *")))
     schedule = scheduled(written, "Europe/Berlin")
     day = following(replace(schedule, spec=replace(schedule.spec, start_at=None)), instant("2027-03-28T00:00:00Z"), 2)
@@ -158,7 +158,7 @@ def test_a_spread_that_is_longer_than_the_gap_shrinks_in_proportion() -> None:
 
 
 def test_occurrences_missed_within_the_window_are_caught_up() -> None:
-    """Of ten missed hours, six are too late and are skipped, and the others are caught up."""
+    """Of ten missed hours, the six that are too late are skipped, and the other four are caught up."""
     schedule = scheduled(Written(cron="0 * * * *"), catch_up_mode=CatchUpMode.ALL, catch_up_seconds=4 * 3600)
     missed_by = NOW + 10 * HOUR + MINUTE
     decided = catch_up(schedule, NOW, missed_by)

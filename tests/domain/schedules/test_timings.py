@@ -49,13 +49,13 @@ def test_a_rate_has_a_number_and_a_unit(text: str, every: Millis) -> None:
     ],
 )
 def test_each_interval_step_counts_from_the_start(text: str, expected: list[str]) -> None:
-    """Each step counts from the start, so that 31 January is followed by the end of February and by 31 March."""
+    """Steps count from the start: 31 January is followed by the end of February, and then by 31 March."""
     expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
     assert locals_of(parse_timing(interval=text), UTC_CLOCK, "2026-11-21", 4) == [f"{each}+00:00" for each in expected]
 
 
 def test_an_interval_with_an_offset_keeps_its_time_of_day_in_the_zone() -> None:
-    """An interval's 09:00 in winter is also 09:00 in summer by London's clock."""
+    """By London's clock, an interval at 09:00 in winter is also at 09:00 in summer."""
     timing = parse_timing(interval="R/2027-01-31T09:00:00Z/P2M")
     found = locals_of(timing, clock("Europe/London"), "2027-01-01", 3)
     assert found == ["2027-01-31T09:00:00+00:00", "2027-03-31T09:00:00+01:00", "2027-05-31T09:00:00+01:00"]
@@ -146,7 +146,7 @@ def test_a_permanent_schedule_runs_one_gap_after_the_previous_end() -> None:
 def test_an_error_for_an_invalid_timing_names_the_field_and_reason(
     given_fields: dict[str, object], field: str, reason: str
 ) -> None:
-    """The error for an invalid timing names the field, the reason and, if it is ambiguous, the alternatives."""
+    """The error for an invalid timing names the field, the reason and the alternatives, if the timing is ambiguous."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_timing(**given_fields)  # each case has different types
     assert refusal.value.field == field

@@ -39,14 +39,14 @@ def scheduled(timing: Timing | str, where: Clock = UTC_CLOCK) -> Schedule:
 
 
 def changed(schedule: Schedule, **changes: Any) -> Schedule:  # noqa: ANN401 - any field of a schedule or its specification
-    """A schedule with other fields, of its timing or of its record."""
+    """The schedule with changed fields, in its record or in its timing."""
     own = {each.name for each in fields(schedule)} & changes.keys()
     spec = replace(schedule.spec, **{name: value for name, value in changes.items() if name not in own})
     return replace(schedule, spec=spec, **{name: changes[name] for name in own})
 
 
 def locals_of(timing: Timing | str, where: Clock, after: str, count: int) -> list[str]:
-    """The next local times of a timing; without the offset if all times have the same offset."""
+    """The next local times of a timing."""
     recurrence = recurrence_of(parse_timing(cron=timing) if isinstance(timing, str) else timing, where, at(after))
     found: list[str] = []
     instant = at(after) - 1

@@ -1,4 +1,4 @@
-"""Graphs for tests, which are written in one line or drawn at random."""
+"""Graphs for tests are written in one line or drawn at random."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _node(text: str) -> Node:
 
 
 def statuses(graph: Graph, **known: NodeStatus) -> Statuses:
-    """The states of the nodes; a node that is not named is blocked."""
+    """The states of the nodes; a node without a given state is blocked."""
     return {key: known.get(key, NodeStatus()) for key in graph.by_key}
 
 

@@ -44,7 +44,7 @@ def executed(graph: Graph, dispositions: Mapping[str, bool], priorities: Sequenc
 
 
 def _look(graph: Graph, running: set[str], ends: Ends) -> None:
-    """Start nodes or give them up until neither is possible for any other node."""
+    """Start nodes, or end nodes that can never start, until no other node changes."""
     changed = True
     while changed:
         changed = False

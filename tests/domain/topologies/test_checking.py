@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def refusal(*nodes: Node, timeout_seconds: int | None = None) -> str:
-    """The reason for which these nodes are refused."""
+    """The reason why these nodes are refused."""
     with pytest.raises(FieldInvalid) as refused:
         validated_graph(nodes, timeout_seconds=timeout_seconds)
     return str(refused.value)
@@ -49,7 +49,7 @@ def test_the_error_for_an_invalid_graph_names_field_and_node(nodes: tuple[Node, 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "-a", "é", "a\n", "a\0b", "x" * (MAX_NODE_KEY_LENGTH + 1)])
 def test_an_invalid_node_name_is_rejected_in_printable_form(key: str) -> None:
-    """Names that are empty, too long or unprintable are refused, and shown in printable form."""
+    """An invalid name is refused, and the error shows the name in printable form."""
     said = refusal(node(key))
     assert said.startswith("nodes: the name ")
     assert said.isascii() or "…" in said
@@ -62,7 +62,7 @@ def test_names_of_real_workflows_are_accepted() -> None:
 
 
 def test_a_node_with_parents_cannot_have_a_due_time() -> None:
-    """A node with parents cannot have a due time, but can have a delay after its parents."""
+    """A node cannot have a due time, but can have a delay."""
     assert "nodes.a.due_at: cannot be given" in refusal(replace(node("a"), spec=replace(SPEC, due_at=5)))
     assert validated_graph([replace(node("a"), spec=replace(SPEC, delay=5))])
 
@@ -74,7 +74,7 @@ def test_a_deadline_out_of_bounds_is_rejected(seconds: int) -> None:
 
 
 def test_too_many_nodes_or_edges_are_rejected_with_limit_and_number() -> None:
-    """The error for too many nodes or edges has the limit and the given number."""
+    """The error for too many nodes or edges names the limit and the given number."""
     assert refusal(*(node(f"n{n}") for n in range(MAX_NODES + 1))) == "nodes: should be 1 to 10000, not 10001"
     parents = [f"p{n}" for n in range(200)]
     children = [node(f"c{n}", *parents) for n in range(MAX_EDGES // 200 + 1)]
@@ -96,7 +96,7 @@ def test_a_long_cycle_is_shown_with_only_beginning_and_end() -> None:
 
 @given(graphs())
 def test_the_order_has_parents_before_children(graph: Graph) -> None:
-    """Every node is in the order once, after all nodes that it depends on."""
+    """The order has every node once, after all the nodes that the node depends on."""
     assert sorted(graph.order) == sorted(graph.by_key)
     place = {key: number for number, key in enumerate(graph.order)}
     assert all(place[parent] < place[node.key] for node in graph.nodes for parent in node.depends_on)

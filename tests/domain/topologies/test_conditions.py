@@ -104,14 +104,14 @@ def test_an_invalid_condition_is_rejected_at_creation_with_the_reason(expression
     ],
 )
 def test_a_condition_can_use_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
-    """A condition can use parameters, alone or with parents' outcomes."""
+    """A condition can use the run's parameters, alone or with parents' outcomes."""
     parameters = {"full": True, "least": 5, "regions": ["eu"]}
     reject_condition(expression, PARENTS, parameters)
     assert holds(expression, PARENTS, parameters) is wanted
 
 
 def test_conditions_without_a_definition_cannot_use_parameters() -> None:
-    """In a graph without a definition, conditions cannot use parameters; accepted conditions are not checked again."""
+    """Unknown parameters are refused, and so are all parameters in a graph without a definition."""
     with pytest.raises(ConditionInvalid, match="names the unknown parameter 'fall'; there are full, least"):
         reject_condition("parameters.fall", PARENTS, ("full", "least"))
     with pytest.raises(ConditionInvalid, match="is about parameters, and there are none: topology definitions can"):
@@ -130,7 +130,7 @@ def test_a_string_in_a_condition_is_not_a_parents_name() -> None:
 
 
 def test_a_condition_without_ended_parents_is_rejected_with_the_node() -> None:
-    """A condition is refused, with the node's name, if the node has no parents or starts before they end."""
+    """The error for a condition names the node's field if a parent it uses is unknown or may not have ended."""
     condition = "parents.a.result.ok"
     for other in (
         Node("b", SPEC, when=condition),
@@ -143,7 +143,7 @@ def test_a_condition_without_ended_parents_is_rejected_with_the_node() -> None:
 
 
 def test_a_retry_keeps_a_skipped_node_with_unchanged_condition_parents() -> None:
-    """A retry keeps a node that its condition skipped if none of the condition's parents runs again."""
+    """A retry keeps a node that was skipped by its condition, unless a parent in the condition runs again."""
     when = Node("b", SPEC, ("a",), when="parents.a.result.ok")
     found = graph("a", when, node("c", "b", trigger_rule=TriggerRule.NONE_FAILED), "d", "e: d")
     ended = {"a": SUCCEEDED, "b": SKIPPED, "c": SUCCEEDED, "d": FAILED, "e": SKIPPED}
@@ -167,20 +167,20 @@ GROWING = [bomb.replace("parents.count.outcome", "parents.count.result.files") f
 
 @pytest.mark.parametrize("expression", BOMBS)
 def test_a_condition_with_unbounded_growth_is_rejected_at_creation(expression: str) -> None:
-    """Growth without a bound is found at creation, because it does not depend on parents' results."""
+    """A condition that grows without bound is refused at creation, which is possible without parents' results."""
     with pytest.raises(ConditionInvalid, match="grow without bound"):
         reject_condition(expression, PARENTS)
 
 
 @pytest.mark.parametrize("expression", [*BOMBS, *GROWING, "parents.count.result.files" + "|map(&[@,@], @)" * 21])
 def test_the_evaluation_of_a_condition_stops_at_its_budget(expression: str) -> None:
-    """If a condition uses up its budget, its evaluation stops, in whatever way it uses memory or time."""
+    """An evaluation stops when it has used up its budget, in whatever way it uses memory or time."""
     with pytest.raises(ConditionFailed, match="needs more than 1_000_000 steps"):
         holds(expression, PARENTS, {})
 
 
 def test_the_size_of_a_maps_items_is_limited() -> None:
-    """A map's items are limited, because two items that share their parts in memory can be gigabytes of JSON."""
+    """The size of a map's items is limited, because items that share parts in memory can be gigabytes of JSON."""
     with pytest.raises(MapFailed, match="needs more than 1_000_000 steps"):
         items_of(NodeMap("parents.count.result.files" + "|[@,@]" * 40), PARENTS)
 
@@ -219,7 +219,7 @@ _EXPRESSIONS = st.lists(st.sampled_from(_ENDS), min_size=1, max_size=5).map(lamb
 
 @given(_EXPRESSIONS, _VALUES)
 def test_an_evaluation_within_its_budget_has_the_result_of_jmespath(expression: str, value: object) -> None:
-    """An evaluation has the same result as jmespath's, or an error of the same class."""
+    """An evaluation gives the same result as jmespath, or an error of the same class."""
 
     def outcome(search: Callable[[], object]) -> object:
         try:
@@ -233,7 +233,7 @@ def test_an_evaluation_within_its_budget_has_the_result_of_jmespath(expression: 
 
 @given(_EXPRESSIONS, _VALUES, st.integers(1, 200))
 def test_the_size_of_an_evaluations_result_is_limited_by_its_steps(expression: str, value: object, steps: int) -> None:
-    """The JSON of an evaluation's result has at most a few characters for each step."""
+    """The JSON of an evaluation's result has at most forty characters for each step."""
     try:
         found = evaluate(expression, value, Budget(steps))
     except Exception:  # noqa: BLE001 - only results are checked here

@@ -33,7 +33,7 @@ def test_a_repeated_edge_counts_once_with_its_first_outcome() -> None:
 
 
 def test_a_chunk_reports_when_complete_or_decisive() -> None:
-    """In a chunk of three edges, the first failure decides and is reported, the second is not, and the last is."""
+    """With `all_success`, a chunk reports its first failure and its last edge; with `all_done`, only its last edge."""
     empty = Chunk(3)
     first = empty.with_edge(0, BAD)
     second = first.with_edge(1, BAD)
@@ -44,7 +44,7 @@ def test_a_chunk_reports_when_complete_or_decisive() -> None:
 
 
 def test_repeating_an_edge_sends_its_chunks_report_again() -> None:
-    """If a chunk's report was lost in a crash, repeating the edge sends the report again."""
+    """Repeating a decisive edge sends the chunk's report again, because a crash may have lost the report."""
     decisive = Chunk(3).with_edge(0, BAD)
     assert reports(TriggerRule.ONE_FAILED, 500, decisive, decisive)
     assert not reports(TriggerRule.ONE_SUCCESS, 500, decisive, decisive)

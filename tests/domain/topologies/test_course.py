@@ -31,7 +31,7 @@ def test_a_topology_without_failures_succeeds_after_the_last_node() -> None:
 
 
 def test_a_topology_with_continue_cancels_nothing_after_a_failure() -> None:
-    """With `continue`, the rules decide, and the topology fails once all nodes have ended."""
+    """With `continue`, a failure cancels no node, and the topology fails once all nodes have ended."""
     found = graph(*NODES)
     assert next_action(found, statuses(found, a=FAILED, b=RUNNING)) == NextAction(State.RUNNING)
     assert next_action(found, statuses(found, a=FAILED, b=SUCCEEDED, c=UPSTREAM, d=UPSTREAM)) == NextAction(
@@ -42,7 +42,7 @@ def test_a_topology_with_continue_cancels_nothing_after_a_failure() -> None:
 @pytest.mark.parametrize("policy", [OnFailure.STOP, OnFailure.ROLLBACK])
 @pytest.mark.parametrize("failure", [FAILED, CANCELLED, replace(FAILED, state=State.ROLLING_BACK)])
 def test_a_failure_cancels_nodes_that_have_not_begun_children_first(policy: OnFailure, failure: NodeStatus) -> None:
-    """After a failure, blocked and scheduled nodes are cancelled, but a node that waits for a retry continues."""
+    """After a failure, nodes that have not begun are cancelled, children first; a node that waits to retry goes on."""
     found = graph(*NODES, on_failure=policy)
     assert next_action(found, statuses(found, a=failure, b=SCHEDULED)) == NextAction(
         State.RUNNING, cancel=("d", "c", "b")
@@ -52,13 +52,13 @@ def test_a_failure_cancels_nodes_that_have_not_begun_children_first(policy: OnFa
 
 
 def test_a_topology_with_stop_fails_once_all_nodes_have_ended() -> None:
-    """With `stop`, the topology fails even if a child would have handled the failure."""
+    """With `stop`, a topology fails after a failure, even if a child would have handled the failure."""
     found = graph("a", node("b", "a", trigger_rule=TriggerRule.ONE_FAILED), on_failure=OnFailure.STOP)
     assert next_action(found, statuses(found, a=FAILED, b=STOPPED)) == NextAction(State.FAILED)
 
 
 def test_a_rollback_undoes_nodes_level_by_level_up_to_the_roots() -> None:
-    """The failed node and its neighbors are rolled back first, then their parents, and then the topology has ended."""
+    """The failed node is rolled back first, then its parent, and then the whole topology is rolled back."""
     found = graph("a", "b: a", "c: b", on_failure=OnFailure.ROLLBACK)
     undoing, undone = replace(FAILED, state=State.ROLLING_BACK), replace(FAILED, state=State.ROLLED_BACK)
     at = {"a": SUCCEEDED, "b": FAILED, "c": STOPPED}
@@ -79,7 +79,7 @@ def test_a_failed_rollback_does_not_continue_to_the_parent() -> None:
 
 @pytest.mark.parametrize("policy", list(OnFailure))
 def test_a_cancel_cancels_waiting_nodes_and_stops_running_nodes(policy: OnFailure) -> None:
-    """A cancel also cancels nodes that wait for a retry, and rolls nothing back."""
+    """A cancel stops running nodes, also cancels nodes that wait for a retry, and rolls nothing back."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
     assert next_action(found, at, RequestedAction.CANCEL) == NextAction(
@@ -90,7 +90,7 @@ def test_a_cancel_cancels_waiting_nodes_and_stops_running_nodes(policy: OnFailur
 
 
 def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
-    """If every node has succeeded before a cancel, the topology succeeds."""
+    """A cancel after every node has succeeded changes nothing, and the topology succeeds."""
     found = graph("a", "b: a")
     assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED), RequestedAction.CANCEL) == NextAction(
         State.SUCCEEDED
@@ -106,7 +106,7 @@ def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
     ],
 )
 def test_a_topology_fails_at_its_deadline(policy: OnFailure, end: NextAction) -> None:
-    """At the deadline, running nodes are asked to stop and waiting nodes are cancelled; a rollback may follow."""
+    """At the deadline, running nodes are stopped and waiting nodes cancelled; then the topology fails or rolls back."""
     found = graph("a", "b: a", "c: b", on_failure=policy)
     at = {"a": SUCCEEDED, "b": RUNNING, "c": NodeStatus()}
     assert next_action(found, at, overdue=True) == NextAction(State.RUNNING, cancel=("c",), stop=("b",))
@@ -116,7 +116,7 @@ def test_a_topology_fails_at_its_deadline(policy: OnFailure, end: NextAction) ->
 
 
 def test_a_pause_holds_scheduled_nodes_but_not_running_nodes() -> None:
-    """During a pause, blocked nodes stay blocked, and running nodes continue."""
+    """A pause holds scheduled and waiting nodes, while blocked nodes stay blocked and running nodes continue."""
     found = graph("a", "b", "c", "d: a")
     at = statuses(found, a=RUNNING, b=SCHEDULED, c=RETRYING)
     assert next_action(found, at, RequestedAction.PAUSE) == NextAction(State.PAUSED, pause=("b", "c"))

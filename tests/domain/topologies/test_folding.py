@@ -130,7 +130,7 @@ def test_a_retry_has_the_same_ends_as_a_single_run(data: st.DataObject, graph: G
 def test_a_recovery_scan_computes_the_same_numbers_as_counting(
     data: st.DataObject, graph: Graph, random_source: Random
 ) -> None:
-    """A recovery scan computes the same numbers from the nodes' states as counting does."""
+    """Before a run, a recovery scan starts the nodes without parents; after the run, nothing is left to decide."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(Graph(graph.nodes, OnFailure.CONTINUE), disposition, random_source)
     assert decided(world.graph, world.statuses).keys() >= {n.key for n in graph.nodes if not n.depends_on}

@@ -16,7 +16,7 @@ _JSON = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text
 
 
 def test_a_nodes_inputs_are_the_results_of_its_named_parents() -> None:
-    """Results come in the order in which the node names its parents, without the results of other parents."""
+    """A node's inputs are the results of the parents that its inputs name, without the results of other parents."""
     child = replace(node("c", "a", "b"), inputs=("b",))
     assert references(child, {"a": replace(ID, text="other"), "b": ID}) == (Reference("b", ID),)
 
@@ -29,7 +29,7 @@ def test_inputs_with_any_names_and_results_are_read_back_unchanged(results: dict
 
 
 def test_the_input_from_a_parent_without_a_result_is_null() -> None:
-    """A parent that failed or was skipped is included as null."""
+    """The input from a parent that failed or was skipped is null."""
     assert assembled([("a", None), ("b", b"[1]")]) == b'{"a":null,"b":[1]}'
 
 

@@ -1,4 +1,4 @@
-"""The last parent in a group to end reports the complete group, so that a node counts it in one write."""
+"""The last parent in a group to end reports the complete group, so that a node counts the group in one write."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_all_edges_of_a_group_are_in_one_chunk() -> None:
 
 @given(st.data(), st.integers(1, 12), st.integers(1, 4))
 def test_every_edge_is_counted_however_ends_overlap(data: st.DataObject, parents: int, size: int) -> None:
-    """If each end is written before its group is read, every edge is counted, whichever ends come in between."""
+    """If each end is written before its group is read, every edge is counted, however the ends overlap."""
     node = join(parents)
     events = [kind for position in range(parents) for kind in ((position, "ends"), (position, "reads"))]
     order = data.draw(st.permutations(events))
@@ -51,7 +51,7 @@ def test_every_edge_is_counted_however_ends_overlap(data: st.DataObject, parents
 
 
 def _rank(order: list[tuple[int, str]], event: tuple[int, str]) -> tuple[int, int]:
-    """A random order of events in which no parent reads before its own end."""
+    """The place of an event in a random order in which no parent reads before its own end."""
     position, kind = event
     ends, reads = order.index((position, "ends")), order.index((position, "reads"))
     return (min(ends, reads), 0) if kind == "ends" else (max(ends, reads), 1)
@@ -66,7 +66,7 @@ def test_a_decisive_end_is_counted_at_once() -> None:
 
 
 def test_a_retry_counts_only_completely_kept_groups_ahead() -> None:
-    """A group with a parent that runs again counts when that parent ends; a node's only group is not counted ahead."""
+    """In a retry, a group is counted ahead only if all of its parents are kept."""
     node = join(6)
     statuses = dict.fromkeys(node.depends_on, SUCCEEDED)
     kept = set(node.depends_on) - {"p4"}

@@ -17,13 +17,13 @@ def test_reverse_levels_keep_the_order_across_omitted_nodes() -> None:
 
 
 def test_an_omitted_node_adds_no_level() -> None:
-    """If a node has only omitted nodes below it, it can be rolled back like a node without children."""
+    """A node with only omitted nodes below it is rolled back as early as a node without children."""
     found = graph("a", "b: a", "x")
     assert [set(level) for level in reverse_levels(found, {"a", "x"})] == [{"a", "x"}]
 
 
 def test_only_nodes_that_have_begun_are_rolled_back() -> None:
-    """Nodes that have begun are rolled back, but not nodes that never ran or rolled themselves back."""
+    """Only nodes that have begun are rolled back, and nodes that rolled themselves back are not rolled back again."""
     found = statuses(
         DIAMOND,
         a=SUCCEEDED,
@@ -42,7 +42,7 @@ def test_only_nodes_that_have_begun_are_rolled_back() -> None:
 
 
 def test_a_parent_is_rolled_back_after_all_of_its_children() -> None:
-    """Two children may be rolled back at once, and their parent only after both."""
+    """Two children can be rolled back at the same time; their parent is rolled back only after both."""
     undoing = NodeStatus(State.ROLLING_BACK, started_at=1)
     found = {**dict.fromkeys(DIAMOND.by_key, NodeStatus(State.CANCELLED)), "a": SUCCEEDED, "b": undoing, "c": SUCCEEDED}
     assert undone_next(DIAMOND, found) == ("c",)

@@ -1,4 +1,4 @@
-"""Maps as JSON and as graphs."""
+"""Maps are stored as JSON and run as graphs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ RUN = Run(TaskId.of(NOW, 7, 42), 1, NOW + 5, 16)
 
 
 def test_the_same_run_and_node_give_the_same_id() -> None:
-    """A node's id must never change between versions, because records are found by their ids."""
+    """The same run and node give the same id in every version, because records are found by their ids."""
     assert RUN.task_id("a") == TaskId("01M7XZ6HXQ00007R56045RC6D1")
     assert RUN.task_id("a").home == NOW + 5
 
@@ -45,7 +45,7 @@ def test_the_nodes_of_one_run_are_spread_over_the_shards() -> None:
 
 @given(graphs())
 def test_children_are_created_before_their_parents(graph: Graph) -> None:
-    """Children are created before their parents, so that a node that ends always finds them."""
+    """Children are created before their parents, so that a node that ends always finds its children."""
     order = creation_order(graph)
     place = {key: number for number, key in enumerate(order)}
     assert sorted(order) == sorted(graph.by_key)

@@ -54,7 +54,7 @@ def test_an_invalid_graph_is_rejected_when_stored_and_when_read(payload: bytes) 
 
 
 def test_a_process_reads_the_outline_of_a_graph_once() -> None:
-    """All nodes of a graph share one parsed outline."""
+    """All nodes of a graph share one outline, which is parsed only once."""
     text = json.dumps({"nodes": {"a": {"type": "report"}}})
     assert outline_of(text.encode()) is outline_of(text.encode())
     assert outline_of(text.replace("report", "other").encode()).nodes[0].spec.type == "other"

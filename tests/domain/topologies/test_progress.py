@@ -26,7 +26,11 @@ def test_nodes_are_counted_by_state_and_cancelled_nodes_by_reason() -> None:
 
 
 def test_progress_is_weighted_by_expected_durations() -> None:
+<<<<<<< HEAD
     """Ten seconds of 133.3 s are 7%, and half of a node of 70 s adds 35 s."""
+=======
+    """After 10 s of 133.3 s, the progress is 7 %; half of a node of 70 s adds another 35 s."""
+>>>>>>> rj
     assert percent(WEIGHTED, statuses(WEIGHTED)) == 0
     assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED)) == 7
     assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED, b=replace(RUNNING, percent=50))) == 33
@@ -34,7 +38,7 @@ def test_progress_is_weighted_by_expected_durations() -> None:
 
 
 def test_progress_is_complete_only_when_every_node_has_ended() -> None:
-    """A last node without a weight still counts as one percent."""
+    """If the last node has no weight, the progress is still only 99 % until the node has ended."""
     found = graph(node("a", seconds=10), node("b", "a", seconds=0))
     assert percent(found, statuses(found, a=SUCCEEDED)) == 99
     assert percent(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED)) == 100
@@ -85,7 +89,7 @@ def test_the_critical_path_contains_the_parent_required_by_the_rule(rule: Trigge
 
 
 def test_the_duration_of_a_node_is_measured_or_expected() -> None:
-    """Ended nodes have measured durations, running nodes at least their expected and waiting nodes their expected."""
+    """Ended nodes have measured durations; other nodes have at least their expected durations."""
     found = graph(*(node(key, seconds=10) for key in "abcde"))
     at = {
         "a": NodeStatus(State.SUCCEEDED, started_at=NOW - 4_500, finished_at=NOW - 1_000),

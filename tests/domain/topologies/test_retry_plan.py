@@ -39,7 +39,7 @@ def test_nodes_with_all_done_or_one_failed_after_a_failure_run_again() -> None:
 
 
 def test_a_node_that_runs_only_after_a_failure_stays_skipped() -> None:
-    """A node that runs only after a failure stays skipped, with all nodes after it, if no parent failed."""
+    """A node that runs only after a failure stays skipped if no parent failed, and so do all nodes after it."""
     found = graph("a", node("alarm", "a", trigger_rule=TriggerRule.ONE_FAILED), "call: alarm", "b")
     ended = {"a": SUCCEEDED, "alarm": SKIPPED, "call": SKIPPED, "b": STOPPED}
     assert retry_plan(found, ended) == RetryPlan(again=("b",), kept=("a", "alarm", "call"))
@@ -53,7 +53,7 @@ def test_chosen_nodes_run_again_with_their_dependents() -> None:
 
 
 def test_all_dependents_of_a_chosen_node_run_again_with_any_rule() -> None:
-    """All dependents run again, with any rule; independent nodes are kept."""
+    """All dependents of a chosen node run again, whatever their rules; independent nodes are kept."""
     found = graph(
         "a",
         "b",
@@ -68,7 +68,7 @@ def test_all_dependents_of_a_chosen_node_run_again_with_any_rule() -> None:
 
 
 def test_failed_nodes_also_run_again_if_other_nodes_are_chosen() -> None:
-    """Failed nodes also run again if other nodes are chosen; otherwise they would fail the new run, too."""
+    """Failed nodes also run again if other nodes are chosen, because they would otherwise fail the new run."""
     found = graph("a", "b: a", "c", "d: c")
     ended = {"a": SUCCEEDED, "b": SUCCEEDED, "c": FAILED, "d": UPSTREAM}
     assert retry_plan(found, ended, ["b"]) == RetryPlan(again=("c", "b", "d"), kept=("a",))

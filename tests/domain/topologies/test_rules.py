@@ -39,13 +39,13 @@ def counted(total: int, ends: list[Outcome]) -> Counts:
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_every_rule_gives_the_verdict_in_the_table(rule: TriggerRule) -> None:
-    """For three parents in each combination, every rule gives the verdict in the table."""
+    """In each situation of three parents, every rule gives the verdict in the table."""
     assert tuple(verdict(rule, counts) for counts in SITUATIONS.values()) == TABLE[rule]
 
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_a_node_without_parents_starts_at_once(rule: TriggerRule) -> None:
-    """A node without parents starts at once, whatever its rule."""
+    """A node without parents starts at once, whatever its rule is."""
     assert verdict(rule, Counts(0)) is READY
 
 

@@ -24,12 +24,12 @@ def test_a_run_that_succeeded_counts_its_nodes() -> None:
 
 
 def test_a_cancelled_run_is_stopped() -> None:
-    """A cancelled run is stopped, whatever the states of its nodes."""
+    """A cancelled run is stopped, even if it is overdue."""
     assert run_result(State.CANCELLED, GRAPH, dict.fromkeys(KEYS, NodeStatus()), number=1, is_overdue=True) == Stopped()
 
 
 def test_a_failed_run_names_at_most_five_of_the_nodes_that_failed() -> None:
-    """Of eight failed nodes, five are named and the others counted; a single failed node is named alone."""
+    """Of eight failed nodes, five are named and the others are counted; a single failed node is named alone."""
     failed = NodeStatus(State.FAILED)
     ending = run_result(State.FAILED, GRAPH, dict.fromkeys(KEYS, failed), number=1, is_overdue=False)
     assert isinstance(ending, Failed)

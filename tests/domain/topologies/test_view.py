@@ -1,4 +1,4 @@
-"""The states of nodes as users see them."""
+"""Tests the states of nodes that users see."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NODES = {"ran": SUCCEEDED, "waits": NodeStatus(), "missing": NodeStatus(is_missi
 
 @pytest.mark.parametrize("state", list(State))
 def test_a_node_without_a_task_is_stopped_once_its_topology_has_ended(state: State) -> None:
-    """A node without a task is blocked until its topology ends, and then stopped; others show their task's state."""
+    """A node without a task is shown as blocked until its topology ends, and as stopped afterwards."""
     shown = shown_statuses(task(state=state), NODES)
     assert (shown["ran"], shown["waits"]) == (NODES["ran"], NODES["waits"])
     missing = (shown["missing"].state, shown["missing"].reason)

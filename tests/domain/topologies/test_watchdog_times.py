@@ -1,4 +1,4 @@
-"""The times at which a running topology's task is checked."""
+"""A running topology's task is checked at planned times."""
 
 from __future__ import annotations
 

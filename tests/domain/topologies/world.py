@@ -37,7 +37,7 @@ _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPS
 
 
 def with_report(join_count: JoinCount, chunk: int, counts: Counts) -> JoinCount:
-    """The tally after a chunk's report, as stores keep it; a report with fewer edges changes nothing."""
+    """The counts after a chunk's report, as stores keep them; a report with fewer edges changes nothing."""
     known = join_count.reports.get(chunk)
     if known is not None and known.ended >= counts.ended:
         return join_count
@@ -53,7 +53,7 @@ class World:
 
     Args:
         graph: the graph.
-        fates: the nodes that succeed if they run.
+        dispositions: the nodes that succeed if they run.
         random_source: decides which follow-ups crash, are repeated, or are late.
     """
 
@@ -130,7 +130,7 @@ class World:
 
     def _follow_one(self) -> None:
         key = self._to_follow.pop(self.random_source.randrange(len(self._to_follow)))
-        if self.statuses[key].outcome is None:  # it is being rolled back, and its outcome follows after the rollback
+        if self.statuses[key].outcome is None:  # the outcome follows after the node's rollback
             return
         try:
             for edge in self.graph.edges_out[key]:

@@ -34,7 +34,7 @@ class Consumer:
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), Unavailable("throttled"), RecursionError()])
 def test_a_failing_consumer_does_not_block_other_consumers(error: Exception) -> None:
-    """If a consumer fails, other consumers get the batch, and the failure is counted by the consumer's name."""
+    """If a consumer fails, all other consumers still get the batch, and the failure is counted."""
     before, broken, after, exact = Consumer("before"), Consumer("push", error), Consumer("after"), Consumer("summary")
     telemetry = FakeTelemetry()
     Broadcaster([exact], [before, broken, after], telemetry).broadcast(BATCH)
@@ -43,7 +43,7 @@ def test_a_failing_consumer_does_not_block_other_consumers(error: Exception) -> 
 
 
 def test_a_batch_is_delivered_again_if_an_exact_consumer_fails() -> None:
-    """If an exact consumer fails, maybe for hours, the batch is delivered again, but other consumers get it first."""
+    """If an exact consumer fails, the batch is delivered again, after all other consumers have received it."""
     push, broken, exact = Consumer("push"), Consumer("summary", Unavailable("throttled")), Consumer("archive")
     with pytest.raises(BatchNotCounted, match="summary"):
         Broadcaster([broken, exact], [push], FakeTelemetry()).broadcast(BATCH)

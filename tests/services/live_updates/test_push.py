@@ -120,7 +120,7 @@ def test_a_connection_is_closed_when_the_token_of_its_caller_has_expired() -> No
 
 @pytest.mark.slow
 def test_120_000_changes_a_second_are_240_short_messages_to_one_watcher() -> None:
-    """However many tasks a batch of changes has, it causes one read and one message that asks to read again."""
+    """A batch causes one read and one message that asks to read again, however many tasks have changed."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)
     store: Any = Store(opened(clock))
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called

@@ -84,7 +84,7 @@ def snapshot(number: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any
 
 
 def life(number: int, rng: random.Random) -> tuple[list[TaskChange], TaskSnapshot | None]:
-    """The changes of a task up to now, and the rest of its life."""
+    """The changes of a random task, and the task's state after these changes."""
     task = snapshot(number, owner=rng.choice(["ann", "bob#1"]), type=rng.choice(["a", "b", "c#d"]))
     states = [State.SCHEDULED, State.RUNNING, rng.choice([State.WAITING, State.RUNNING]), State.SUCCEEDED]
     images: list[TaskSnapshot | None] = [None]
@@ -144,7 +144,7 @@ def test_a_change_within_a_state_causes_no_reads_or_writes() -> None:
 
 @dataclass
 class Contended:
-    """A store in which another counter counts a step in between reads and writes, a few times."""
+    """A store in which another counter counts one of the steps in `others` after each read."""
 
     inner: DynamoSummaryStore
     others: list[TaskChange]
@@ -202,7 +202,7 @@ def test_two_concurrent_counters_count_each_step_once() -> None:
 
 
 def test_a_counter_fails_if_other_counters_always_write_first() -> None:
-    """If others always write first, the counter fails, so that the batch is delivered again."""
+    """If other counters always write first, the counter fails, so that the batch is delivered again."""
 
     class Refusing:
         """A store in which other counters always write in between."""
@@ -275,7 +275,7 @@ def test_the_summary_has_the_stated_deliveries_and_writes_at_each_rate(
 
 
 def spent_at(rate: float, seconds: int, window: int) -> tuple[int, int]:
-    """Deliveries and write units for a thousand tasks that are created at a steady rate and run half a minute later."""
+    """The deliveries and write units per thousand tasks, created at a steady rate and run half a minute later."""
     count = round(rate * seconds)
     changes: list[TaskChange] = []
     for number in range(count):

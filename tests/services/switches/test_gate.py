@@ -44,7 +44,7 @@ def new_gate() -> tuple[FaultyStore, StandingClock, SwitchGate]:
 
 
 def test_the_last_known_switches_apply_while_the_table_is_down() -> None:
-    """In an outage of the table, the last known switches apply, so no task is released and no other is stopped."""
+    """In an outage of the table, the last known switches apply: stopped tasks stay stopped, and other tasks start."""
     store, clock, gate = new_gate()
     stop = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="an incident")
     store.save(store.read(consistent=True).operators.with_switch(stop), "n")

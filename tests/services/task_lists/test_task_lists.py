@@ -137,7 +137,7 @@ class Account:
         self.clock.at += milliseconds
 
     def build(self) -> None:
-        """Let the lists begin and be completed."""
+        """Let the lists be created and completed."""
         # The first partition shows that there are enough tasks to use lists.
         first = TaskId.of(self.clock.at, 0, self.random.getrandbits(64))
         self.pass_time(LIST_KNOWN)
@@ -319,7 +319,7 @@ def test_no_change_of_throttled_lists_is_lost_if_another_process_saves_progress(
 
 
 def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:
-    """A filter's page of ten tasks reads ten records and at most three other items."""
+    """A filter's page of ten tasks examines exactly ten records."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     for number in range(600):
@@ -343,7 +343,7 @@ def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:
 
 
 def test_failed_and_due_tasks_are_listed_before_the_stream_delivers_a_change() -> None:
-    """Failed and due tasks are listed at once, because the table's indexes follow at once.
+    """Failed and due tasks are listed at once, because the table's indexes are updated at once.
 
     A task that has left a state is no longer listed in that state, and is listed in its new state when its change is
     delivered.
@@ -367,7 +367,7 @@ def test_failed_and_due_tasks_are_listed_before_the_stream_delivers_a_change() -
 
 
 def test_a_scheduled_node_is_listed_in_order_of_due_times() -> None:
-    """Until it starts, a node that is due later is found by its entry, in the order of due times."""
+    """Until it starts, a node that is due later is listed with other tasks in the order of due times."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     later = account.clock.at + HOUR

@@ -165,7 +165,7 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
 
 
 def test_a_queue_that_refused_messages_continues_separately() -> None:
-    """A queue that refuses messages later continues separately from the same place, until it has caught up."""
+    """After a queue refused messages, its tasks are sent separately, from the same place, until it has caught up."""
     deployment = Deployment(20_000, 5)
     deployment.refused = frozenset(range(3, 60, 7))
     deployment.run(lambda: deployment.dispatched() >= 20_000)

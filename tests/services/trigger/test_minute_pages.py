@@ -40,7 +40,7 @@ def _pages(table: Table, positions: Mapping[int, str]) -> MinutePages:
 
 @pytest.mark.parametrize("most", [1, 3, 5, 100])
 def test_every_item_of_a_minute_is_passed_on_once(most: int) -> None:
-    """With slices of any size, a shard ends with the slice that contains its last item."""
+    """With slices of any size, every item is passed on once, and every shard ends."""
     table = Table({0: 9, 1: 0, 2: 4})
     pages = _pages(table, {0: "", 1: "", 2: ""})
     found: list[Any] = []
@@ -53,7 +53,7 @@ def test_every_item_of_a_minute_is_passed_on_once(most: int) -> None:
 
 
 def test_reading_resumes_from_the_positions_of_any_slice() -> None:
-    """A reader that continues where another stopped neither repeats nor skips an item."""
+    """A reader that continues where another reader stopped neither repeats nor skips an item."""
     table = Table({0: 9, 1: 2})
     positions: dict[int, str] = {0: "", 1: ""}
     found: list[Any] = []

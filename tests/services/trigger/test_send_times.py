@@ -1,4 +1,4 @@
-"""The trigger waits for the best time to send, and messages that are sent late do not arrive later."""
+"""The trigger waits for the best time to send, and messages that are sent late still arrive before they are due."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Process:
         owner: str = OWNER,
         seconds: int = 60,
     ) -> TargetEnding:
-        """Call the endpoint, with the given end."""
+        """Call the endpoint, with the given outcome."""
         self.endpoint.ending = ending or self.endpoint.ending
         wanted = work(url=url, phase=phase, seconds=seconds)
         return self.circuit_breakers.run(replace(wanted, task=replace(wanted.task, owner=owner)))
@@ -233,7 +233,7 @@ def test_only_one_process_makes_the_probe(process: Process, circuits: CountingSt
 
 
 def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process, circuits: CountingStore) -> None:
-    """A single failed probe opens the circuit again; after an inconclusive probe, the next one decides."""
+    """A failed probe opens the circuit for twice as long; after an inconclusive probe, the next probe decides."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     assert process.call(failure("EgressFailed", "")) == failure("EgressFailed", "")
