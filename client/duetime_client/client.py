@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 OWNER_HEADER = "X-Duetime-Owner"
 """Header with the owner to act for: the caller, one of the caller's teams or, on the local stack, any owner."""
 TIMEOUT_SECONDS = 35.0
-"""The default timeout; a longer timeout is useless, because the API's gateway times out after 30 seconds."""
+"""The default timeout; a longer timeout would not help, because the API's gateway times out after 30 seconds."""
 
 
 class Client:

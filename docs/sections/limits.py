@@ -41,7 +41,7 @@ _BOUNDS = frozenset({
     "MAX_SUCCESS_STATUSES", "MAX_TAGS", "MAX_TIMINGS", "MAX_WAIT_SECONDS", "MIN_BULK_PACE",
     "MIN_EXPECT_DURATION_FACTOR", "MIN_EXPECT_EVERY_SECONDS", "MIN_LATE_SECONDS", "MIN_LEASE_SECONDS",
 })  # fmt: skip
-"""Bounds and defaults of single fields and parameters, which the OpenAPI document states."""
+"""Bounds and defaults of individual fields and parameters, which the OpenAPI document states."""
 _DESCRIBED = frozenset({
     "ACTIONS_INLINE", "BULK_RETENTION", "GROUP_LIFE", "IDEMPOTENCY_KEY_LIFE", "LEASE_SECONDS",
     "MAX_DEFINITION_VERSIONS", "MAX_EXAMINED", "MAX_EXPANDED_BYTES", "MAX_EXPANDED_PAGE", "MAX_INTAKE_RULES",
@@ -67,7 +67,7 @@ class LimitUnexplained(LookupError):
 
 
 def limit_list() -> str:
-    """List the limits of requests and records, without their reasons and without the bounds of single fields."""
+    """List the limits of requests and records, without their reasons and without the limits of individual fields."""
     return _list(_LIMITS, _REASON)
 
 

@@ -71,4 +71,4 @@ def test_nothing_is_removed_without_confirmation(duetime: Run, deployment: Deplo
     """The question names the owner, and nothing is sent unless the user confirms."""
     ended = duetime("purge", "--all", "--of-owner", "ada", typed="n\n")
     assert (ended.exit_code, deployment.received) == (1, [])
-    assert "Everything of ada will be removed for good" in ended.output
+    assert "Everything of ada will be permanently removed" in ended.output

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 TOKEN = "MARK-b7a1"  # noqa: S105 - an example
-"""A text that is part of each secret in this file, and that only the endpoint may receive."""
+"""A string that is part of each secret in this file, and that only the endpoint may receive."""
 
 
 @pytest.fixture

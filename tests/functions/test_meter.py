@@ -761,7 +761,7 @@ def dense_tags(count: int) -> dict[str, str]:
 
 
 def dense(length: int) -> str:
-    """A text that cannot be compressed."""
+    """A string that cannot be compressed."""
     return b64encode(Random(length).randbytes(length)).decode()[:length]  # noqa: S311 - an example, no secret
 
 

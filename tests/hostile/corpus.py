@@ -366,7 +366,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }
-"""Further valid bodies of an operation, with fields that the first body lacks or cannot be combined with."""
+"""Additional valid bodies of an operation, with fields that the first body lacks or cannot be combined with."""
 QUERIES_OF: Mapping[str, str] = {
     "listPublicKeys": "owner=ann",
     "getTopologyDefinitionDiff": "from=1&to=1",

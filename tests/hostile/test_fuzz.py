@@ -130,7 +130,7 @@ def test_damaged_requests_raise_no_exception_and_rejected_requests_write_nothing
 
 
 def test_the_corpus_has_a_valid_request_for_each_operation(fresh: Fuzzer, grounds: InProcess) -> None:
-    """A valid request for each operation passes the first checks; otherwise, its damaged forms would be useless."""
+    """A valid request for each operation passes the first checks; otherwise, its damaged forms would test nothing."""
     assert isinstance(fresh.grounds, InProcess)
     corpus = Corpus(0, fresh.grounds.fresh_world())
     tables = grounds.tables()
@@ -156,7 +156,7 @@ def test_the_corpus_has_every_field_of_every_request() -> None:
 
 
 def test_additional_bodies_of_an_operation_are_valid(fresh: Fuzzer) -> None:
-    """An operation's further bodies, whose fields cannot be combined with those of the first body, are also read."""
+    """An operation's additional bodies, whose fields cannot be combined with those of the first body, are also read."""
     known = fresh.grounds.fresh_world()
     for operation in OPERATIONS:
         for body in MORE_BODIES.get(operation.id, ()):

@@ -203,7 +203,7 @@ IDS: Final = (
     "db-17",
     "holidays",
 )
-"""Texts that replace an identifier or a name in a path."""
+"""Strings that replace an identifier or a name in a path."""
 
 TEXTS: Final = (
     "",
@@ -242,7 +242,7 @@ TEXTS: Final = (
     "status",
     "scheduled",
 )
-"""Texts that replace the value of a header or a query parameter."""
+"""Strings that replace the value of a header or a query parameter."""
 
 QUERIES: Final = (
     "&&&&",
@@ -260,7 +260,7 @@ QUERIES: Final = (
     "limit=1;order=asc",
     "\u00e9=\u00e9",
 )
-"""Texts that replace an entire query string."""
+"""Strings that replace an entire query string."""
 
 HEADERS: Final = (
     "Idempotency-Key",

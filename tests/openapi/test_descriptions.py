@@ -52,7 +52,7 @@ def test_every_field_is_described() -> None:
 
 
 def test_descriptions_do_not_repeat_summaries() -> None:
-    """An operation's description does not repeat its summary, except for actions that need no further words."""
+    """An operation's description does not repeat its summary, except for actions that need no more words."""
     same = {one["operationId"] for one in operations() if one["description"] == one["summary"]}
     assert same <= {"updateTask", "deleteTask"}
 

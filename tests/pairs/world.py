@@ -83,7 +83,7 @@ class Actor:
         stop_at: the index, from 0, of the call before which the operation stops; `None` if it does not stop.
         fault: the fault of that call.
         calls: the number of AWS calls that it has begun; calls begun at the same instant count as one.
-        made: a text for each of these calls, with the time when the call began.
+        made: a string for each of these calls, with the time when the call began.
         footprints: the data that each of these calls touches, by the numbers of `calls`.
         touched: the data that AWS has touched for the operation since its last call.
         requests: the number of calls that it had begun when it sent each of its requests.

@@ -330,7 +330,7 @@ def result(tasks: Packaged, task_id: str) -> bytes:
 
 
 def test_an_attempts_token_is_useless_after_its_end(tasks: Packaged) -> None:
-    """An attempt's token is useless after its end, and a token with another nonce never works."""
+    """An attempt's token is invalid after its end, and a token with another nonce never works."""
 
     def asked(token: str) -> Any:  # noqa: ANN401 - the function's answer
         event = {"attempt": token, "phase": "run", "operation": "report", "progress": (50, "forged")}

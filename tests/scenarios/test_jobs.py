@@ -158,7 +158,7 @@ def test_a_job_that_takes_too_long_is_stopped_before_the_next_attempt(tasks: Job
 
 
 def test_a_job_that_a_person_stops_is_not_retried(tasks: Jobs) -> None:
-    """A task whose job is stopped by a person fails with `JobStopped`, without further attempts."""
+    """A task whose job is stopped by a person fails with `JobStopped`, without another attempt."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 3, "initial_seconds": 0})
         (execution,) = tasks.executions

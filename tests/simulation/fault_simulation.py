@@ -151,7 +151,7 @@ _ERRORS: list[Callable[[], BaseException]] = [
 ]
 """The errors that handlers raise at random."""
 _REPORTS = 0.1
-"""The fraction of handler calls whose reported progress is a text that cannot be encoded in UTF-8."""
+"""The fraction of handler calls whose reported progress is a string that cannot be encoded in UTF-8."""
 _UNWRITABLE = {"file": FILE}
 _BATCHES = 2
 """In one out of this many simulations, tasks have a batch handler."""

@@ -74,7 +74,7 @@ def until(world: TwoRegionSimulation, is_so: Callable[[], object], within: int =
 
 
 def take_over(world: TwoRegionSimulation, *, is_forced: bool = False) -> None:
-    """Let the second Region take over, and send further requests to it."""
+    """Let the second Region take over, and send more requests to it."""
     world.in_time(partial(world.take_over, is_forced=is_forced))
     world.front = SECOND_REGION
 

@@ -431,7 +431,7 @@ def test_retry_decisions_work_with_encrypted_errors(encrypting: Duetime) -> None
 
 @pytest.mark.parametrize("length", [0, 1, 80, MAX_ERROR_MESSAGE_LENGTH, 100_000])
 def test_a_message_of_any_length_is_readable(encrypting: Duetime, length: int) -> None:
-    """A text that is too long is cut before it is encrypted; a traceback is cut at its start."""
+    """A string that is too long is cut before it is encrypted; a traceback is cut at its start."""
     message = ("é" * length)[:length]
 
     def charge(_context: Context, _payload: object) -> None:

@@ -48,7 +48,7 @@ def purge(  # noqa: PLR0913 - a command's options are its parameters
     """
     selection = _selection(call, task_ids, filters, everything=everything)
     if not yes:
-        typer.confirm(f"{_named(selection, of_owner)} will be removed for good. Continue?", abort=True, err=True)
+        typer.confirm(f"{_named(selection, of_owner)} will be permanently removed. Continue?", abort=True, err=True)
     with call.client() as client:
         started = client.purges.create(
             **selection,

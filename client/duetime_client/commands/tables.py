@@ -58,7 +58,7 @@ def show_table(entries: Iterable[T], columns: Sequence[Column[T]], nothing: str)
 
 
 def show_more(shown: Sequence[object]) -> None:
-    """Print that a list has more entries than the table, and the options that show them."""
+    """Print a notice that the list has more entries than the table shows, with the options that show the rest."""
     console().print(f"{len(shown)} shown, there are more: --limit N or --all", style="dim")
 
 

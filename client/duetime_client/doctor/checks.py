@@ -37,7 +37,8 @@ _LEAST_UNRESERVED = 100
 _SKEW, _WRONG_CLOCK = timedelta(seconds=5), timedelta(minutes=1)
 """Clock differences above which two attempts of a task can overlap (a warning), and above which a clock is wrong."""
 _TICK_AGE = timedelta(minutes=4)
-"""How old the last tick may be without a finding; a tick comes every minute, and a few failed ticks are tolerated."""
+"""Maximum age of the last tick before it is reported as a finding; there is a tick every minute, and a few failed ticks
+are tolerated."""
 _FIRST_TICK = timedelta(minutes=5)
 """How long after deployment it is acceptable that a trigger has not run yet, because its schedule is created after the
 function."""
@@ -230,11 +231,13 @@ def _judge_stack(found: Mapping[str, Any]) -> Iterator[_Judged]:
     status = str(found["status"])
     seen = f"{status} {found['reason']}".strip()
     if status.endswith("_IN_PROGRESS"):
-        yield _warning(seen, "a deploy is under way: findings may be of both versions; wait until it has finished")
+        yield _warning(
+            seen, "a deployment is under way, so findings may come from either version; wait until it has finished"
+        )
     elif status not in {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}:
         judged = _warning if status == "UPDATE_ROLLBACK_COMPLETE" else _problem
         yield judged(
-            seen, f"the last deploy failed: aws cloudformation describe-stack-events --stack-name {found['name']}"
+            seen, f"the last deployment failed: aws cloudformation describe-stack-events --stack-name {found['name']}"
         )
 
 
@@ -299,7 +302,8 @@ def _judge_table(found: Mapping[str, Any]) -> Iterator[_Judged]:
         if found["stream"] and arn != found["stream"]:
             yield _problem(
                 f"{logical} reads an older stream of the table",
-                "the stream was disabled and enabled: deploy the stack again, and the mapping reads the new stream",
+                "the stream was disabled and re-enabled: deploy the stack again so that the mapping reads the new "
+                "stream",
             )
     throttled = sum(found["throttled"].values())
     if throttled:
@@ -630,7 +634,7 @@ def _judge_versions(found: Mapping[str, Any]) -> Iterator[_Judged]:
             has = ", ".join(each.rpartition("layer:")[2] for each in strange) or "fewer layers"
             yield _problem(
                 f"{name} runs code that differs from the stack's: {has}",
-                "a deploy was interrupted, or the function was changed by hand: deploy the stack again",
+                "a deployment was interrupted, or the function was changed by hand: deploy the stack again",
             )
 
 

@@ -25,8 +25,8 @@ _RULES = frozenset({"all_success", "all_done", "one_success", "one_failed", "non
 _RETRY_DELAY = 300
 _SIDES = 2
 _MEANINGS = {
-    "Branch": "chooses a branch: write `when` at the nodes after it",
-    "ShortCircuit": "ends the graph early: write `when` at the nodes after it",
+    "Branch": "chooses a branch: set `when` on the nodes that follow it",
+    "ShortCircuit": "ends the graph early: set `when` on the nodes that follow it",
     "TriggerDagRun": "starts another DAG: write a node with the target `topology`",
     "ExternalTaskSensor": "waits for another DAG: let the other DAG create the task",
     "Empty": "does nothing: depend on its parents instead, and leave it out",

@@ -48,7 +48,7 @@ class Finding:
 
     Attributes:
         file: The file.
-        line: The line number, from 1; 0 if unknown.
+        line: The line number, counted from 1; 0 if unknown.
         entry: The schedule, job or setting.
         field: The part of the entry.
         outcome: Whether the part differs, is lost, or is not imported.

@@ -35,7 +35,7 @@ class Entry:
     """One schedule of a file.
 
     Attributes:
-        line: The number of the entry's first line, from 1.
+        line: The number of the entry's first line, counted from 1.
         name: The schedule's name.
         fields: The schedule's fields for the API, without the name.
         fault: Why the entry is not valid; empty if the entry is valid.

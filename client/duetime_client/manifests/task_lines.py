@@ -20,7 +20,7 @@ class TaskLine:
     """One task of a file.
 
     Attributes:
-        line: the number of the task's line, from 1.
+        line: the number of the task's line, counted from 1.
         fields: the task's fields for the API.
         fault: why the task cannot be sent; empty if the task is valid.
     """

@@ -1,4 +1,4 @@
-"""Checks of single tasks: start on time, cancellation, retries, locks, HTTP calls and idempotent creation."""
+"""Checks of individual tasks: start on time, cancellation, retries, locks, HTTP calls and idempotent creation."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ async function send(path: string, options: RequestInit): Promise<Response> {
   return response;
 }
 
-/** A problem, after what it means for further requests. */
+/** A problem, after what it means for later requests. */
 function noticed(problem: ApiProblem): ApiProblem {
   // The gateway answers 403, not 401, to a wrong key and to a request that is not signed.
   if (problem.status === 401 || problem.code === "http_403") tokenWanted.value = true;

@@ -60,7 +60,7 @@ const SAME_KEY: readonly TaskOption[] = [
   { path: "unique.key", label: "Only task of the key", kind: "text", option: "--unique", hint: "One of your tasks at a time holds a key." },
   { path: "unique.until", label: "It holds the key", kind: { "": "until it has ended", started: "until it starts" }, option: "--unique-until" },
   { path: "unique.on_conflict", label: "If another task holds it", kind: { "": "that one is kept", replace: "that one gets these fields", refuse: "this is refused" }, option: "--on-conflict" },
-  { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each further creation with the key replaces its fields." },
+  { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each later creation with the key replaces its fields." },
   { path: "debounce.seconds", label: "For seconds", kind: "number", option: "--debounce", hint: "Seconds from the latest creation, instead of a due time." },
   { path: "debounce.max_seconds", label: "At the latest after", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
   { path: "order.key", label: "After the tasks of the key", kind: "text", option: "--order", hint: "The task waits for the outcome of tasks that were created before it." },

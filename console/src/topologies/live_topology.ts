@@ -40,7 +40,7 @@ export function useTopology(id: string): LiveTopology {
     pushed.value = new Map([...pushed.peek()].filter(([, { order }]) => order > before));
   }, [resource.reload]);
 
-  // Progress, the critical path and skip reasons are not pushed. Further changes do not abort a reading, because with
+  // Progress, the critical path and skip reasons are not pushed. More changes do not abort a reading, because with
   // many changes none would complete.
   const readLater = () => {
     const pause = Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_A_NODE * Object.keys(resource.data.peek()?.nodes ?? {}).length);

@@ -28,7 +28,7 @@ class Canary:
         """Check the numbers.
 
         Args:
-            where: the environment or package, as errors name it.
+            where: the environment or package, as it is named in error messages.
 
         Raises:
             UnsafeEnvironment: a number is out of its range.

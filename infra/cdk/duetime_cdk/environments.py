@@ -623,7 +623,7 @@ class Environment:
             )
 
     def check_region(self, region: str) -> None:
-        """Check the Region that a stack with a standby is deployed to, if it is known before the deploy.
+        """Check the Region that a stack with a standby is deployed to, if it is known before the deployment.
 
         Raises:
             UnsafeEnvironment: the settings name other Regions, or the second Region has no replica to use.

@@ -64,7 +64,7 @@ class HandlersEnvironment:
         """Check the settings of an environment.
 
         Args:
-            where: the environment, as errors name it.
+            where: the environment, as it is named in error messages.
 
         Raises:
             UnsafeEnvironment: AWS would reject the settings, or they would change duetime itself.

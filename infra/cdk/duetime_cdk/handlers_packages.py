@@ -51,7 +51,7 @@ def check_packages(packages: Iterable[HandlersPackage], where: str) -> None:
 
     Args:
         packages: the packages.
-        where: the environment, as errors name it.
+        where: the environment, as it is named in error messages.
 
     Raises:
         UnsafeEnvironment: a setting is invalid, or two packages have the same name or pattern.

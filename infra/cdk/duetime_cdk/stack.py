@@ -183,7 +183,7 @@ class DuetimeStack(Stack):
         if archive:
             ArchiveCatalog(self, "Catalog", bucket=archive.bucket)
         check_limits(self)
-        # Printed before every deploy.
+        # Printed before every deployment.
         Annotations.of(self).add_info(_needs(environment))
         self._publish(http, stores, functions, alarms)
         self._say(

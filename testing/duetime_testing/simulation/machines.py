@@ -342,5 +342,5 @@ class NamedRandomSource(SeededRandom):
         self._name = name
 
     def nonce(self) -> str:
-        """Return a text that is unique across machines."""
+        """Return a string that is unique across machines."""
         return f"{self._name}.{next(self._nonces)}"

@@ -317,5 +317,5 @@ class SeededRandom:
         return self._source.random()
 
     def nonce(self) -> str:
-        """Return a text that is unique for this source."""
+        """Return a string that is unique for this source."""
         return f"nonce-{next(self._nonces)}"

@@ -24,7 +24,7 @@ GOOD: Mapping[str, object] = {"type": "report", "delay_seconds": 60}
 
 @dataclass(frozen=True)
 class Tried:
-    """A request, its expected status, and a text that its response must contain."""
+    """A request, its expected status, and a string that its response must contain."""
 
     method: str
     path: str

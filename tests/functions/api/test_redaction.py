@@ -124,7 +124,7 @@ def test_only_the_task_with_a_marker_is_rejected_in_a_batch(writer: Gateway) -> 
 
 
 def test_a_text_that_looks_like_a_marker_is_stored(writer: Gateway) -> None:
-    """A text that looks like a marker is stored, because only an object with the marker's field is a marker."""
+    """A string that looks like a marker is stored, because only an object with the marker's field is a marker."""
     texts = {"a": "$redacted", "b": json.dumps(GONE)}
     made = writer.send("POST", "/v1/tasks", body_of(payload=texts))
     assert (made.status, made.body["payload"]) == (201, texts)

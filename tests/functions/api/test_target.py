@@ -132,7 +132,7 @@ def test_a_query_with_a_response_that_is_too_large_returns_502(api: Gateway, rec
 def test_a_query_to_an_endpoint_that_does_not_answer_returns_504(
     api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A query to an endpoint that does not answer returns 504 with its own code, before the gateway's time limit."""
+    """A query of an endpoint that does not answer returns 504 with its own code, before the gateway's time limit."""
     monkeypatch.setattr(http_target, "QUERY_TIMEOUT", 200)
     receiver.seconds = 5
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})

@@ -216,7 +216,7 @@ METRICS: Mapping[str, Metric] = {
         "api", "requests whose audit record could not be stored; the function's log has the record; should be zero"
     ),
     "intake_tasks": _count("intake", "events that became tasks, including repeats"),
-    "intake_cancels": _count("intake", "events that started to cancel tasks, including repeats"),
+    "intake_cancels": _count("intake", "events that triggered a cancellation of tasks, including repeats"),
     "intake_signals": _count("intake", "events that sent a signal, including repeats"),
     "intake_unmatched": _count("intake", "events that match no intake rule"),
     "intake_refused": _count("intake", "events that are not valid tasks, or that lack a value that a rule needs"),

@@ -35,7 +35,7 @@ other tasks because a graph can have thousands of nodes."""
 
 
 class InvalidTaskId(ValueError):
-    """A text is not a valid task id."""
+    """A string is not a valid task id."""
 
     def __init__(self) -> None:
         super().__init__("is not a task id: 26 characters of Crockford's base 32 in upper case")

@@ -367,7 +367,7 @@ MAX_RUNNING_SECONDS = 2_592_000
 MAX_EXPIRES_SECONDS = 2_592_000
 """Longest time limit for the start of a task's first attempt, after the due time."""
 MAX_RETRY_DURATION_SECONDS = 2_592_000
-"""Longest time, after the start of the first attempt, in which further attempts can start."""
+"""Longest time after the start of the first attempt within which another attempt can start."""
 MAX_LOCK_WAIT_SECONDS = 2_592_000
 """Longest time limit for an attempt's wait for its lock."""
 SHORTEST_WORKER_LEASE_SECONDS = 15

@@ -293,7 +293,7 @@ process."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased becomes visible again this long after the end of the lease."""
 MAX_UNACKNOWLEDGED_LEASES = 3
-"""Number of a task's consecutive leases that may end without a response from a pull worker. Further leases of this kind
+"""Number of a task's consecutive leases that may end without a response from a pull worker. More leases of this kind
 count as attempts, because the task may be crashing its workers."""
 FENCES_PER_EPOCH = 1_000_000_000
 """A fence is `epoch * FENCES_PER_EPOCH + claims`. The epoch rises when a table is restored, so the fences of attempts

@@ -82,7 +82,7 @@ class OrderLine:
         return self.is_whole or (bool(self.places) and number <= self.places[-1].number)
 
     def lacks(self, number: int) -> bool:
-        """Whether the line certainly has no place with a number."""
+        """Whether it is certain that the line has no place with a number."""
         return self.reaches(number) and all(place.number != number for place in self.places)
 
     def index(self, number: int) -> int:

@@ -16,7 +16,7 @@ from duetime_common.frozen_classes import frozen
 _CLASS_NAME = type.__dict__["__name__"]
 """Python's own getter for a class's name, because a metaclass may override `__name__`."""
 _LONGEST_SECRET = 40_000
-"""Maximum length of a secret together with its name that the patterns below match."""
+"""Maximum combined length of a name and its secret that the patterns below match."""
 _PLACES = 8
 _CAUSES = 3
 _CUT = "[cut] "

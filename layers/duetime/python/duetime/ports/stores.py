@@ -628,7 +628,9 @@ class ScheduleStore(Protocol):
         ...
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
-        """Remove a schedule and its activity, if it still has the edition that was read, or is already deleted.
+        """Remove a schedule and its activity if its edition has not changed since it was read.
+
+        If the schedule is already deleted, only its activity is removed.
 
         A deletion marker replaces the schedule until `expires_at`; another schedule with its name is not changed.
 
@@ -680,7 +682,7 @@ class CalendarStore(Protocol):
         ...
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
-        """Delete a calendar, if it still has the edition that was read, or is already deleted.
+        """Delete a calendar if its edition has not changed since it was read; do nothing if it is already deleted.
 
         A deletion marker replaces the calendar until `expires_at`.
 

@@ -84,9 +84,9 @@ class DefinitionStore(Protocol):
         ...
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
-        """Remove the latest version, if it still has the edition that was read, or is already deleted.
+        """Remove the latest version if its edition has not changed since it was read.
 
-        A deletion marker replaces the version until `expiry`.
+        Nothing is written if the version is already deleted. A deletion marker replaces the version until `expiry`.
 
         Returns:
             Whether the version is deleted.

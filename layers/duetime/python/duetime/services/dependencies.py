@@ -1,9 +1,9 @@
 """Starts tasks once the tasks listed in `after` allow it, or ends them if that can no longer happen.
 
 A worker checks a task with dependencies when it is created, and again whenever a recovery scan finds the task. If the
-task has to wait, the check stores a note of the task with each open dependency. The write that ends a dependency leaves
-`finished_at` unset. The steps that follow the dependency's outcome check all tasks noted with the dependency, and are
-repeated after a crash. Each task is started by a single conditional write.
+task has to wait, the check records the task as waiting for each of its open dependencies. The write that ends a
+dependency leaves `finished_at` unset. The steps that follow the dependency's outcome check all tasks that are recorded
+as waiting for the dependency, and are repeated after a crash. Each task is started by a single conditional write.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ class DependencyChecker:
     retention: RetentionPolicy
 
     def check(self, task: Task) -> None:
-        """Start or end a task if its dependencies allow that; otherwise note the task with its open dependencies.
+        """Start or end a task if its dependencies allow that.
+
+        Otherwise, record the task as waiting for each of its open dependencies.
 
         Args:
             task: the task as just read.
@@ -210,14 +212,14 @@ class DependencyChecker:
         return result
 
     def _note(self, task: Task, after: Dependencies, found: Sequence[Found]) -> Task:
-        """Note a task with all its open dependencies, and return the task's record."""
+        """Record a task as waiting for each of its open dependencies, and return the task's record."""
         open_tasks = {each.task.id: each.task for each in found if each.task is not None and each.outcome is None}
         self.runtime.executor.map(partial(self._note_at, task.id), open_tasks.values())
         result = self._remember(task, after, found)
         return task if result is None else result.task or task
 
     def _note_at(self, dependent: TaskId, dependency: Task) -> None:
-        """Note a dependent, then mark the dependency, so that its end triggers a check of its dependents."""
+        """Record a dependent, then mark the dependency, so that its end triggers a check of its dependents."""
         self.dependents.add(dependency.id, dependent, self.runtime.now() + DEPENDENT_LIFE)
         if not dependency.has_dependents:
             marked: TaskChanges = {"has_dependents": True}
@@ -234,7 +236,7 @@ class DependencyChecker:
         )
 
     def _look_again(self, task: Task, found: Sequence[Found]) -> None:
-        """Set a check at the due time of the next occurrence that has no task yet."""
+        """Schedule a check at the due time of the next occurrence that has no task yet."""
         expected = [each.expected_at for each in found if each.expected_at is not None]
         if not expected:
             return

@@ -237,7 +237,7 @@ class Enqueuer:
     def move(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
-        """Set a check of an existing task, as `write` does, and send a message if the check is due soon."""
+        """Schedule a check of an existing task, as `write` does, and send a message if the check is due soon."""
         result = self.write(task, move, at, guard, sets, key_write)
         if isinstance(result, Applied) and _needs_message(task, result.task, move):
             self.send_due([result.task])
@@ -246,7 +246,7 @@ class Enqueuer:
     def write(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
-        """Set a check of an existing task, in the same write as the move that causes it.
+        """Schedule a check of an existing task, in the same write as the move that causes it.
 
         The check begins the next generation, which makes earlier messages and timers stale. If an earlier check serves
         the same purpose, that check is kept, because otherwise a task that is written more often than messages are
@@ -277,7 +277,7 @@ class Enqueuer:
         return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)
 
     def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
-        """Set a check for lateness or expiry if the move that is about to be written changes the time for such a check.
+        """Schedule a check for lateness or expiry if the move that is about to be written changes its time.
 
         Args:
             task: the record as last read.
@@ -314,7 +314,7 @@ class Enqueuer:
             self.tasks.add_late_timer(timer)
 
     def watch_long_run(self, task: Task) -> None:
-        """Set a check that reports a long run of an attempt that continues outside the worker functions."""
+        """Schedule a check that reports when an attempt that continues outside the worker functions runs too long."""
         if (timer := long_run_timer(task, self.runtime.now(), self.look_ahead)) is not None:
             self.tasks.add_late_timer(timer)
 

@@ -41,7 +41,7 @@ class Mover(Protocol):
     """Makes moves that set a new check of a task, as `Enqueuer` does."""
 
     def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges) -> WriteResult:
-        """Set a check of an existing task, and send its message if it is due soon."""
+        """Schedule a check of an existing task, and send its message if it is due soon."""
         ...
 
 

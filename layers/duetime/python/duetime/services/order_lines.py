@@ -198,7 +198,7 @@ class OrderLines:
         return Postponed(until, f"{WAITS_FOR_ITS_TURN}{line.name.key}")
 
     def _enqueue(self, task: Task, after: int = 0) -> None:
-        """Set a check of a task that waits for its turn; a task that waits for something else has its own check."""
+        """Schedule a check of a task if it waits for its turn; other waiting tasks have their own checks."""
         for _ in range(_TRIES):
             if not is_waiting_for_turn(task) or task.state not in LEGAL[Move.REPLACE].sources:
                 return

@@ -114,7 +114,9 @@ class DynamoScheduleStore:
         return save_next(self._client, self._table, item, stored.incarnation, nonce, identity)
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
-        """Remove a schedule and its activity, if its edition is as read, or if it is already deleted.
+        """Remove a schedule and its activity if its edition has not changed since it was read.
+
+        If the schedule is already deleted, only its activity is removed.
 
         Deletion markers replace the schedule and its activity. Another schedule that now has the same name is not
         changed.
@@ -233,7 +235,7 @@ class DynamoCalendarStore:
         return _calendar(item), Incarnation(number, attribute_values.integer(item[_CREATED]))
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
-        """Delete a calendar, if it still has the edition that was read, or is already deleted.
+        """Delete a calendar if its edition has not changed since it was read; do nothing if it is already deleted.
 
         A deletion marker replaces the calendar until `expires_at`.
         """

@@ -88,9 +88,9 @@ class DynamoDefinitionStore:
         return sorted(self._earlier(owner, name), key=lambda info: -info.version)
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
-        """Remove the latest version, if it still has the edition that was read, or is already deleted.
+        """Remove the latest version if its edition has not changed since it was read.
 
-        A deletion marker replaces the version until `expiry`.
+        Nothing is written if the version is already deleted. A deletion marker replaces the version until `expiry`.
         """
         marker = deletion_marker(_key_of(owner, definition.name), expiry)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)

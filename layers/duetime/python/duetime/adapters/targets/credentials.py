@@ -98,7 +98,7 @@ class Credential:
 
     Attributes:
         headers: the headers to send.
-        secrets: the texts that must not be stored or logged.
+        secrets: the strings that must not be stored or logged.
         made_at: when the credentials were read or fetched, in milliseconds.
     """
 

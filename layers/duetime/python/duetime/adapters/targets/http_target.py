@@ -146,7 +146,8 @@ def _call(target: HttpTarget, work: Work) -> Call:
         seconds=work.seconds,
         most=0 if request.response.keep is Keep.NONE else request.response.max_bytes,
         owner=task.owner,
-        # Custom requests are not signed, because users could send signed requests with any content to other endpoints.
+        # Custom requests are not signed; otherwise, users could send signed requests with any content to other
+        # endpoints.
         signed=not request.is_custom,
         auth=auth_of(request, task),
         truncates=request.response.truncates,

@@ -50,8 +50,8 @@ def version_wanted(if_match: str | None) -> int | None:
     if len(tags) > 1:
         raise ParametersInvalid.of("If-Match", "names more than one version", FaultCode.DUPLICATE)
     weak, text = tags[0]
-    # Weak tags stand for approximate equality, which is not sufficient for changes (RFC 9110, 13.1.1). A change ignores
-    # the hash that `content_etag` adds.
+    # Weak tags stand for approximate equality, which is not sufficient for changes (RFC 9110, 13.1.1). When the
+    # `If-Match` of a change is checked, the hash that `content_etag` adds is ignored.
     match = _VERSION_OF.fullmatch(text)
     return NO_VERSION if weak or match is None else int(match["version"])
 

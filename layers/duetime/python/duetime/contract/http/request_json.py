@@ -177,7 +177,7 @@ def _examined(text: str, depth: int) -> Document:
 
 
 def _is_exact(text: str, value: object) -> bool:
-    """Whether a parsed text certainly has no repeated keys, no numbers that parsing changed, and no redacted values."""
+    """Whether it is certain that a text has no repeated keys, numbers that parsing changed, or redacted values."""
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
@@ -213,7 +213,7 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
         BodyUnreadable: the body is not valid base64, UTF-8 or gzip.
         EncodingUnsupported: the encoding is not gzip.
     """
-    # Base64 uses four characters for three bytes, so a text that is too long can be rejected before it is decoded.
+    # Base64 uses four characters for three bytes, so a string that is too long can be rejected before it is decoded.
     if len(body) > (MAX_BODY_BYTES * 4 // 3 + 4 if is_base64 else MAX_BODY_BYTES):
         raise BodyTooLarge(MAX_BODY_BYTES)
     if is_base64:

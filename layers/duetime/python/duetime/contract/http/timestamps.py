@@ -80,7 +80,7 @@ def ends_after(start: str) -> AfterValidator:
 
 
 def _hint(text: object) -> str:
-    """The probable mistake in a text that is not RFC 3339."""
+    """The probable mistake in a string that is not RFC 3339."""
     if isinstance(text, int | float) and not isinstance(text, bool):
         return ": it is not a number of seconds"
     if not isinstance(text, str) or len(text) > _LONGEST:

@@ -284,7 +284,7 @@ _WORDS: Mapping[str, str] = {
 
 
 def words_of(pattern: str) -> str | None:
-    """Describes the texts that match a pattern; `None` for an unknown pattern."""
+    """Describes the strings that match a pattern; `None` for an unknown pattern."""
     return _WORDS.get(pattern)
 
 

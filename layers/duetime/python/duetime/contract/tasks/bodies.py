@@ -123,7 +123,7 @@ class Unique(Body):
 
 
 class Debounce(Body):
-    """Until the task starts, each further creation with the same key delays the task and replaces its fields."""
+    """Until the task starts, each later creation with the same key delays the task and replaces its fields."""
 
     key: UniqueKey
     seconds: Annotated[
@@ -359,7 +359,9 @@ class Lock(Body):
     @model_validator(mode="after")
     def _can_be_shared(self) -> Self:
         if self.mode is LockMode.SHARED and self.max_holders == 1:
-            raise ValueError("has `max_holders` 1, with which no two tasks can share it: set it to null, or more")
+            raise ValueError(
+                "has `max_holders` 1, so no two tasks can share the lock: set `max_holders` to null or to more than 1"
+            )
         return self
 
 

@@ -198,7 +198,7 @@ def cancellation(document: Document) -> TaskCancel:
 
 
 def query(document: Document) -> Query:
-    """Decodes a query to an endpoint.
+    """Decodes a request that queries a task's endpoint.
 
     Raises:
         FieldsInvalid: some fields are invalid.

@@ -111,7 +111,7 @@ _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 
 
 def http_url(text: str) -> str:
-    """Rejects texts that are not HTTP URLs or that contain credentials."""
+    """Rejects strings that are not HTTP URLs or that contain credentials."""
     if _URI.fullmatch(text) is None:
         raise ValueError("contains a character that no URL has; percent-encode it")
     try:
@@ -127,7 +127,7 @@ def http_url(text: str) -> str:
 
 
 def target_url(text: str) -> str:
-    """Rejects texts that are not HTTP URLs once placeholders are replaced; placeholders are not allowed in the host."""
+    """Rejects strings that are not HTTP URLs once placeholders are replaced; the host cannot have placeholders."""
     if why := placeholders.refusal(text):
         raise ValueError(why)
     http_url(placeholders.sample_url(text))
@@ -354,7 +354,7 @@ def _each_header_once(headers: dict[str, str]) -> dict[str, str]:
 
 
 def base64_text(text: str) -> str:
-    """Rejects a text that is not base64."""
+    """Rejects a string that is not base64."""
     try:
         base64.b64decode(text, validate=True)
     except ValueError:

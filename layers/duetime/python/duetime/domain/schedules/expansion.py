@@ -137,7 +137,7 @@ def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -
         occurrence = judged(schedule, nominal)
         if occurrence.at < earliest or occurrence.runs:
             return occurrence if occurrence.at >= earliest else None
-        # No occurrence in the same excluded span runs, so the search skips the entire span.
+        # Occurrences within one excluded span never run, so the search skips the entire span.
         span = covering(schedule.calendars, nominal)
         nominal = previous_nominal(schedule, nominal if span is None else span.start)
     return None
@@ -157,7 +157,7 @@ class TimingExpansion:
     Attributes:
         runs: the occurrences to place, in order; a missed occurrence that runs comes first.
         after: the schedule once they have been placed.
-        next_at: the time of the next expansion; `None` if there is no further expansion.
+        next_at: the time of the next expansion; `None` if there is no later expansion.
         more: whether another expansion must follow at once because the limit was reached.
     """
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _NAMED = 3
-"""Maximum number of skipped wall times that a note names; further times are only counted."""
+"""Maximum number of skipped wall times that a note names; the others are only counted."""
 _COMPARED = 3_600
 """Maximum number of skipped wall times to compare with wall times after the gap. Comparing a few times is enough,
 because different patterns differ early."""

@@ -72,7 +72,7 @@ class ScheduleFilter:
 
     @property
     def before_first(self) -> str:
-        """A text that sorts before the first name with the prefix, and after all earlier names."""
+        """A string that sorts before the first name with the prefix, and after all earlier names."""
         if not self.name_prefix:
             return ""
         # Names are in ASCII, whose last character this is.

@@ -70,7 +70,7 @@ class AttemptRecord:
     """The stored summary of one attempt.
 
     Attributes:
-        attempt: its number, from 1.
+        attempt: its number, counted from 1.
         fence: the attempt's fence, which, unlike its number, is never used twice.
         worker: the worker that ran it.
         started_at: when the target was called; 0 if the worker was lost and the time is unknown.

@@ -197,7 +197,7 @@ def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: M
 
 
 def shortened(message: str, length: int) -> str:
-    """Truncates a text that is longer than the maximum, and adds a note."""
+    """Truncates a string that is longer than the maximum, and adds a note."""
     length = most_characters(message, length)
     if len(message) <= length:
         return message

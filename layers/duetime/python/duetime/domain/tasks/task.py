@@ -187,7 +187,7 @@ class NodeRef:
 
     Attributes:
         topology: the id of the topology's task.
-        run: number of the topology's run, from 1.
+        run: number of the topology's run, counted from 1.
         key: the node's name.
         inputs: whether the node receives its parents' results.
         note: why the node was cancelled, unless its user cancelled it, or a note that its rollback has failed for good;

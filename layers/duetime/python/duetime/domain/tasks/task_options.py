@@ -37,7 +37,7 @@ class RetryPolicy:
     max_duration_seconds: int | None = None
 
     def bound(self, attempt: int) -> Millis:
-        """Longest wait after a failed attempt with the given number, from 1, in milliseconds."""
+        """Longest wait, in milliseconds, after the failed attempt with this number (counted from 1)."""
         # No policy allows more attempts than this, and the largest multiplier to this power still fits into a float.
         power = min(attempt - 1, MAX_ATTEMPTS)
         seconds = min(self.initial_seconds * self.multiplier**power, self.max_seconds)
@@ -47,7 +47,7 @@ class RetryPolicy:
         """The wait after a failed attempt, evenly distributed between 0 and its upper bound.
 
         Args:
-            attempt: the attempt that failed, from 1.
+            attempt: number of the failed attempt, counted from 1.
             fraction: a random number, 0 <= fraction < 1.
         """
         return int(self.bound(attempt) * fraction)

@@ -35,8 +35,8 @@ OF_A_TARGET = frozenset({URL, BODY, "headers", "query", "key"})
 class Replacement:
     """Replaces placeholders with values.
 
-    In a payload or the JSON body of a request, a text that consists only of a placeholder becomes the value itself, of
-    any type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
+    In a payload or the JSON body of a request, a string that consists only of a placeholder becomes the value itself,
+    of any type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
 
     Attributes:
         placeholder: pattern with two groups, which are the escape characters and the name.
@@ -246,7 +246,7 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
 def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Nodes, as JSON, in which the placeholders of parameters are replaced by values.
 
-    In a payload or a JSON body, a text that consists only of a placeholder becomes the value itself, of any type.
+    In a payload or a JSON body, a string that consists only of a placeholder becomes the value itself, of any type.
     Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
     """
     found = Replacement(_PLACEHOLDER, PARAMETER_PREFIX, values)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 _SHOWN = 5
-"""Maximum number of nodes that a reason names; further nodes are only counted."""
+"""Maximum number of nodes that a reason names; the others are only counted."""
 
 
 @frozen
@@ -213,7 +213,7 @@ def run_result(
         state: state of the run, which must be terminal.
         graph: the graph with the run's time limit.
         statuses: statuses of all nodes.
-        number: number of the run, from 1.
+        number: number of the run, counted from 1.
         is_overdue: whether the run has exceeded its time limit.
         outputs: the outputs, as a JSON object; empty for no outputs.
     """

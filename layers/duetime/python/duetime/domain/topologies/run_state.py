@@ -76,7 +76,7 @@ class RunState:
 
     @property
     def number(self) -> int:
-        """Number of the current run, from 1."""
+        """Number of the current run, counted from 1."""
         return len(self.runs)
 
     @property
@@ -197,7 +197,7 @@ class Run:
 
     Attributes:
         topology: id of the topology's task.
-        number: number of the run, from 1.
+        number: number of the run, counted from 1.
         begun_at: when the run started; stored before any task is created, because the ids of its nodes' tasks are
             derived from this time.
         shards: number of shards when the run started, which is also stored.

@@ -208,9 +208,9 @@ class ScheduleRuns:
     def at(self, stored: StoredSchedule, first: Millis, length: Millis) -> RunsAt:
         """The tasks that a schedule has created for times in [first, first + length), in all its revisions.
 
-        The tasks are first looked up by the ids that the current timing gives them in the latest revisions, and by the
-        ids of stored backfills. Unless a run for exactly the time `first` is found, the owner's tasks for that time are
-        read, as in `list`, because an earlier timing may have had a run at that time.
+        The tasks are first looked up by the ids that they would have under the current timing, for each of the latest
+        revisions, and by the ids of stored backfills. Unless a run for exactly the time `first` is found, the owner's
+        tasks for that time are read, as in `list`, because an earlier timing may have had a run at that time.
         """
         end = first + length
         by_id = [] if stored.is_permanent else self._by_id(stored, first, end)

@@ -211,7 +211,10 @@ class ScheduleWriter:
         )
 
     def expand(self, stored: StoredSchedule) -> StoredSchedule:
-        """Place occurrences that are due soon; if this fails, the trigger places them at the schedule's timer."""
+        """Place occurrences that are due soon.
+
+        If this fails, the trigger places them when the schedule's timer fires.
+        """
         now = self.runtime.now()
         with suppress(Unavailable, ScheduleNotFound):
             timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)

@@ -1,4 +1,4 @@
-"""Cancels the child tasks of a task, and all further descendants."""
+"""Cancels the child tasks of a task, and all other descendants."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class NodeTasks:
     def complete(self, topology: TaskId) -> None:
         """Create the tasks that an interrupted plan of an ended topology left out, so that all nodes can be cancelled.
 
-        If the plan is in fact still running, it creates no further tasks, because every task exists.
+        If the plan is in fact still running, it creates no more tasks, because every task exists.
         """
         task, run_state = self.stores.tasks.read(topology), self.stores.topologies.read(topology)
         if task is None or run_state is None or not task.is_terminal or task.erased:
