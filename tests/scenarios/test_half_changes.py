@@ -102,7 +102,7 @@ def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
 
 
 @pytest.mark.slow
-def test_exactly_three_runs_start_after_a_repeated_change_to_three_runs() -> None:
+def test_at_most_three_runs_start_after_a_repeated_change_to_three_runs() -> None:
     """If the API dies at any call of a change to three remaining runs, at most three runs start after the repeat."""
     for number, schedules in half_changed("remaining"):
         before = begun(schedules)

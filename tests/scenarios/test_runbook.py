@@ -117,7 +117,7 @@ def test_clock_skewed_alarm_goes_off_for_a_wrong_clock(outage: Outage) -> None:
         _until(outage, "ClockSkewed", on=False)
 
 
-def test_a_backfill_runs_occurrences_after_the_occurrences_missed_alarm(outage: Outage) -> None:
+def test_occurrences_missed_alarm_goes_off_after_an_outage_of_the_trigger(outage: Outage) -> None:
     """After an outage of the trigger, OccurrencesMissed goes off and then ends."""
     with outage:
         schedule = {"name": "often", "rate": "5 minutes", "catch_up_seconds": 0, "task": {"type": PLAIN}}
@@ -130,7 +130,7 @@ def test_a_backfill_runs_occurrences_after_the_occurrences_missed_alarm(outage: 
         _until(outage, "OccurrencesMissed", on=False)
 
 
-def test_table_throttled_and_ticks_incomplete_alarms_end_with_the_throttling(outage: Outage) -> None:
+def test_ticks_incomplete_alarm_goes_off_while_the_table_throttles(outage: Outage) -> None:
     """TicksIncomplete goes off while the table throttles and ends with the throttling, and accepted tasks run."""
     with outage:
         made = outage.create(12 * MINUTE)

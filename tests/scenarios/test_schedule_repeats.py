@@ -221,7 +221,7 @@ def test_a_manual_run_counts_once_wherever_its_request_dies(key: dict[str, str])
     assert number > 4
 
 
-def test_a_manual_run_is_counted_despite_a_concurrent_write_by_the_trigger() -> None:
+def test_a_manual_run_is_counted_despite_a_concurrent_change() -> None:
     """If the schedule changes while a requested run is being counted, the run is still counted once."""
     with Schedules() as schedules:
         schedules.make()

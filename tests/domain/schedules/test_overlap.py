@@ -135,7 +135,7 @@ def test_a_replaced_occurrence_does_not_run_after_the_later_occurrence(policy: O
     assert (decision.activity, decision.stop) == (SEEN, None)
 
 
-def test_occurrences_of_a_paused_or_changed_schedule_are_skipped_except_manual_runs() -> None:
+def test_occurrences_of_a_paused_or_changed_schedule_are_skipped_except_backfills() -> None:
     """Runs of a paused or changed schedule are skipped, but a backfill's runs are not skipped by a pause."""
     paused = replace(STORED, state=ScheduleState.PAUSED)
     changed = replace(STORED, revision=2)

@@ -61,7 +61,7 @@ def test_names_of_real_workflows_are_accepted() -> None:
     assert validated_graph([node("NFCORE_RNASEQ.RNASEQ:a/b-1_2"), node("x" * MAX_NODE_KEY_LENGTH)]).order
 
 
-def test_a_node_with_parents_cannot_have_a_due_time() -> None:
+def test_a_node_cannot_have_a_due_time() -> None:
     """A node cannot have a due time, but can have a delay."""
     assert "nodes.a.due_at: cannot be given" in refusal(replace(node("a"), spec=replace(SPEC, due_at=5)))
     assert validated_graph([replace(node("a"), spec=replace(SPEC, delay=5))])

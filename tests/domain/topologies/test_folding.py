@@ -127,7 +127,7 @@ def test_a_retry_has_the_same_ends_as_a_single_run(data: st.DataObject, graph: G
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_a_recovery_scan_computes_the_same_numbers_as_counting(
+def test_a_recovery_scan_starts_the_nodes_without_parents_and_decides_nothing_else(
     data: st.DataObject, graph: Graph, random_source: Random
 ) -> None:
     """Before a run, a recovery scan starts the nodes without parents; after the run, nothing is left to decide."""
