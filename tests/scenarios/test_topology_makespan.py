@@ -29,11 +29,7 @@ LEVELS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("nodes", "calls"), [(FAN, 13), (LEVELS, 14)], ids=["fan", "levels"])
 def test_a_graph_takes_little_more_than_its_critical_path(nodes: dict[str, dict[str, Any]], calls: float) -> None:
-<<<<<<< HEAD
-    """With nodes of two seconds, a graph takes at most 10% longer than its critical path, with few calls per node."""
-=======
-    """With nodes that take 2 s, a graph takes at most 10 % longer than its critical path, with few calls per node."""
->>>>>>> rj
+    """With nodes that take 2 s, a graph takes at most 10% longer than its critical path, with few calls per node."""
     found = measured(nodes, dict.fromkeys(nodes, 2.0))
     assert found.ratio <= 1.1
     assert found.calls / len(nodes) <= calls

@@ -26,11 +26,7 @@ def test_nodes_are_counted_by_state_and_cancelled_nodes_by_reason() -> None:
 
 
 def test_progress_is_weighted_by_expected_durations() -> None:
-<<<<<<< HEAD
-    """Ten seconds of 133.3 s are 7%, and half of a node of 70 s adds 35 s."""
-=======
-    """After 10 s of 133.3 s, the progress is 7 %; half of a node of 70 s adds another 35 s."""
->>>>>>> rj
+    """After 10 s of 133.3 s, the progress is 7%; half of a node of 70 s adds another 35 s."""
     assert percent(WEIGHTED, statuses(WEIGHTED)) == 0
     assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED)) == 7
     assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED, b=replace(RUNNING, percent=50))) == 33
