@@ -1,8 +1,8 @@
 """Closes connections that a test's botocore clients leave behind, before the next test starts.
 
-The garbage collector would close the connections, too, but at an unpredictable time. While a test parses a text with
-the deepest possible nesting, closing fails because the stack is exhausted, and a later test is blamed for the open
-sockets.
+The garbage collector would close the connections, too, but at an unpredictable time. If a test is just then parsing a
+text with the deepest possible nesting, closing fails because the stack is exhausted, and a later test is blamed for the
+open sockets.
 """
 
 from __future__ import annotations

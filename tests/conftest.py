@@ -38,8 +38,8 @@ for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
 
 # A client without credentials would request credentials over the network.
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
-# The CDK's own check of a template only gives warnings and takes most of the time; in `tests/infra/test_lint.py`,
-# cfn-lint checks the same templates.
+# The CDK's own check of a template only gives warnings and takes most of the synthesis time; in
+# `tests/infra/test_lint.py`, cfn-lint checks the same templates.
 os.environ["CDK_VALIDATION"] = "false"
 # Imports and collected tests are never garbage, and searching them for garbage takes a tenth of the collection time.
 gc.disable()
@@ -102,11 +102,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 TOGETHER = {"tests/deployed/": "deployed", "tests/infra/": "infra", "tests/docs/": "infra"}
-"""Folders whose tests share something slow, which is a deployment or the templates of every environment."""
+"""Folders whose tests share a slow fixture: a deployment, or the templates for every environment."""
 
 
 def scope_of(nodeid: str) -> str:
-    """Return the name that decides a test's process and part, which is a shared fixture's or else the file's name."""
+    """Return the name that determines a test's process and part: a shared fixture's name, or else the file's name."""
     folders = (scope for folder, scope in TOGETHER.items() if nodeid.startswith(folder))
     return next(folders, nodeid.split("::", 1)[0])
 
@@ -170,5 +170,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ANN401, ARG001 - pytest-xdist's own
-    """Add the recordings of a pytest-xdist process."""
+    """Add the grants that a finished pytest-xdist process has recorded."""
     _USED.update((name, action, resource) for name, action, resource in node.workeroutput.get("grants", ()))

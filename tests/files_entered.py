@@ -37,7 +37,7 @@ _CORE = Path(next(iter(duetime.__path__)))
 _COMMON = Path(next(iter(duetime_common.__path__)))
 _FUNCTIONS = Path(__file__).resolve().parents[1] / "functions"
 _GENERATED = frozen_classes.__file__
-"""A comparison for all frozen classes, in place of those that `dataclass` would generate into each class."""
+"""The file with one comparison for all frozen classes, which replaces those that `dataclass` would generate."""
 _FAKES = str(Path(fakes.__file__ or "").parent)
 _REPEATS = 3
 GOALS = {"create a task": 40, "claim, run and end it": 40, "place an occurrence": 52, "end a node, begin the next": 60}

@@ -1,8 +1,9 @@
 """Checks permissions in tests, where a call that a function's role does not allow is refused, as in AWS.
 
-`grants.json` has the policies of the synthesized stack for the tests' account; a test compares both, and `python -m
-tests.grants` writes the file again. Each call of a function, in the simulation and in the functions' tests, is looked
-up there first. Allowed calls are recorded in `USED`, so that a test can find unused grants.
+`grants.json` has the policies of the synthesized stack for the tests' account; a test compares the file with the stack,
+and `python -m tests.grants` writes the file again. Each call that a function makes, in the simulation or in the
+functions' tests, is first looked up in these policies. Allowed calls are recorded in `USED`, so that a test can find
+unused grants.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ ELSEWHERE = {
 are over sixteen shards (`tests/adapters/test_fan_out.py`), and by Lambda if it gives up on a batch from the stream.
 """
 _ACTING: list[tuple[int, str]] = []
-"""The threads in which a test has invoked a function, with the function; in the simulation, each call names its
+"""The threads in which a test has invoked a function, each with this function; in the simulation, each call names its
 function.
 
 A function can invoke another function in one thread while its other threads continue with its own calls.
@@ -136,7 +137,7 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
 
 
 def _places(request: Mapping[str, Any]) -> Hashable:
-    """Return everything in a DynamoDB call that decides the needed actions, or `None` if this needs a closer look."""
+    """Return the parts of a DynamoDB call that determine the needed actions, or `None` if they are not enough."""
     if "TransactItems" in request:
         return tuple((kind, one["TableName"]) for each in request["TransactItems"] for kind, one in each.items())
     if "RequestItems" in request:
@@ -145,7 +146,7 @@ def _places(request: Mapping[str, Any]) -> Hashable:
 
 
 def forget(use: Use) -> None:
-    """Forget a function's call, so that a test can see whether it is repeated."""
+    """Forget a recorded call, so that a test can see whether the function repeats the call."""
     USED.discard(use)
     _CHECKED.clear()
 
@@ -251,7 +252,7 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
 
 
 def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return an S3 call's grants; a copy reads its source, tags need an action, and a missing object needs a list."""
+    """Return an S3 call's grants; a copy, tags, and a missing object each need an additional action."""
     if action == "GeneratePresignedUrl":
         # Signing needs no permission, but the signed request is made with the function's role.
         action, request = "".join(map(str.capitalize, request["ClientMethod"].split("_"))), request["Params"]
@@ -276,7 +277,7 @@ def _of_function(environ: Mapping[str, str], action: str, request: Mapping[str, 
 
 
 def _of_job(service: str, request: Mapping[str, Any]) -> Iterator[str]:
-    """Return the resource of a call to a service that runs jobs, or none for actions without single resources."""
+    """Return the resources of a call to a service that runs jobs; a listing action may have no single resource."""
     place = f"arn:aws:{service}:{PLACE}"
     if service == "batch":
         yield from (request[field] for field in ("jobDefinition", "jobQueue") if "jobDefinition" in request)
@@ -333,7 +334,8 @@ def _is_for_lambda(name: str, action: str) -> bool:
 
 def _is_known(known: Collection[Use], grant: Use) -> bool:
     name, action, pattern = grant
-    # The executions of a distributed map belong to the machine, because the tests' tokens do not distinguish them.
+    # The executions of a distributed map are attributed to the machine, because the tests' tokens do not distinguish
+    # between executions.
     pattern = MACHINE if pattern == f"{MACHINE}/*" else _kind(pattern)
     return any(use[:2] == (name, action) and fnmatchcase(use[2], pattern) for use in known)
 

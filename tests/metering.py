@@ -43,7 +43,7 @@ def value_size(value: Mapping[str, Any]) -> int:
 
 
 def _number_size(number: str) -> int:
-    """Return one byte for each pair of digits, one more, and one for a minus sign.
+    """Return a number's size: one byte for each pair of digits, one more, and one for a minus sign.
 
     Pairs begin at the decimal point, and zeros at both ends do not count (120 is 01 20, and 12 and 1200 are 12).
     """

@@ -62,7 +62,7 @@ def test_names_with_special_characters_become_plain_keys() -> None:
 
 
 def test_figures_of_another_command_are_listed_with_it(tmp_path: Path) -> None:
-    """A figure that another command measures is listed with this command and not among the counted figures."""
+    """A figure that is measured by another command is listed under that command and not among the counted figures."""
     figures = document([START], {"write_units_per_task": 4.0, "requests_vs_celery": 0.82})
     write(tmp_path, figures, [START])
     page = (tmp_path / "RESULTS.md").read_text()

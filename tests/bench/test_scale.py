@@ -114,7 +114,7 @@ def test_a_model_that_follows_each_task_has_the_same_percentiles(rate: float, wo
     """For 6,000 tasks, both models' wait percentiles differ by at most a twentieth plus a batch's duration.
 
     A free worker takes a single due task, so the first batches are not full, unlike the first batches in the cohort
-    model. The cohort model's table also starts with a second's saved units.
+    model. The cohort model's table also starts with one second of saved write units.
     """
     apart = 1.1 + (units > 0)
     due = [number / rate for number in range(6_000)]
@@ -129,7 +129,7 @@ def test_a_model_that_follows_each_task_has_the_same_percentiles(rate: float, wo
 
 
 def test_keys_that_have_a_backlog_share_by_their_weights() -> None:
-    """Of the first 20,000 tasks, a key with weight 3 has three times as many as a key with weight 1."""
+    """Among the first 20,000 tasks, the key with weight 3 has three times as many tasks as the key with weight 1."""
     keys = [Key(f"large-{weight}", 30_000, 0.0, str(weight), weight) for weight in (1, 3)]
     found = waits(keys, workers=100, seconds=0.5)
     first = {kind: int((each < 10).sum()) for kind, each in found.items()}
@@ -147,7 +147,7 @@ def test_no_weight_of_a_key_makes_other_keys_wait(weight: int) -> None:
 
 
 def test_a_key_alone_has_all_workers() -> None:
-    """A fair key sets no limit, so tasks with the only key run like tasks without a key."""
+    """A fair key sets no limit, so if all tasks have the same key, they run like tasks without a key."""
     alone = waits([Key("large", 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"]
     assert alone.max() == pytest.approx(
         waits([Key(None, 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"].max()

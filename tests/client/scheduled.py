@@ -94,7 +94,7 @@ SEEN = [
 
 
 def backfills(method: str, action: str) -> Answer:
-    """Handle a request for backfills, all of which return the same backfill."""
+    """Handle a request for backfills; every response contains the same backfill."""
     if action == "backfills":
         return Answer(201, BACKFILL) if method == "POST" else Answer(200, {"backfills": [BACKFILL]})
     finished = None if method == "GET" else "2026-11-21T12:00:00.000Z"

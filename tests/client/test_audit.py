@@ -95,7 +95,7 @@ def test_all_audit_records_of_a_period_are_printed(duetime: Run, session: FakeSe
 
 
 def test_the_ends_of_a_period_are_durations_or_timestamps(duetime: Run, session: FakeSession) -> None:
-    """A time is given as a duration before now or as a timestamp; other texts are refused before anything is read."""
+    """A time is given as a duration before now or as a timestamp; other strings are refused before anything is read."""
     options = ("--stack", "duetime-prod", "--since", "2026-11-01T00:00Z", "--until", "1d")
     assert duetime("audit", *options).exit_code == 0
     first = round(datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000)

@@ -58,7 +58,7 @@ BY_OTHER_WAYS = {
     "cancelGroup",
     "retryGroup",
 }
-"""Operations without a key option, because no command sends a batch, and actions on many objects use one key per part.
+"""Operations without a key option. No command sends a batch, and actions on many objects use one key per part.
 """
 
 

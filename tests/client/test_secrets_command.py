@@ -28,7 +28,7 @@ PAIRS = [
 
 
 class VersionExists(Exception):
-    """The error for a secret version that exists with another value."""
+    """The error for a secret version that already exists with a different value."""
 
 
 class _Account:

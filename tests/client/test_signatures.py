@@ -62,7 +62,7 @@ def test_a_call_for_another_owner_does_not_verify(key: str) -> None:
     ],
 )
 def test_a_changed_header_does_not_verify(key: str, changed: dict[str, str]) -> None:
-    """The id, the time and the signature's kind are signed, and of many signatures only the first few are examined."""
+    """The id, time and signature kind are signed; if there are many signatures, only the first few are examined."""
     with pytest.raises(SignatureInvalid):
         verifier(key).verify(HEADERS | changed, BODY)
 

@@ -1,4 +1,4 @@
-"""`duetime tasks wait` and `duetime tasks watch`."""
+"""Tests `duetime tasks wait` and `duetime tasks watch`."""
 
 from __future__ import annotations
 

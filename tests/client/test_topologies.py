@@ -1,4 +1,4 @@
-"""`duetime topologies`: requests, output and exit codes."""
+"""Tests the requests, the output and the exit codes of `duetime topologies`."""
 
 from __future__ import annotations
 
@@ -349,7 +349,7 @@ def test_critical_nodes_are_marked_and_listed_first() -> None:
 
 
 def test_the_progress_bar_advances_between_two_reads() -> None:
-    """Running nodes advance the bar, in another shade, by their expected time; late nodes never count as done."""
+    """Running nodes advance the bar, in a different shade, by their expected time; late nodes never count as done."""
     nodes = {
         "a": {"state": "running", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=5)},
         "b": {"state": "succeeded", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=9)},

@@ -1,4 +1,4 @@
-"""Tests that `duetime verify` fails its report for every fault in a deployment."""
+"""Tests that `duetime verify` reports every fault in a deployment as a failed check."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def lateness(executions: list[Execution]) -> Finding:
 def test_one_lost_doubled_early_or_late_task_fails_the_check(
     judge: Callable[[list[Execution]], Finding], changes: dict[str, object]
 ) -> None:
-    """A lost, doubled, early or late task among twenty, or a task with another outcome, fails the check."""
+    """A lost, doubled, early or late task among twenty, or a task with a different outcome, fails the check."""
     assert judge(GOOD).verdict is Verdict.PASSED
     broken = judge(with_first(**changes))
     assert broken.verdict is Verdict.FAILED

@@ -1,7 +1,7 @@
 """Measures the console in an account with many tasks: `python -m tests.console.figures [TASKS]`.
 
 The figures depend on the machine and are not asserted. The account is in virtual time with a fake database, so the
-times to data are this process's times and not AWS's.
+measured times until data appears are those of this process and not of AWS.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> 
 
 
 def test_operations_of_the_system_without_effect_are_only_counted(console: Console) -> None:
-    """Operations that duetime starts for a topology without open nodes are not listed, unlike requested operations."""
+    """Requested operations are listed, but not the operations that duetime starts for a topology without open nodes."""
     page = console.open("/settings")
     base: dict[str, Any] = {
         "state": "succeeded", "created_at": "2026-11-21T02:00:00.000Z", "finished_at": "2026-11-21T02:00:01.000Z",

@@ -1,4 +1,4 @@
-"""Tests what holds for every page, such as keys, themes, time zones, widths, accessibility, policy and size budgets."""
+"""Tests every page's keys, themes, time zones, widths, accessibility, policy and size budgets."""
 
 from __future__ import annotations
 

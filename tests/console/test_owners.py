@@ -1,4 +1,4 @@
-"""Tests in a browser for which owner the console's user acts."""
+"""Tests, in a browser, the choice of the owner for whom the console's user acts."""
 
 from __future__ import annotations
 

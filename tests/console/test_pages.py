@@ -51,7 +51,7 @@ def _fail(_phase: str, _context: object, _payload: object) -> object:
 
 @pytest.mark.slow
 def test_every_page_is_accessible(console: Console, world: World) -> None:
-    """No page with content has axe violations, neither wide in the light theme nor narrow in the dark theme."""
+    """No page with content has axe violations on a wide screen in the light theme or a narrow one in the dark theme."""
     fill(world)
     for narrow, scheme in ((False, "light"), (True, "dark")):
         page = console.open(PAGES[0], narrow=narrow, scheme=scheme)

@@ -110,7 +110,7 @@ def test_the_list_shows_the_time_zone_of_each_schedule(console: Console, world: 
 
 def test_every_kind_of_timing_is_previewed_in_words(console: Console, world: World) -> None:
     """A rate, an interval, dates and a permanent schedule are previewed in words, and created as they were shown."""
-    # Between choosing a kind and typing, the preview may be requested for an empty text.
+    # Between choosing a kind and typing, the preview may be requested with an empty string.
     console.expected = ("status of 422",)
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()

@@ -1,4 +1,4 @@
-"""Tests in a browser the form that creates a task, with each task option and the request as JSON."""
+"""Tests, in a browser, the form that creates a task, with each task option and the request as JSON."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ OF_THE_SAME_KEY = {
     *("order.key", "order.on_failure"),
     "group.id",
 }
-"""Options that a task's copies do not have; some of these options exclude each other and a due time."""
+"""Options that a copy of a task does not get; some of these options exclude each other and a due time."""
 INSTEAD_OF_A_LOCK = {"locks"}
 """Options that exclude the options for a single lock."""
 

@@ -249,7 +249,7 @@ def test_suggestions_complete_qualifiers_and_values(console: Console, world: Wor
 
 
 def test_new_tasks_are_counted_and_visible_tasks_are_updated(console: Console, world: World) -> None:
-    """Pushed changes update visible rows and are only counted for other tasks, until a button reads the list again."""
+    """Pushed changes update visible rows; other changes are only counted until a button reads the list again."""
     world.create(type=PLAIN, delay_seconds=20)
     page = console.open("/tasks")
     expect(page.locator(".live")).to_have_text("Live")

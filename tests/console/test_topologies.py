@@ -158,7 +158,7 @@ def test_a_user_sends_the_signal_that_a_node_waits_for(console: Console, world: 
 
 
 def test_a_postponed_approval_offers_no_decision(console: Console, world: World) -> None:
-    """When a task is moved to a later time, its decision is hidden at once, because the API would refuse a decision."""
+    """When a task is moved to a later time, its approval is hidden at once, because the API would refuse a decision."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
     world.run(60 * SECOND)
     page = console.open(f"/tasks/{task_id}")
@@ -169,7 +169,7 @@ def test_a_postponed_approval_offers_no_decision(console: Console, world: World)
 
 
 def test_a_user_without_credentials_approves_with_a_link(console: Console, world: World) -> None:
-    """The dialog shows a link, whose page decides and has no axe violations, on a phone and in both themes."""
+    """The dialog shows a link to a page that decides; the page has no axe violations on a phone and in both themes."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
     world.run(60 * SECOND)
     world.do(lambda live: live.topologies.signalled.add((task_id, True)))

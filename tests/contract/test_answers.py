@@ -113,7 +113,7 @@ def test_stored_contents_are_returned_unchanged(value: Any) -> None:  # noqa: AN
 
 
 def test_a_task_of_a_schedule_shows_its_occurrence() -> None:
-    """A scheduled task has the schedule's name and revision, the nominal and neighboring times, and the cause."""
+    """A scheduled task's response has the schedule's name and revision, nominal and neighboring times, and cause."""
     occurrence = entry(
         task(schedule_ref=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True, previous=NOW - 1_000))
     )

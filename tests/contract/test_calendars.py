@@ -1,4 +1,4 @@
-"""Tests which bodies for calendars are accepted, and that a response can be sent as a request again."""
+"""Tests which bodies for calendars are accepted, and that a response can be sent back as a request."""
 
 from __future__ import annotations
 

@@ -502,7 +502,7 @@ def _waits_for_an_outcome(seconds: int) -> None:
 
 
 def _lasts(seconds: int) -> None:
-    """Check that a topology's run is checked at its deadline, and that lease and lock also last for ending the run."""
+    """Check that a topology's run is checked at its deadline, and that lease and lock last until the run can end."""
     graph = graph_of({"nodes": {"a": {"type": "report"}}, "timeout_seconds": seconds})
     assert graph.lasts_seconds == seconds
     running = replace(task(notify_within_seconds=graph.lasts_seconds), target=TopologyTarget(), run_at=NOW)

@@ -94,7 +94,7 @@ def _allows(operation: Operation, name: str, word: str) -> bool:
 
 
 def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
-    """Return the resources and fixed words that a request could match as the word in one path or a name in another."""
+    """Return resources, each with a fixed word in one path that a request could use as a name in the other."""
     mine, others = fixed.path.split("/"), named.path.split("/")
     if len(mine) != len(others):
         return set()

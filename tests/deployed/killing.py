@@ -113,7 +113,7 @@ def short_lease(over: Stack) -> str:
 
 
 def worker_functions(over: Stack) -> list[str]:
-    """The functions that must be warm when a stack is ready; a change of their settings has ended their processes."""
+    """The functions that must be warm when a stack is ready; a change to their settings has ended their processes."""
     return [over.deployment.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
 
 

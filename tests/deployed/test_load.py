@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime_local.stack import Stack
 
 NEARLY_CLOSED, BURST = 0.01, 3
-"""The requests per second and the burst, so low that ten requests within minutes are refused at any pace."""
+"""The rate in requests per second and the burst, both so low that some of ten requests are refused at any pace."""
 TABLE_RATE = 2
 CALLERS = 2
 EACH = 5
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.deployed
 
 
 def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
-    """Create tasks one by one without retries, and return the accepted identifiers and the other responses."""
+    """Create tasks one by one without retries, and return the identifiers of the created tasks and the refusals."""
     accepted, refused = [], []
     with Client(stack.ready.api_url, retries=Retries(attempts=1)) as client:
         for _ in range(count):

@@ -144,7 +144,7 @@ TWENTY_MINUTES = timedelta(minutes=20)
 
 @pytest.mark.slow
 def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, client: Client, counter: Receiver) -> None:
-    """If a task is due beyond the look-ahead, its creation sends no message, but the trigger does so in time."""
+    """If a task is due beyond the look-ahead, its creation sends no message, but the trigger sends one in time."""
     due = soon(TWENTY_MINUTES.total_seconds())
     sqs = deployed.emulator.client("sqs")
     queue = deployed.deployment.outputs["QueueUrlLow"]
@@ -152,7 +152,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
     with undelivered(deployed, "QueueUrlLow") as queue_arn:
 
         def created() -> Task | None:
-            # A tick may send other tests' messages, but not in each attempt.
+            # A tick may send other tests' messages now, so the creation is repeated until the queue stays empty.
             sqs.purge_queue(QueueUrl=queue)
             task = client.tasks.create(TYPE, **calling(counter, due_at=due, priority="low"))
             return task if waiting(deployed, queue) == 0 else None

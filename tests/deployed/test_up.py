@@ -1,4 +1,4 @@
-"""Tests of the command `duetime local up` as a person starts it, and of the ways in which the command ends."""
+"""Tests of the command `duetime local up`, started as if by a user, and of the ways in which the command ends."""
 
 from __future__ import annotations
 

@@ -377,7 +377,7 @@ class PageRunner:
             assert answer.headers.get(name) == value, f"{method} {path}: {name} is {answer.headers.get(name)}"
 
     def _latest(self, words: list[str]) -> str:
-        """Return the id of the last object that the page has created of the kind that a command takes."""
+        """Return the id of the page's most recently created object of the kind that a command takes."""
         client = self.duetime.client
         match words:
             case ["bulk", *_]:

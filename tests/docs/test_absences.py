@@ -1,4 +1,4 @@
-"""Tests that features that pages call missing are missing; each sentence is registered with a check or a reason."""
+"""Tests that features described as missing do not exist; each sentence is registered with a check or a reason."""
 
 from __future__ import annotations
 

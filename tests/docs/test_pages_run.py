@@ -50,7 +50,7 @@ def test_commands_snippets_and_bodies_on_a_page_work(runner: PageRunner, page: P
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SLOW)
 def test_commands_snippets_and_bodies_on_a_slow_page_work(runner: PageRunner, page: str) -> None:
-    """On pages that take long, too, each command ends with 0, each snippet runs, and each body is accepted."""
+    """On slow pages, too, each command ends with 0, each snippet runs, and each body is accepted."""
     runner.run((ROOT / page).read_text(encoding="utf-8"))
 
 

@@ -65,7 +65,7 @@ def test_the_check_finds_settings_on_pages() -> None:
 
 
 def test_a_limit_without_explanation_is_not_described_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the code does not explain a limit, the page does not explain it by its name, which was misleading before."""
+    """If the code does not explain a limit, the page does not guess the meaning from its name, which misled readers."""
     assert "of one task" not in limit_list().replace("Tags of one task.", "")
     monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_NODES": ""} if module is limits else {})
     with pytest.raises(LimitUnexplained):

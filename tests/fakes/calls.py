@@ -195,7 +195,7 @@ class StoreCalls:
             function = self.random.choice(["attribute_exists", "attribute_not_exists"])
             return f"{function}({self._path()})"
         if draw < 0.7:
-            # Only texts are compared, because the engine refuses the request if an attribute has another type.
+            # Only strings are compared, because the engine refuses the request if an attribute has a different type.
             path = self.random.choice(["#p", "#g", "#m.#id"])
             names = ", ".join(map(self._name, path.split("."))).replace(", ", ".")
             return f"begins_with({names}, {self._fresh({'S': self.random.choice(['7', 'a', '2026'])})})"

@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the seed of all random choices")
     asked = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    # The log line for each attempt that a lease request ended is of no interest here.
+    # Each attempt that a lease request ended writes a log line, which is of no interest here.
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     started = time.perf_counter()
     fuzzer = Fuzzer(InProcess())

@@ -1,4 +1,4 @@
-"""Requests of the largest size that the API accepts, whose repeated and nested units are the hardest parser input.
+"""Requests of the largest size that the API accepts, full of the repeated and nested units that are hardest to parse.
 
 Each kind of text that an owner writes and that Duetime parses or evaluates has a form here, with the length that the
 API accepts and the units to repeat in the text.

@@ -107,7 +107,7 @@ def test_an_archive_exists_only_if_the_settings_have_its_retention(every: Synthe
 
 
 def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
-    """Lambda invokes the function only for records that TTL removes, in large batches, from the oldest record on."""
+    """Lambda invokes the function only for records that TTL removes, in large batches, starting with the oldest."""
     from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
 
     found = mapping_of(prod)
@@ -133,7 +133,7 @@ def test_an_outage_of_a_day_loses_nothing(prod: Synthesis) -> None:
 
 
 def test_the_archive_function_can_write_only_the_archive(prod: Synthesis) -> None:
-    """The function may write the archive's objects and read the table, but may write neither the table nor payloads."""
+    """The function may write the archive's objects and read the table, but may not change the table or payloads."""
     of = policies(prod)["archive"]
     objects = [f"{grants.ARCHIVE}/{each}" for each in ("archive/*", "aws/lambda/*", "unreadable/*")]
     assert of == {

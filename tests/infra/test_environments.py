@@ -77,7 +77,7 @@ def test_a_new_account_can_deploy_the_trial_environment(dev: Synthesis) -> None:
 
 @pytest.mark.parametrize(("name", "number"), [("prod", 150), ("dev", 100), ("dev", 0)])
 def test_waiting_requests_must_be_fewer_than_the_executions_of_the_api(name: str, number: int) -> None:
-    """A number of waiting requests that is zero or reaches the API's executions is refused before the deployment."""
+    """A number of waiting requests that is zero or not below the API's executions is refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match="`long_polls` must be"):
         replace(environment_named(name), long_polls=number)
 
@@ -223,7 +223,7 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_rejected() -> None:
 
 
 def test_a_priority_with_provisioned_pollers_has_no_concurrency_limit(layers: Layers, tmp_path: Path) -> None:
-    """AWS refuses both settings in one mapping; the required account limit includes ten invocations per poller."""
+    """A mapping has either pollers or a concurrency limit; the account limit must cover ten invocations per poller."""
     environment = replace(environment_named("staging"), provisioned_pollers={Priority.HIGH: Pollers(20, 200)})
     synthesis = Synthesis(environment, layers, tmp_path)
     of_worker = [

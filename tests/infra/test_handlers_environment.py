@@ -154,7 +154,7 @@ def test_a_handler_variable_can_be_unknown_until_the_deployment(layers: Layers, 
 
 
 def test_the_workers_timeout_cannot_be_changed() -> None:
-    """Another worker timeout is refused, because a shorter timeout would end long tasks without saving anything."""
+    """A different worker timeout is refused, because a shorter timeout would end long tasks without saving anything."""
     sizes = {**SIZES, FunctionName.WORKER: FunctionSize(memory_mb=1024, timeout_seconds=300)}
     with pytest.raises(UnsafeEnvironment, match=r"the worker's timeout is 900 s, not 300.*`timeout_seconds`"):
         replace(environment_named("dev"), sizes=sizes)

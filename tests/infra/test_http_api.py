@@ -267,7 +267,7 @@ def test_the_access_log_contains_no_text_from_the_caller(authentication: Authent
 
 
 def test_services_write_to_log_groups_without_separate_policies(every: Synthesis) -> None:
-    """Log groups are under `/aws/vendedlogs/`, because all others share one resource policy of 5,120 characters."""
+    """Log groups are under `/aws/vendedlogs/`, as all other groups share one resource policy of 5,120 characters."""
     groups = every.properties("AWS::Logs::LogGroup")
     (stage,) = (one for one in every.properties("AWS::ApiGatewayV2::Stage").values() if "AccessLogSettings" in one)
     (machine,) = every.properties("AWS::StepFunctions::StateMachine").values()

@@ -11,7 +11,7 @@ from tests.waiting import until
 
 
 def test_the_last_lines_of_a_failed_tool_are_shown() -> None:
-    """Of a failed tool's long output, only the end is shown, because the end contains the reason."""
+    """If a failed tool has a long output, only the end is shown, because the end contains the reason."""
     program = f"for line in range({LAST_LINES + 5}): print('line', line)\nraise SystemExit('no such luck')"
 
     with pytest.raises(ToolFailed) as failed:

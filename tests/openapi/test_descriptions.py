@@ -17,7 +17,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 PRIVATE = re.compile(
     r"\b(asked for|heed\w*|first design\w*|let (in|run)|looked at|sign of life|one's own|placed|goes on|gives? up)\b"
 )
-"""Words that are not usual in the field, or that earlier versions of the texts used."""
+"""Words that are unusual in this field, or that earlier versions of the descriptions used."""
 
 
 def operations() -> Iterator[dict[str, Any]]:
@@ -52,13 +52,13 @@ def test_every_field_is_described() -> None:
 
 
 def test_descriptions_do_not_repeat_summaries() -> None:
-    """An operation's description does not repeat its summary, except for actions that need no more words."""
+    """An operation's description does not repeat its summary, except for actions whose summary is complete."""
     same = {one["operationId"] for one in operations() if one["description"] == one["summary"]}
     assert same <= {"updateTask", "deleteTask"}
 
 
 def test_a_response_is_described_like_the_request_that_creates_it() -> None:
-    """A field has the same text as in the request that creates the resource, whatever the order of declarations."""
+    """A field has the same description as in the request that creates the resource, in any order of declarations."""
 
     def said(requests: list[str]) -> str:
         fields = ("key", "scope", "seconds")
@@ -75,7 +75,7 @@ def test_a_response_is_described_like_the_request_that_creates_it() -> None:
 
 
 def test_each_description_by_name_is_used() -> None:
-    """Each description that is kept by a field's name is used, so no description is left over from a renamed field."""
+    """Each description that is registered by a field's name is used, so none is left over from a renamed field."""
     used = {
         name
         for schema in SCHEMAS.values()

@@ -63,7 +63,7 @@ def test_each_name_in_the_table_belongs_to_a_model_in_use() -> None:
 
 
 def test_two_models_with_one_name_are_an_error() -> None:
-    """It is an error if two models have the same name when the document is built, before any client uses it."""
+    """If two models have the same name, building the document fails, so no client ever sees such a document."""
     with pytest.raises(ValueError, match="two models are called Task"):
         descriptions.renamed({"Task": {}, "TaskResponse": {}})
     assert descriptions.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}

@@ -132,7 +132,7 @@ def values(schema: Schema) -> list[Any]:
 
 
 def model_of(operation: Operation) -> Schema:
-    """Return the model of an operation's body."""
+    """Return the model for an operation's body."""
     content = DOCUMENT["paths"][operation.path][operation.method.lower()]["requestBody"]["content"]
     return resolved(content[JSON]["schema"])
 
@@ -248,7 +248,8 @@ READ_BY = {"getSwitch": {"scope": ["type"], "name": ["mail"]}}
 """Values for parameters whose names mean something else in other operations."""
 _ELSEWHERE = {"getBulkOperation", "getPurge", "getSummary", "listSummaryOwners"}
 READING = [one for one in OPERATIONS if one.method == "GET" and one.id not in _ELSEWHERE]
-"""All operations that read, except for objects that only long requests create and counts that only the stream creates.
+"""All read operations, except those for objects that only long requests create and for counts that only the stream
+creates.
 """
 
 

@@ -135,7 +135,7 @@ def test_a_project_is_synthesized_with_only_the_wheels(installed: Path, tmp_path
     """
     project = tmp_path / "web-shop"
     _run([str(installed.with_name("duetime")), "init", str(project)], tmp_path)
-    # Users get both from `npm install`; this test uses the ones in the checkout.
+    # Users get the Node packages from `npm install`; this test uses the packages in the checkout.
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     flags = json.dumps(json.loads((project / "cdk.json").read_text(encoding="utf-8"))["context"])
     out = tmp_path / "cdk.out"

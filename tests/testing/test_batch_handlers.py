@@ -117,7 +117,7 @@ def test_a_task_without_the_key_fails_alone(duetime: Duetime, calls: Calls) -> N
 
 
 def test_tasks_with_different_priorities_types_or_timeouts_do_not_share_a_call(duetime: Duetime, calls: Calls) -> None:
-    """Tasks share no call across priorities, which have separate queues, or timeouts, which would end others' calls."""
+    """Tasks with different priorities, which have separate queues, or with different timeouts never share a call."""
     duetime.register("index.add", calls.note, batch=Batch())
     duetime.register("index.drop", calls.note, batch=Batch())
     tasks: list[Any] = [
@@ -134,7 +134,7 @@ def test_tasks_with_different_priorities_types_or_timeouts_do_not_share_a_call(d
 
 
 def test_a_task_with_a_rate_is_called_alone_at_its_turn(duetime: Duetime, calls: Calls) -> None:
-    """A task with a rate is called alone, because otherwise tasks with different turns would start at once."""
+    """A task with a rate is called alone, because a shared call would start tasks before their turns."""
     duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=60))
     ended(duetime, range(3), rate={"key": "index", "limit": 1, "per_seconds": 10})
     assert calls.sizes == [1, 1, 1]
@@ -209,7 +209,7 @@ def test_the_last_attempt_of_a_task_is_a_separate_call(duetime: Duetime, calls: 
 
 @pytest.mark.parametrize("returned", [[1], "ab", {"a": 1, "b": 2}, 7])
 def test_a_wrong_number_of_results_fails_every_task_at_once(duetime: Duetime, returned: object) -> None:
-    """A wrong number of results fails all tasks, because the work is done; a failed item keeps its own error."""
+    """If the number of results is wrong, no failed task is retried; an item that already failed keeps its error."""
 
     def add(items: Sequence[BatchItem[int]]) -> object:
         items[0].fail(Unretriable("its own"))
@@ -224,7 +224,7 @@ def test_a_wrong_number_of_results_fails_every_task_at_once(duetime: Duetime, re
 
 
 def test_a_result_that_is_not_json_fails_only_its_task(duetime: Duetime) -> None:
-    """The results of the other tasks are stored."""
+    """If one task's result is not JSON, only this task fails, and the results of the other tasks are stored."""
     duetime.register("index.add", lambda items: [object() if item.payload else 7 for item in items], batch=Batch())
     tasks = ended(duetime, [0, 1])
     assert [(task.state, task.error and task.error.type) for task in tasks] == [

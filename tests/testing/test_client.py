@@ -71,7 +71,7 @@ def test_requests_are_validated_as_in_a_deployment(duetime: Duetime) -> None:
 
 
 def test_every_new_task_is_listed_at_once(duetime: Duetime) -> None:
-    """Lists are always up to date, so the next list, across pages, has a new task."""
+    """Lists are always up to date, so a new task is on one of the pages of the next list."""
     made = [duetime.client.tasks.create("report", delay_seconds=60).id for _ in range(12)]
     assert {task.id for task in duetime.client.tasks.list(page_size=5)} == set(made)
     count = duetime.client.tasks.count(state="scheduled")

@@ -600,7 +600,7 @@ def test_a_checkpoint_of_a_heartbeat_is_encrypted(encrypting: Duetime) -> None:
 
 
 def test_a_failing_codec_makes_a_pull_worker_retry(encrypting: Duetime) -> None:
-    """If the codec fails, neither the result nor the error's text is stored in plain, and the attempt is retried."""
+    """If the codec fails, neither the result nor the error's text is stored unencrypted, and the attempt is retried."""
     attempt = leased(encrypting, retry={"initial_seconds": 0})
     session = attempt._client._runner.session
     attempt._client._runner.session = replace(session, codec=Broken())
@@ -642,7 +642,7 @@ def test_assertions_compare_decrypted_executions(encrypting: Duetime, received: 
 
 
 def test_a_client_with_another_key_raises_an_error(encrypting: Duetime, received: list[Any]) -> None:
-    """A payload that a client cannot decrypt raises an error, and a text is returned unchanged."""
+    """A payload that a client cannot decrypt raises an error, but an encrypted error message is returned unchanged."""
     task = encrypting.client.tasks.create("charge", payload={"card": SECRET}, delay_seconds=60)
     encrypting.register("refuse", lambda _context, _payload: 1 / 0)
     failed = encrypting.client.tasks.create("refuse", retry={"max_attempts": 1})

@@ -279,7 +279,7 @@ def test_a_step_that_raised_can_be_called_again_in_its_attempt(duetime: Duetime)
 
 
 def test_the_first_step_result_of_two_concurrent_attempts_is_kept(duetime: Duetime) -> None:
-    """If a suspended process continues after another has taken its task, both get one value and only one continues."""
+    """If a suspended process continues after losing its task, both get the same value and only one continues."""
     seen: list[tuple[int, object]] = []
     effects: list[int] = []
 

@@ -158,7 +158,7 @@ def test_a_topology_waiting_for_a_pulled_node_counts_as_idle(duetime: Duetime) -
 
 @pytest.mark.duetime(mode="record")
 def test_in_record_mode_nothing_runs(duetime: Duetime) -> None:
-    """In this mode tasks are created and can be asserted, but no handler is called, however much time passes."""
+    """In the mode `record`, tasks are created and can be asserted, but no handler is called as time passes."""
     duetime.register("mail", lambda _context, _payload: pytest.fail("ran"))
     duetime.client.tasks.create("mail", payload={"to": "ann"}, delay_seconds=60)
     duetime.run_until_idle()
@@ -172,7 +172,7 @@ def test_in_record_mode_nothing_runs(duetime: Duetime) -> None:
 
 @pytest.mark.duetime(mode="inline", start="2027-02-03T04:05:06+00:00")
 def test_in_inline_mode_a_task_runs_within_its_creation(duetime: Duetime) -> None:
-    """When creating a task returns, the task has ended, except for a task that is due later."""
+    """In the mode `inline`, a task has already ended when its creation returns, unless the task is due later."""
     duetime.register("mail", lambda _context, payload: payload)
     assert duetime.now.isoformat() == "2027-02-03T04:05:06+00:00"
     now, later = (duetime.client.tasks.create("mail", delay_seconds=delay) for delay in (0, 60))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 20
 PATIENCE = 7 * SECOND
-"""How long after its end a lease has ended for other processes, too."""
+"""The time after a lease's end from which other processes also treat the lease as ended."""
 
 
 def _flaky(context: Context, _payload: object) -> str:
