@@ -214,7 +214,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     | st.builds(ActionHistory, st.lists(ACTIONS, min_size=1, max_size=5).map(tuple), st.integers(0, 99)),
     "cancellation": st.none() | ACTIONS,
 }
-"""Fields of a task that a write can change, beside those that every write changes (`state`, `version`, `nonce`)."""
+"""Fields of a task that a write can change, besides those that every write changes (`state`, `version`, `nonce`)."""
 
 TASKS = st.builds(
     Task,

@@ -1,4 +1,4 @@
-"""The store of intake rules."""
+"""Tests the store of intake rules."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_repeated_save_of_a_lock_succeeds(lock_store: LockStore) -> None:
 
 @pytest.mark.parametrize(("older", "newer"), [(0, 1), (1, 2), (9, 10), (11, 12), (99, 100)])
 def test_an_older_attempt_cannot_replace_a_newer_one(lock_store: LockStore, older: int, newer: int) -> None:
-    """A save that replaces a newer attempt with an older one is refused even at the stored version; others succeed."""
+    """Replacing a newer attempt with an older one is refused even at the stored version; other saves succeed."""
     task, other = numbered(1), numbered(2)
     assert lock_store.save(Lock(NAME, (Holder(task, newer, UNTIL),)), "n1", LATER)
     stored, _ = lock_store.read(NAME, 0)

@@ -124,7 +124,7 @@ def test_different_owners_have_different_group_ids() -> None:
 
 
 def test_fair_keys_of_an_owner_have_separate_groups() -> None:
-    """A fair key of an owner never leads to another owner's group and is not mistaken for an owner."""
+    """An owner's fair key never leads to another owner's group and is not mistaken for an owner."""
     owners, keys = ("ann", "ann\n0.a", "a b"), ("", "0.a", "0.a.0.b", "1.a")
     groups = [group_of(owner, key) for owner in owners for key in keys]
     assert all(1 <= len(group) <= 128 for group in groups)

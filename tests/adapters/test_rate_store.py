@@ -58,7 +58,7 @@ def test_the_largest_rate_item_costs_one_write_unit(fake_cloud: Cloud) -> None:
 
 
 class _Clock(local):
-    """A clock that keeps the last time that it returned to each thread, because an attempt starts by this time."""
+    """A clock that keeps the last time that it returned to each thread, because this is the start of its attempt."""
 
     told: Millis = 0
 

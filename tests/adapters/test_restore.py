@@ -89,7 +89,7 @@ def test_a_rewrite_keeps_unknown_attributes_and_requires_the_version(moto_cloud:
 
 
 def test_contents_outside_the_record_are_copied_once(moto_cloud: Cloud) -> None:
-    """Contents that the table already has do not change."""
+    """Copying contents from the source table does not change contents that the restored table already has."""
     source, target, client = moto_cloud.table(), moto_cloud.table(), moto_cloud.dynamodb
     key = {schema.PARTITION_KEY: {"S": f"{schema.CONTENT_PREFIX}{OPEN.id}"}}
     for name, data in (("payload", b"old"), ("result.1", b"new")):

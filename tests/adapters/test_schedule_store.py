@@ -215,7 +215,7 @@ def test_unknown_task_options_of_a_schedule_are_kept() -> None:
 
 
 CREATION_ONLY = ("unique", "debounce", "parent_task_id", "after", "group", "upload")
-"""Fields of a request for a task that a schedule's task does not have."""
+"""Fields of a task request that a schedule's task does not have."""
 
 
 def test_each_field_of_the_full_example_differs_from_its_default() -> None:

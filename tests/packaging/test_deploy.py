@@ -142,7 +142,7 @@ def test_changes_are_shown_before_they_are_executed(project: Path, cloudformatio
 def test_a_change_set_without_changes_is_deleted(
     project: Path, cloudformation: CloudFormation, pages: list[str]
 ) -> None:
-    """CloudFormation marks a change set without changes as failed; the command deletes it unless the CDK already has."""
+    """CloudFormation marks a change set without changes as failed; the command deletes it unless the CDK has."""
     cloudformation.pages, cloudformation.status = pages, "FAILED"
     code, output = deploy("--yes")
     assert (code, "nothing to change" in output) == (0, True)

@@ -1,4 +1,4 @@
-"""Runs every interleaving of a pair of operations, and checks that some order of the two allows each outcome."""
+"""Runs every interleaving of a pair of operations, and checks that each outcome is possible in some order."""
 
 from __future__ import annotations
 

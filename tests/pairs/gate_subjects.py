@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 20
 _LONG = 2_400
-"""How many seconds a task waits for its event; only at the end of this time is a lost signal found."""
+"""How many seconds a task waits for its event; a lost signal is found only at the end of this time."""
 _SOON = 20 * MINUTE
 """The time after which a task has found its signal, even if a worker or a message was lost."""
 _CRM = Rate("crm", 1, 60)

@@ -170,7 +170,9 @@ _ERROR = {"error": {"type": "Boom", "message": "told"}}
 
 
 _READERS = {"dead": "deadletter", **dict.fromkeys(("pulled", "intake", "sink", "rejects"), "")}
-"""The functions that read those queues which workers do not read; `""` if there is no function or it is given."""
+"""The functions that read the queues that workers do not read; `""` if no function does or a separate operation runs
+it.
+"""
 
 
 def _create_task(name: str, world: World, **fields: object) -> Reply | None:

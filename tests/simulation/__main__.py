@@ -52,7 +52,7 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     report: Annotated[Path | None, typer.Option(help="A file for a copy of the output.")] = None,
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Run seeds in virtual time, each with some minutes of faults and the calm time that its tasks need to end."""
+    """Run seeds in virtual time, each with some minutes of faults and then enough calm time for its tasks to end."""
     console = Console(record=report is not None)
     if seeds == 1 and not (restore or regions or faults):
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))

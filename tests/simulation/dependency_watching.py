@@ -1,4 +1,4 @@
-"""Invariants of tasks with `after` under all faults: each task starts or ends as the outcomes of the others require.
+"""Invariants of tasks with `after` under all faults: each task starts or ends as the outcomes of other tasks require.
 
 The condition of each rule is implemented a second time here. Tasks that wait forever are found by the final check,
 which covers all tasks.

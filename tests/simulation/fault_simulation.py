@@ -1,4 +1,4 @@
-"""A fault simulation of a complete account, in which all calls can fail for some minutes and then all work must end."""
+"""A fault simulation of an account in which any call can fail for several minutes, after which all work must end."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ DELIVERIES = [(0, 0), (0, 60), (0, 300), (150, 300)]
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
 _MILD = 0.4
-"""Of the simulations without a given fault rate, the fraction with only mild faults, which must not delay any task."""
+"""The fraction of simulations without a given fault rate that have only mild faults, which must not delay any task."""
 _LARGE_RESULTS = 0.1
 """The fraction of the results that are stored outside their records."""
 _GROWS, _MOST_SHARDS = 0.6, 16
@@ -139,7 +139,7 @@ class Panic(BaseException):
 
 
 FILE = "caf\udce9.txt"
-"""A handler's text that cannot be encoded in UTF-8, like a file name with a foreign byte."""
+"""A handler's string that cannot be encoded in UTF-8, like a file name with a foreign byte."""
 _ERRORS: list[Callable[[], BaseException]] = [
     *4 * [lambda: Boom("by chance")],
     lambda: Boom(FILE),
@@ -495,7 +495,7 @@ class FaultSimulation(Account):
         self.signal_users.end_all()
 
     def _cause_faults(self, until: Millis) -> None:
-        """Cause faults at random that do not belong to a single AWS call."""
+        """Cause random faults other than failures of a single AWS call."""
         incidents: list[Callable[[], None]] = [
             *(self._kill, self._stop_ticks, self._deploy_anew, self._stop_execution, self._cut_off),
             *(self._freeze_one, self._step_clock, self._heat, self._refuse_sends, self._break_endpoint),
@@ -546,7 +546,7 @@ class FaultSimulation(Account):
                 machine.die()
 
     def _lose_again(self, task_id: str) -> None:
-        """Lose a task's worker and message again in its next attempts, whose loss must be found like the first loss."""
+        """Lose a task's worker and message again in its next attempts; each loss must be found like the first loss."""
         machine = self.time.process().home
         if self._losses.get(task_id, 0) and isinstance(machine, Machine):
             self._losses[task_id] -= 1

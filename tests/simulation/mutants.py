@@ -138,7 +138,7 @@ def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
 
 
 def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
-    """Read the output of pairs or a test; the mutant is found only if the exit code is theirs for a violation."""
+    """Read the output of pairs or a test; the mutant is found only if the exit code reports a violation."""
     lines = ended.stdout.strip().splitlines()
     if ended.returncode == 0:
         return Hunt(seconds)

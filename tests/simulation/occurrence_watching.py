@@ -57,7 +57,7 @@ class OccurrenceWatching:
         self._failed: set[tuple[str, str, int]] = set()
 
     def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Check a change of an occurrence's record."""
+        """Check a change to an occurrence's record."""
         if _SCHEDULE_REF not in new:
             return
         if read_state(old[_STATE]) is State.FAILED and read_state(new[_STATE]) is State.SCHEDULED:

@@ -79,7 +79,7 @@ class Link:
 
 @dataclass
 class Replica(Table):
-    """A table whose writes are replicated, and in which the latest write of an item wins.
+    """A table whose writes are replicated, and in which the latest write to an item wins.
 
     Attributes:
         stamps: the time of each item's last write, in any Region.

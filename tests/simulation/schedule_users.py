@@ -29,7 +29,7 @@ _EXCLUDED = 0.1
 _MOVED = 0.3
 """Of the other schedules, the fraction that have a calendar which is replaced repeatedly."""
 _ROLLED = 0.25
-"""Of the schedules left, the fraction that have an often changed calendar which moves other days' times to today."""
+"""Of all other schedules, the fraction whose frequently changed calendar moves other days' times to today."""
 _ONLY_FILLED = 2
 """One in this many schedules is only backfilled."""
 _HOURS = "/v1/calendars/hours"

@@ -63,14 +63,14 @@ def test_no_change_restarts_a_stopped_occurrence_or_drops_another(seed: int) -> 
 
 @pytest.mark.slow
 def test_a_stopped_occurrence_that_begins_again_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The invariants find the deliberate defect that changes of the schedule ignore the user's stops."""
+    """The invariants find the deliberate defect that changes to the schedule ignore the user's stops."""
     monkeypatch.setattr(expansion_planner, "is_stopped", lambda _task: False)
     assert any("has stopped" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))
 
 
 @pytest.mark.slow
 def test_a_queued_occurrence_that_is_dropped_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The invariants find the deliberate defect that only a revision's latest end is known."""
+    """The invariants find the deliberate defect that a schedule forgets the earlier ends of a revision."""
     original = schedule.with_end
     monkeypatch.setattr(schedule_changes, "with_end", lambda _ends, until, number: original((), until, number))
     assert any("has not run" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))

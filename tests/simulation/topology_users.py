@@ -34,7 +34,7 @@ _MAPPED = 0.1
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
-"""Conditions on a parent: that it succeeded, a condition that is always false, and a value that is not boolean."""
+"""Conditions on a parent: one that requires its success, one that is always false, and one that is not boolean."""
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 

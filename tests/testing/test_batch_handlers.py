@@ -209,7 +209,7 @@ def test_the_last_attempt_of_a_task_is_a_separate_call(duetime: Duetime, calls: 
 
 @pytest.mark.parametrize("returned", [[1], "ab", {"a": 1, "b": 2}, 7])
 def test_a_wrong_number_of_results_fails_every_task_at_once(duetime: Duetime, returned: object) -> None:
-    """If the number of results is wrong, no failed task is retried; an item that already failed keeps its error."""
+    """A wrong number of results fails all tasks for good, as the work is done; an item that failed keeps its error."""
 
     def add(items: Sequence[BatchItem[int]]) -> object:
         items[0].fail(Unretriable("its own"))

@@ -231,7 +231,7 @@ class Scripted:
 
     def refused(self, arn: str, operation: str, code: str, status: int = 400) -> Failed:
         """Return the result of a call that a service rejects."""
-        # The call is sent once, because the task's retry policy decides about retries.
+        # The call is sent once, because the task's retry policy determines whether to retry.
         self.stubs[arn].add_client_error(operation, code, "the message", status)
         return failed(self.runner.run(target(arn), work()))
 

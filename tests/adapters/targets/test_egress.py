@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
 SLOW_WINDOW = 2.0
-"""The collection window in seconds: even a busy machine starts ten calls in it, and ten calls are sent at once."""
+"""The collection window in seconds, in which even a busy machine starts ten calls; a group of ten is sent at once."""
 LONG = 30.0
 """A wait in seconds that ends a test whose call would never end."""
 

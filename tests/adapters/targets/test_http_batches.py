@@ -194,7 +194,7 @@ def test_a_batch_response_can_defer_all_tasks_or_have_no_results() -> None:
 
 
 def test_a_result_that_is_too_large_fails_only_its_attempt() -> None:
-    """The attempt with the large result is not retried, because its work was done; other attempts succeed."""
+    """An attempt whose result is too large is not retried, because its work was done; other attempts succeed."""
     large, fits = ended(answer([{"status": 200, "result": "x" * (MAX_RESULT_BYTES + 1)}, {"status": 200, "result": 1}]))
     assert (failed(large).error.type, failed(large).retriable) == ("AnswerTooLarge", False)
     assert fits == Succeeded(b"1")

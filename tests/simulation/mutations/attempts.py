@@ -285,19 +285,19 @@ MUTANTS = (
         "or now <= start_by + 600_000:",
     ),
     Mutant(
-        "errors of handlers that are not Exceptions are not caught",
+        "handler errors that are not `Exception` subclasses are not caught",
         "adapters/targets/python_handlers.py",
         "except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes",
         "except Exception as error:  # noqa: BLE001 - a handler may raise what it likes",
     ),
     Mutant(
-        "a text that cannot be encoded in UTF-8 is not escaped",
+        "a string that cannot be encoded in UTF-8 is not escaped",
         "domain/json_values.py",
         'return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()',
         "return text",
     ),
     Mutant(
-        "a result that cannot be written is treated as an error of the worker",
+        "a result that cannot be written is treated as an error in the worker",
         "adapters/targets/python_handlers.py",
         '    except ValueRefused as refused:\n        why = f"{_NOT_JSON}: {refused}"\n'
         "    except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class\n"

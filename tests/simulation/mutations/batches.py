@@ -44,7 +44,7 @@ MUTANTS = (
         "following[order.spec.order.key] = number",
     ),
     Mutant(
-        "all records of a batch without a response are assumed to be written",
+        "if a batch gets no response, all its records are assumed to be written",
         "adapters/dynamodb/batches.py",
         "        except Unavailable:\n            return\n        for place",
         "        except Unavailable:\n            written.extend(range(first, first + len(batch)))\n"
