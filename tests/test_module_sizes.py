@@ -25,7 +25,7 @@ MODULES = {
     "made_up/inner/own.py": "from made_up.inner import part\n",
     "made_up/inner/part.py": "x = 1\n",
 }
-"""Modules by file; one is long, two have a single importer in their folder, and the others nearly qualify."""
+"""Modules by file; one is long, two have a single importer in their folder, and the others just miss the criteria."""
 
 
 def test_long_modules_and_satellites_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,12 +25,12 @@ def test_every_name_is_in_one_part() -> None:
 
 @pytest.mark.parametrize("text", ["3/10", "1/1"])
 def test_a_part_is_read_back_unchanged(text: str) -> None:
-    """A part is written as its number and the number of parts."""
+    """A part is written as its number, a slash, and the number of parts."""
     assert str(read_part(text)) == text
 
 
 def test_the_checked_out_commit_has_a_part() -> None:
-    """The checked-out commit's hash decides the part."""
+    """The checked-out commit's hash determines the part."""
     assert read_part("commit/3").number in {1, 2, 3}
 
 

@@ -82,7 +82,7 @@ def test_an_unknown_group_cannot_be_advanced(cursor_store: CursorStore) -> None:
 
 
 def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
-    """Open minutes and lagging queues are stored and read back; when everything is done, only minutes are stored."""
+    """Open minutes and lagging queues are stored and read back; when all are done, they are no longer stored."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     split = taken.split(0, "low").split(2, "pulled:resize")

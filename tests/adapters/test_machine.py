@@ -65,7 +65,7 @@ def test_an_execution_name_is_started_only_once(machine: StepFunctionsStateMachi
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"])
 def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: str) -> None:
-    """An execution that has ended is not running, and only an execution that a person stopped counts as aborted."""
+    """An execution that has ended is not running, and only an execution that a user stopped counts as aborted."""
     arn = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
     with Stubber(client) as stub:
         name = f"arn:aws:states:us-east-1:123456789012:execution:topologies:{TOPOLOGY}-7"

@@ -156,7 +156,7 @@ def test_a_key_alone_has_all_workers() -> None:
 
 @pytest.mark.slow
 def test_the_page_and_the_results_have_the_simulated_figures() -> None:
-    """`docs/scale.md` has the three tables, and both figures in `results.json` are below their goals."""
+    """`docs/scale.md` has the three tables, and its two figures in `results.json` are below their goals."""
     page = (ROOT / "docs/scale.md").read_text("utf-8")
     assert "\n".join(case_table()) in page
     assert "\n".join(step_table()) in page

@@ -48,7 +48,7 @@ def test_a_scheduler_that_ran_nothing_has_no_lateness() -> None:
 
 
 def test_early_starts_and_lost_tasks_of_both_cases_are_added() -> None:
-    """The figures for both cases are added, except that the larger lead is used, and `make bench` knows each key."""
+    """The figures for both cases are added up, but the larger lead is used; `make bench` knows each key."""
     for scheduler in SCHEDULERS:
         kept = SchedulerFigures(_figures(-5, 2, None), _figures(-3, 4)).kept(scheduler.key)
         assert [kept[f"{key}_{scheduler.key}"] for key in ("early", "early_by_ms", "lost")] == [2, 5, 1]

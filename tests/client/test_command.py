@@ -178,7 +178,7 @@ def test_one_option_sets_any_aws_target(
 def test_options_of_another_kind_of_target_are_rejected(
     duetime: Run, deployment: Deployment, options: str, told: str
 ) -> None:
-    """Options of another kind of target are refused before anything is sent."""
+    """Options for a different kind of target are refused before anything is sent."""
     result = duetime("tasks", "create", "report", *options.split())
     assert (result.exit_code, deployment.received) == (2, [])
     assert told in result.stderr
@@ -405,7 +405,7 @@ def test_the_error_for_a_rejected_field_names_its_option(
 
 
 def test_options_are_named_like_their_fields_with_listed_exceptions() -> None:
-    """Only the options listed in this test have other names than their fields."""
+    """Only the options listed in this test have names that differ from their fields' names."""
     known = {option for command, _ in COMMANDS.values() for each in command.params for option in each.opts}
     assert set(messages._OPTIONS.values()) <= known
 

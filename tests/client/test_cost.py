@@ -54,7 +54,7 @@ def test_a_longer_stream_window_costs_less_in_sparse_traffic() -> None:
 
 
 def test_workers_hold_messages_of_the_api_longer_than_of_the_trigger() -> None:
-    """Workers hold messages from the API longer; the trigger waits to send only for tasks that are due later."""
+    """Workers hold messages from the API longer than those from the trigger, which waits only for tasks due later."""
     soon, later = (estimate(Workload(MILLION, ahead=ahead)) for ahead in (False, True))
     assert part(soon, "worker, duration") > 2 * part(later, "worker, duration")
     assert part(soon, "trigger, waiting to send") == 0 < part(later, "trigger, waiting to send")

@@ -128,7 +128,7 @@ def test_an_empty_table_is_reported_with_a_message(duetime: Run) -> None:
 
 @pytest.mark.parametrize("name", ["\x1b]0;owned\x07", "\x1b[2J", "a\rb", "[red]x[/red]", "\u202e", "\ud800"])
 def test_control_characters_in_a_task_name_are_escaped(duetime: Run, deployment: Deployment, name: str) -> None:
-    """Control characters and markup in user texts are escaped."""
+    """Control characters and markup in user-supplied text are escaped."""
     shown = sheet(duetime, deployment, name=name)["name"]
     assert shown == "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
     assert shown.isprintable()

@@ -163,7 +163,7 @@ def test_changes_of_a_task_are_streamed_until_the_task_ends() -> None:
 
 
 class Reversed:
-    """A codec that reverses texts."""
+    """A codec that reverses strings."""
 
     def encode(self, data: bytes) -> bytes:
         """Reverse the text."""
@@ -214,7 +214,7 @@ def test_lost_and_reordered_messages_are_corrected_by_the_next_rest_read(
     last = Change("end", 1, item("end", 1))
     view: dict[str, int] = {}
     watch = remote.watch()
-    watch.topic = "schedule:all"  # unlike a list's first read, this first read is reported, too
+    watch.topic = "schedule:all"  # unlike the first read of a list, this first read is reported
     remote.connections.append([{"kind": "stale", "refs": ["1"]}, changed("end", 1)])
     for change in remote.changes(watch):
         if change.id == last.id:

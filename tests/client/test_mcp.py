@@ -188,7 +188,7 @@ def test_an_unresponsive_api_is_reported_and_the_server_continues(server: ApiSer
 
 
 def test_a_long_list_keeps_its_first_entries_without_a_token() -> None:
-    """A long list is cut and loses its token, which would skip the omitted entries; other long texts are cut, too."""
+    """A long list is cut and loses its token, which would skip the omitted entries; other long strings are cut, too."""
     page = {"tasks": [{"id": str(number), "payload": "x" * 100} for number in range(100)], "next_token": "t"}
     assert json.loads(bounded(page)) == page
     shown = json.loads(bounded(page, 2_000))

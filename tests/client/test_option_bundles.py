@@ -86,7 +86,7 @@ def test_help_lists_the_options_of_a_bundle(app: CommandGroup) -> None:
 
 
 def test_two_options_with_the_same_name_are_an_error() -> None:
-    """It is an error if a bundle and a parameter have the same option, because one would silently replace the other."""
+    """It is an error if a bundle and a parameter have the same option, or one would silently replace the other."""
 
     def command(color: str, *, paint: Paint) -> None:
         """Take the same option twice."""

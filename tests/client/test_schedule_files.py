@@ -338,7 +338,7 @@ def test_an_invalid_entry_is_reported_with_its_line(text: str, fault: str) -> No
     ],
 )
 def test_a_prow_job_becomes_a_schedule(job: dict[str, Any], fields: dict[str, Any]) -> None:
-    """An interval from start to start becomes a rate; one from an end to the next start, a permanent schedule."""
+    """An interval between starts becomes a rate, and an interval after each end becomes a permanent schedule."""
     assert schedule_of_prow(job) == fields
 
 

@@ -362,7 +362,7 @@ def test_the_progress_bar_advances_between_two_reads() -> None:
 
 
 def test_control_characters_in_node_names_are_escaped() -> None:
-    """Control characters in texts from the server are escaped."""
+    """Control characters in text from the server are escaped."""
     shown = "\n".join(picture({"a\x1b[2Jb": {"state": "odd\r"}}, name="x\x1b]0;y", requested_action="stop\x1b[2J"))
     assert all(char.isprintable() or char == "\n" for char in shown)
 

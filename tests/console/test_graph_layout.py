@@ -1,4 +1,4 @@
-"""Tests the console's computations in Node.js for layouts, time axes, and positions of fields in a text."""
+"""Tests the console's computations in Node.js for layouts, time axes, and the positions of fields in JSON text."""
 
 from __future__ import annotations
 

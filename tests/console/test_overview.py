@@ -19,7 +19,7 @@ URL = "https://endpoint.example.org/work"
 
 
 def test_the_next_day_is_drawn_with_colliding_schedules(console: Console, world: World) -> None:
-    """Each bar shows the schedule runs and later tasks of half an hour; minutes with colliding schedules are named."""
+    """Each bar shows the schedule runs and future tasks in half an hour; minutes with colliding schedules are named."""
     for name in ("reports", "backup"):
         daily = {"name": name, "cron": "0 18 * * *", "timezone": "UTC", "task": {"type": PLAIN}}
         world.ask("POST", "/v1/schedules", daily)

@@ -238,7 +238,7 @@ def test_the_page_can_upload_only_to_the_bucket_of_the_deployment() -> None:
 
 
 def decoding(page: Page, value: object) -> list[Any]:
-    """Decrypt every text to the same value, and return the requests so far."""
+    """Decrypt every string to the same value, and return the requests so far."""
     asked: list[Any] = []
 
     def decode(route: Route) -> None:
@@ -299,7 +299,7 @@ def test_messages_and_tracebacks_are_decrypted_on_request(
 
 
 def test_without_a_codec_endpoint_texts_stay_encrypted(console: Console, world: World) -> None:
-    """A list and a page show that texts are encrypted, and there is no button to decrypt them."""
+    """A list and a page show that error texts are encrypted, and there is no button to decrypt them."""
     task = created(world, {})
     page = console.open("/tasks")
     failing(page, task)

@@ -54,7 +54,7 @@ def test_an_empty_list_explains_how_to_create_a_task(console: Console) -> None:
 
 
 def test_a_new_user_creates_a_task_and_follows_its_run(console: Console, world: World) -> None:
-    """The form creates a task, and its page follows the task from scheduled to succeeded and shows how to repeat it."""
+    """The form creates a task, whose page follows it from scheduled to succeeded and shows how to repeat it."""
     page = console.open("/tasks")
     page.get_by_role("button", name="New task").click()
     page.get_by_label("Type").fill(PLAIN)

@@ -37,7 +37,7 @@ def test_valid_values_pass_the_guard_unchanged(value: Any) -> None:  # noqa: ANN
 @unhurried
 @given(text=st.text(st.characters()), is_base64=st.booleans())
 def test_any_text_of_a_body_is_read_or_rejected(text: str, *, is_base64: bool) -> None:
-    """Any text, even with lone surrogates, is either read or refused with the field's name."""
+    """Any string, even with lone surrogates, is either read or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(text, is_base64=is_base64).value)
 
@@ -53,7 +53,7 @@ def test_any_bytes_of_a_body_are_read_or_rejected(data: bytes) -> None:
 @unhurried
 @given(st.text(st.sampled_from(list('[]{}"\\,:0123456789eE.-+ntfNI\ud800 \n')), max_size=200))
 def test_any_json_like_text_of_a_body_is_read_or_rejected(text: str) -> None:
-    """Texts made of JSON's special characters are either parsed or refused with the field's name."""
+    """Strings made of JSON's special characters are either parsed or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(text).value)
 

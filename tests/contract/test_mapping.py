@@ -130,7 +130,7 @@ def variables(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
 
 
 def given_by(call: ast.Call, module: str) -> Iterator[str]:
-    """Return the names that a call passes itself or, after `**`, through a function that returns a form."""
+    """Return the names that a call passes as keywords or, after `**`, as fields of a form that a function returns."""
     for keyword in call.keywords:
         if keyword.arg is not None:
             yield keyword.arg

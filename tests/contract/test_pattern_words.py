@@ -1,4 +1,4 @@
-"""Tests that the contract's errors describe allowed texts in words."""
+"""Tests that the contract's errors describe allowed strings in words."""
 
 from __future__ import annotations
 

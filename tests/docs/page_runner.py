@@ -292,7 +292,7 @@ class PageRunner:
         self.ran += 1
 
     def _deploy(self, environment: Environment) -> None:
-        """Allow what the page's settings allow."""
+        """Allow the pulled types and the AWS targets that the page's settings allow."""
         for task_type in environment.pulled_types:
             self.duetime.pull(task_type)
         account = self.duetime._account

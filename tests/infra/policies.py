@@ -102,7 +102,7 @@ def _queues(synthesis: Synthesis) -> dict[str, str]:
 
 
 def _text(arns: dict[str, str], value: Any) -> str:  # noqa: ANN401 - a text or an intrinsic of the template
-    """Return a text in the template, with the names of resources in the tests' account."""
+    """Return a string in the template, with the names of resources in the tests' account."""
     if isinstance(value, str):
         return value
     if "Fn::Join" in value:

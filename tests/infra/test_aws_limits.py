@@ -33,7 +33,7 @@ NORMAL = "https://sqs.eu-west-1.amazonaws.com/123456789012/duetime-dev-QueuesNor
 
 
 def variables_of(made: Synthesis, function: str) -> dict[str, str]:
-    """Return a function's environment, with references at their longest, and the settings in its layer's module."""
+    """Return a function's environment, with long strings for references, and the settings in its layer's module."""
     told = made.functions()[function]["Environment"]["Variables"]
     environ = {name: value if isinstance(value, str) else "x" * 150 for name, value in told.items()}
     assert sum(len(json.dumps(name)) + len(json.dumps(value)) + 2 for name, value in environ.items()) <= 4_096

@@ -210,7 +210,7 @@ def test_invalid_pulled_types_and_pullers_are_rejected(pulled: dict[str, tuple[s
     ],
 )
 def test_reservations_without_effect_are_rejected(settings: dict[str, Any], reason: str) -> None:
-    """A pattern that matches no type or ARN, a missing owner, or a text instead of a tuple of owners is refused."""
+    """A pattern that matches no type or ARN, a missing owner, or a string instead of a tuple of owners is refused."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("dev"), **settings)
 
@@ -282,7 +282,7 @@ def test_an_operator_identity_with_a_space_is_rejected(name: str) -> None:
 
 
 def test_teams_require_valid_owners_and_members() -> None:
-    """A name that cannot own tasks, a text instead of members, or a claim without tokens is refused by its setting."""
+    """A name that cannot own tasks, a string instead of members, or a claim without tokens is refused by its setting."""
     dev = environment_named("dev")
     assert replace(dev, teams={"billing": ("123456789012:role/Billing",)}).teams
     refused: list[Any] = [{"a b": ("ann",)}, {"billing": ("a#b",)}, {"billing": "ann"}]

@@ -236,7 +236,7 @@ def test_a_function_is_composed_from_the_variables_it_declares(
     """A function needs no variable that its template does not set."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     declared = deployed(every, function)["Environment"]["Variables"]
-    # References to names and addresses in the template can be any text.
+    # References to names and addresses in the template can be any string.
     environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
     composition = Composition(Platform(environ={**environ, Variable.HANDLERS: "", Variable.HANDLER_PACKAGES: ""}))
     assert composition.telemetry
@@ -360,7 +360,7 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
 
 
 def test_only_the_worker_contains_the_users_handlers(every: Synthesis) -> None:
-    """Every function has duetime's layers, the worker has the handlers, and functions for new tasks have the types.
+    """Every function has duetime's layers, the worker has the handlers, and functions that create tasks have the types.
 
     A package's function has the package, and the worker knows the types of the package's handlers.
     """

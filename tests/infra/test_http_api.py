@@ -175,7 +175,7 @@ def test_a_cloud_environment_without_authentication_is_rejected(name: str) -> No
 
 
 def test_token_authorization_requires_issuer_and_audience() -> None:
-    """`jwt` authorization requires an issuer and an audience, and unused ones are refused as well."""
+    """`jwt` authorization requires an issuer and an audience, and an unused issuer or audience is refused."""
     with pytest.raises(UnsafeEnvironment):
         replace(environment_named("dev"), authentication=Authentication.JWT, jwt_issuer="https://id.example.org")
     with pytest.raises(UnsafeEnvironment):

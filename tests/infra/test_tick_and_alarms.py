@@ -183,7 +183,7 @@ def test_an_alarm_links_to_its_page_in_the_console(layers: Layers, tmp_path_fact
 
 
 def text_of(value: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
-    """Return a text in a template, without parts that are only known at the deployment."""
+    """Return a string in a template, without parts that are only known at the deployment."""
     return value if isinstance(value, str) else "".join(part for part in value["Fn::Join"][1] if isinstance(part, str))
 
 

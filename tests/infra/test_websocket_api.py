@@ -22,7 +22,7 @@ def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
     (api,) = of_websocket_api(every, "Api")
     assert api["ProtocolType"] == "WEBSOCKET"
     assert {route["RouteKey"] for route in of_websocket_api(every, "Route")} == set(ROUTES)
-    # A Lambda integration's address is joined from texts and the ARN of the function's alias.
+    # A Lambda integration's address is joined from strings and the ARN of the function's alias.
     parts = [part for each in of_websocket_api(every, "Integration") for part in each["IntegrationUri"]["Fn::Join"][1]]
     named = [part for part in parts if isinstance(part, dict) and not str(part.get("Ref", "")).startswith("AWS::")]
     assert {every.function_named(part) for part in named} == {"watch"}

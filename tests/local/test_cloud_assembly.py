@@ -69,7 +69,7 @@ def test_assets_of_an_assembly_are_files_and_archived_folders(tmp_path: Path) ->
 
 
 def test_each_api_has_a_fixed_address() -> None:
-    """Two APIs have two ids; the given template is not changed, and its other tags are kept."""
+    """Two APIs get different fixed ids and keep their other tags; the given template is not changed."""
     kind = "AWS::ApiGatewayV2::Api"
     template = {
         "Resources": {

@@ -1,4 +1,4 @@
-"""Errors that occur in no recorded request, so that their problems are created from the errors themselves."""
+"""Errors that no recorded request causes; their problems are created from the errors themselves."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def check(call: Call) -> None:
 
 
 def test_sent_requests_are_valid_by_the_webhooks() -> None:
-    """The requests in each phase after a success and a failure, the query, and both outcomes fit the document."""
+    """The requests for each phase and for the query, and the callbacks after each outcome, fit the document."""
     calls: list[Call] = []
     with Tasks() as tasks:
         tasks.heard = calls.append

@@ -523,7 +523,7 @@ def _state(state: str, world: World) -> None:
 
 
 def _stop_execution(world: World) -> None:
-    """Stop the execution as if somebody did so in the Step Functions console."""
+    """Stop the execution as if a user did so in the Step Functions console."""
     for execution in world.states.running():
         world.point("states.stop_execution")
         world.states.break_execution(execution.arn)

@@ -80,7 +80,7 @@ def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
 
 
 def test_an_update_without_a_version_check_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two changes of one version are both accepted if the write does not check the version that was read."""
+    """The pairs find a defect that accepts two changes to one version because the write does not check the version."""
     monkeypatch.setattr(update, "Guard", lambda **how: replace(Guard(**how), version=None))
     found = list(Exploration(every_pair()["scheduled patch-matching-05 patch-matching-55"], ()).found())
     assert "no order of the two is answered accepted and accepted" in found[0].violations[0]
@@ -108,7 +108,7 @@ def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | Non
 
 @pytest.mark.parametrize("mistake", ["the sender does not look again", "the worker does not look again"])
 def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    """A signal that is sent when a task begins to wait is lost if its sender or the worker does not check again."""
+    """The pairs find a lost signal if the sender or the worker does not check again when a task begins to wait."""
     if mistake == "the sender does not look again":
         monkeypatch.setattr(signals, "is_being_checked", lambda *_: False)
     else:

@@ -238,7 +238,7 @@ class AttemptWatching:
         )
 
     def asked_to_stop(self, task_id: str, fence: int) -> None:
-        """Record that a response to a user said that a running task will stop."""
+        """Record a response that reports that a running task will stop."""
         self._stopped[task_id] = fence
 
     def began(self, task: Task, phase: str, fence: int) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers/duetime/python/duetime"
 RATES = (0.06, 0.0, 0.1)
-"""Fault probabilities per call, which the seeds use in turn: many faults, none, and very many."""
+"""Fault probabilities per call, used by successive seeds in turn (many faults, no faults, and very many faults)."""
 _SEEDS = 40
 _LONGEST = 600
 """The maximum run time of the search for a mutant, in seconds."""

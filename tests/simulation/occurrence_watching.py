@@ -94,7 +94,7 @@ class OccurrenceWatching:
             self._check(schedule_ref.schedule not in self.excluded, f"{name} began, which a calendar excludes")
 
     def stop(self, task: Task) -> None:
-        """Record a response to a user that a future occurrence has been stopped."""
+        """Record a response that reports a future occurrence as stopped."""
         if task.schedule_ref is not None:
             instant = task.schedule_ref.schedule, task.schedule_ref.mark, task.schedule_ref.nominal
             self.stopped[instant] = task.id.text

@@ -81,7 +81,7 @@ class OrderWatching:
         batch.append(task)
 
     def began(self, task: Task, phase: str, fence: int) -> None:
-        """Check when a target is called that no earlier task with the key is open, and that no other task has begun."""
+        """When a target is called, check that no earlier task with the key is open and that no other task has begun."""
         if task.order is None or phase not in _PHASES or task.fence != fence or task.state not in LEASED | _UNDOING:
             return
         key, name = _key_of(task), task.id.text

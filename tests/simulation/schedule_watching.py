@@ -75,7 +75,7 @@ class ScheduleWatching:
         self.names[name] = asked_at
 
     def held(self, name: str) -> None:
-        """Record a response to a user that a schedule has been paused or deleted."""
+        """Record a response that reports a schedule as paused or deleted."""
         self.held_at[name] = self.account.time.now()
 
     def let_go(self, name: str) -> None:
@@ -84,7 +84,7 @@ class ScheduleWatching:
         self.vacant.discard(name)
 
     def removed(self, name: str) -> None:
-        """Record a response that a schedule has been deleted; earlier schedules with this name must not act anymore."""
+        """Record a response that reports a schedule as deleted; earlier schedules with this name must no longer act."""
         self.look()
         self.vacant.add(name)
         for known, mark, _ in self.revisions:

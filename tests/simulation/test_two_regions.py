@@ -332,7 +332,7 @@ def test_a_task_that_a_lost_region_had_not_replicated_runs_after_its_return() ->
 
 
 def test_an_interrupted_takeover_stops_both_regions_until_it_is_repeated() -> None:
-    """After an interrupted takeover, the trigger's alarm fires, and both Regions are stopped until a second takeover."""
+    """After an interrupted takeover, the trigger's alarm fires, and both Regions are stopped until a new takeover."""
     with simulation() as world:
         task_id = create(world, delay_seconds=60)
         world.run(5 * SECOND)

@@ -79,7 +79,7 @@ class TopologyWatching:
         return task is not None and is_awaited(task, self.account.time.now())
 
     def decided(self, name: str, *, approve: bool, given: object, found: object) -> None:
-        """Check that a response which approves or rejects a node is true, and contradicts no earlier response.
+        """Check that a response which approves or rejects a node is correct and contradicts no earlier response.
 
         Args:
             name: the id of the node's task.

@@ -1,4 +1,4 @@
-"""Invariants of unique keys under all faults: one task at a time holds a key, and responses are true.
+"""Invariants of unique keys under all faults: one task at a time holds a key, and responses are correct.
 
 The holder of a key is determined here from the task records alone, without the keys' items. A task's due time is also
 determined from the records; the task must start however often it is replaced.

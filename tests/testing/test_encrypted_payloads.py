@@ -197,7 +197,7 @@ def test_a_node_reads_the_results_of_its_parents(encrypting: Duetime) -> None:
 
 @pytest.mark.usefixtures("received")
 def test_a_condition_cannot_read_an_encrypted_result(encrypting: Duetime) -> None:
-    """A node with a condition on an encrypted result fails with an error that says so; conditions on outcomes work."""
+    """A node with a condition on an encrypted result fails with an error that says why; conditions on outcomes work."""
     nodes = {
         "a": {"type": "charge", "payload": {"ok": True}},
         "b": {"type": "charge", "depends_on": ["a"], "when": "parents.a.result.ok"},
@@ -226,7 +226,7 @@ def test_a_handler_without_the_codec_fails_at_once(encrypting: Duetime, received
 
 @pytest.mark.parametrize("payload", [{"card": SECRET}, "x" * MAX_PAYLOAD_BYTES], ids=["sent", "uploaded"])
 def test_a_repeated_creation_creates_one_task(encrypting: Duetime, payload: object) -> None:
-    """The same call with the same idempotency key is a repeat, although its encrypted bytes differ."""
+    """The same call with the same idempotency key counts as a repeat, although its encrypted bytes differ."""
     create = encrypting.client.tasks.create
     first, again = (create("charge", payload=payload, delay_seconds=60, idempotency_key="order-17") for _ in range(2))
     assert first.id == again.id

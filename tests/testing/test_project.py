@@ -66,7 +66,7 @@ def _pytest(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_the_examples_run_in_a_separate_project(project: Path) -> None:
-    """The page's two examples pass unchanged, without a socket and without moto, and any wrong use fails."""
+    """The page's two examples pass unchanged, without a socket, without moto, and without any warning."""
     done = _pytest(project, "-q", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout

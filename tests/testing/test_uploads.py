@@ -139,7 +139,7 @@ def test_a_pull_worker_downloads_the_payload(duetime: Duetime) -> None:
 
 
 def test_an_upload_is_written_once_and_used_once(duetime: Duetime, received: list[Any]) -> None:
-    """Uploading another size or type than requested, a second write, and a second task with one upload are rejected."""
+    """A size or type other than requested, a second write, and a second task with the same upload are rejected."""
     upload = begun(duetime)
     assert sent(duetime, upload, b"too long for it") == 403
     assert sent(duetime, upload, content_type="text/html") == 403

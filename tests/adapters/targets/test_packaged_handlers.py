@@ -282,7 +282,7 @@ def test_the_last_progress_is_sent_with_the_result() -> None:
 
 
 class Reversed:
-    """A codec that reverses texts."""
+    """A codec that reverses strings."""
 
     def encode(self, data: bytes) -> bytes:
         """Reverse the text."""

@@ -42,7 +42,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("deployed")
 def test_secrets_and_parameters_are_read_by_their_names_in_the_settings() -> None:
-    """A text secret, a binary secret and an encrypted parameter are read by their names in the settings."""
+    """A string secret, a binary secret and an encrypted parameter are read by their names in the settings."""
     assert [secret(name) for name in ("stripe", "binary", "mail")] == ["sk_1", "key", "mail_1"]
 
 
@@ -59,7 +59,7 @@ def test_a_secret_is_cached_until_a_fresh_read_is_requested() -> None:
 
 @pytest.mark.usefixtures("deployed")
 def test_the_error_for_an_undeclared_secret_names_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error for an undeclared secret names the setting to add, which a variable cannot replace in a deployment."""
+    """The error for an undeclared secret names the setting to add, because in a deployment a variable is not enough."""
     monkeypatch.setenv(variable_of("crm"), "here")
     with pytest.raises(SecretMissing, match=r"`handlers_environment`, such as HandlersEnvironment\(secrets=\{'crm'"):
         secret("crm")
