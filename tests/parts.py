@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a suite, counted from 1, with the number of parts."""
+    """One part of a suite, with its number, counted from 1, and the total number of parts."""
 
     number: int
     parts: int
@@ -37,7 +37,7 @@ ALL = Part(1, 1)
 
 
 def others_slow(parameters: Iterable[Any]) -> list[Any]:
-    """Return a slow test's parameters so that `make test` uses only the first one and `make test-slow` the others."""
+    """Return a slow test's parameters so that `make test` uses only the first and `make test-slow` uses the others."""
     first, *others = parameters
     rows = [each if isinstance(each, tuple) else (each,) for each in others]
     return [first, *(pytest.param(*row, marks=pytest.mark.slow) for row in rows)]

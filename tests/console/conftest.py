@@ -74,7 +74,7 @@ class Console:
     complaints: list[str] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
     expected: tuple[str, ...] = ()
-    """Parts of the error messages that a test provokes, because the browser logs each error response."""
+    """Parts of the messages that a test expects in the browser's log, because the browser logs each error response."""
 
     def open(self, path: str = "/tasks", *, narrow: bool = False, scheme: str = "light") -> Page:
         """Open a page in a separate browser profile, at the account's time."""

@@ -111,7 +111,7 @@ class Figures:
             page.context.close()
 
     def idle(self) -> None:
-        """Count the requests of an open page in a minute."""
+        """Count the requests that an open page sends in a minute."""
         page = self.open("/overview")
         page.wait_for_load_state("networkidle")
         asked = len(self.world.requests)

@@ -59,7 +59,7 @@ def test_a_definition_is_listed_compared_and_run(console: Console, world: World)
 
 
 def test_a_topology_runs_again_from_a_node(console: Console, world: World) -> None:
-    """A successful run can be run again from a node's panel; nodes that do not depend on the node keep their tasks."""
+    """A successful run can be run again from a node's panel; nodes that do not depend on this node keep their tasks."""
     topology = str(world.ask("POST", "/v1/topologies", {"nodes": BODY["nodes"] | {"load": {"type": PLAIN}}})["id"])
     world.run(MINUTE)
     before = {key: node["task_id"] for key, node in world.ask("GET", f"/v1/topologies/{topology}")["nodes"].items()}

@@ -52,7 +52,7 @@ def _refused(route: Route) -> None:
 
 
 def test_an_api_key_signs_in(console: Console, world: World) -> None:
-    """An API key is entered like a token, and requests use the paths for keys."""
+    """An API key is entered like a token, and requests then use the API's paths for keys."""
     world.accepted = f"dtk_{'0' * 20}_{'1' * 64}"
     console.expected = ("status of 401",)
     page = console.open("/tasks")

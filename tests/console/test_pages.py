@@ -62,7 +62,7 @@ def test_every_page_is_accessible(console: Console, world: World) -> None:
 
 @pytest.mark.slow
 def test_every_page_fits_a_phone(console: Console, world: World) -> None:
-    """At 390 pixels each page has content that fits the screen, and axe finds no violation on the first page."""
+    """At a width of 390 pixels, each page's content fits the screen, and axe finds no violation on the first page."""
     fill(world)
     page = console.open(PAGES[0], narrow=True, scheme="dark")
     console.check_accessibility(page)

@@ -88,7 +88,7 @@ def test_a_graph_of_a_thousand_nodes_can_be_panned_and_zoomed(console: Console, 
 
 @pytest.mark.slow
 def test_a_list_with_fifty_changes_per_second_finally_equals_rest(console: Console, world: World) -> None:
-    """A hundred tasks change repeatedly, fifty at a time; the list stays responsive and finally equals REST."""
+    """A hundred tasks change repeatedly, fifty at a time; the list stays responsive and finally agrees with REST."""
     body = {"type": PLAIN, "delay_seconds": LATER}
     ids = world.do(lambda live: [str(live.ask("POST", "/v1/tasks", body).body["id"]) for _ in range(100)])
     page = console.open("/tasks")

@@ -48,7 +48,7 @@ def test_a_weak_or_foreign_etag_matches_no_version(value: str) -> None:
 @unhurried
 @given(st.integers(1, 10**14), st.text(), st.text())
 def test_an_etag_with_a_hash_contains_version_and_hash(version: int, text: str, other: str) -> None:
-    """An update matches only the version in an ETag with a hash, but a cached response must also have the same text."""
+    """An update matches only the version in an ETag with a hash, but a cached response must also match the hash."""
     tag = content_etag(version, text)
     assert version_wanted(tag) == version
     assert is_known_tag(f'"0", {tag}', tag)

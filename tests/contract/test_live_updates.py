@@ -124,7 +124,7 @@ def test_no_frame_of_changes_exceeds_one_billed_message(count: int, wide: bool) 
 
 
 def test_a_frame_contains_no_payload_or_result() -> None:
-    """A frame has the fields that a list has; contents and tokens can be read only over REST."""
+    """A frame has the fields of an entry in a list; contents and tokens can be read only over REST."""
     frame = ENCODER.changes([Notice(change(None, snapshot(1, 1, name="n")), ("1",), ("2",))])[0]
     (entry,) = json.loads(frame)["changes"]
     assert (entry["id"], entry["version"], entry["refs"], entry["left"]) == (ID, 1, ["1"], ["2"])

@@ -73,7 +73,7 @@ def resolved(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def says_in_words(report: object) -> bool:
-    """Return whether a report is refused for fields that exclude each other, which only descriptions document."""
+    """Return whether a report is refused for mutually exclusive fields, which are documented only in descriptions."""
     if not isinstance(report, dict) or "outcome" not in report:
         return False
     needless = {"succeeded": {"error", "retriable"}, "failed": {"result"}}

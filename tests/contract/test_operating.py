@@ -38,7 +38,7 @@ NEEDS_CODE: tuple[dict[str, Any], ...] = ({"filter": {"state": "succeeded"}}, {"
 
 
 def says_in_words(body: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Return whether a body is refused for fields that exclude each other, which only descriptions document."""
+    """Return whether a body is refused for mutually exclusive fields, which are documented only in descriptions."""
     if "scope" in body:
         return (body["scope"] == "everything") == bool(body.get("name")) or "max_concurrent" in body
     return {"due_at", "delay_seconds"} <= set(body.get("update", ()))

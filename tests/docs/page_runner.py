@@ -352,7 +352,7 @@ class PageRunner:
             (self.folder / target).write_text(done.stdout, encoding="utf-8")
 
     def _curl(self, words: list[str], output: str) -> None:
-        """Make the request as curl does: with data it is a `POST`. The page can show a status other than success."""
+        """Make the request as curl does (`POST` if there is data). The page can show a status other than success."""
         method, url, body, headers = "", "", None, {}
         rest = iter(words)
         for word in rest:

@@ -101,7 +101,7 @@ def test_only_the_api_and_the_archive_get_the_redaction_setting(layers: Layers, 
 
 
 def test_functions_that_apply_the_retention_by_type_get_the_setting(layers: Layers, tmp_path: Path) -> None:
-    """Functions that apply retention by type get the setting; S3 applies the longest retention, queues the shortest."""
+    """Functions with retention by type get the setting; S3 uses the longest retention, and queues use the shortest."""
     by_type = {"audit.*": 400, "ping": 2}
     environment = replace(environment_named("dev"), retention_days_by_type=by_type, intake_owner="a")
     made = Synthesis(environment, layers, tmp_path)
@@ -282,7 +282,7 @@ def test_an_operator_identity_with_a_space_is_rejected(name: str) -> None:
 
 
 def test_teams_require_valid_owners_and_members() -> None:
-    """A name that cannot own tasks, a string instead of members, or a claim without tokens is refused by its setting."""
+    """A name that cannot own tasks, a string for members, or a claim without tokens is refused by its setting."""
     dev = environment_named("dev")
     assert replace(dev, teams={"billing": ("123456789012:role/Billing",)}).teams
     refused: list[Any] = [{"a b": ("ann",)}, {"billing": ("a#b",)}, {"billing": "ann"}]

@@ -39,7 +39,7 @@ def routes_of(synthesis: Synthesis) -> dict[str, str]:
 
 
 def test_cloud_api_requires_signed_requests(cloud: Synthesis) -> None:
-    """Without an identity provider, every request except public ones must be signed for IAM."""
+    """Without an identity provider, every request except public requests must be signed for IAM."""
     routes = routes_of(cloud)
     assert routes.pop(MAIN) == "AWS_IAM"
     assert set(routes.values()) == {"NONE"}

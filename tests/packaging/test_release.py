@@ -32,7 +32,7 @@ CHANGELOG = """# Changelog
 
 
 def test_the_release_notes_are_the_section_of_the_version() -> None:
-    """The notes have the version's own headings and no other version's text; without a section there are no notes."""
+    """A version's notes have its headings and no other version's text; a missing section is an error."""
     assert section_of(CHANGELOG, "0.2.0") == Section("not released yet", "### Tasks\n\n- New.\n")
     assert section_of(CHANGELOG, "0.1.0") == Section("2026-12-01", "- First.\n")
     with pytest.raises(NotReleasable, match=r"no section of version 0\.3\.0"):

@@ -56,7 +56,9 @@ SETTLED = 60 * MINUTE
 """The longest virtual time until everything must have ended."""
 _WAIT = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
 EXECUTIONS_ENDED = _WAIT["HeartbeatSeconds"] * SECOND + 30 * MINUTE
-"""The longest virtual time that executions without waiting tasks may take after that, given how often they poll."""
+"""The longest virtual time that executions without waiting tasks may take after everything else has ended, given how
+often they poll.
+"""
 _GOES_ON = 4 * MINUTE
 """How long a permanent schedule is watched."""
 _HELD = 3 * MINUTE

@@ -91,7 +91,7 @@ def test_every_scene_of_the_current_schema_is_frozen() -> None:
 
 
 def test_every_kind_of_item_is_frozen() -> None:
-    """A scene with the current schema has each partition in the schema, each kind of timer, and a deletion marker."""
+    """The scenes with the current schema contain each kind of partition, each kind of timer, and a deletion marker."""
     kinds = {value for name, value in vars(schema).items() if name.endswith("_PREFIX")} - PASSING
     marks = {schema.TIMER_MARK, schema.SCHEDULE_MARK, schema.LATE_MARK, schema.BULK_MARK}
     scenes = [json.loads(path.read_text(encoding="utf-8")) for path in FILES if path.parent.name == PRESENT]
