@@ -163,8 +163,8 @@ def _of_targets(environ: Mapping[str, str]) -> list[str]:
 def acting(name: str) -> Iterator[None]:
     """Attribute the calls of watched sessions to a function within this context.
 
-    Calls in any thread belong to the function that was invoked first. If this function invokes another one in a thread,
-    that thread's calls belong to the other function.
+    Calls in any thread belong to the function that was invoked first. If this function invokes another function in a
+    thread, that thread's calls belong to the other function.
     """
     entry = (get_ident(), name)
     _ACTING.append(entry)

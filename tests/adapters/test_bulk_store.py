@@ -73,7 +73,7 @@ def test_the_latest_bulk_operations_are_listed_first(store: DynamoBulkStore) -> 
 
 
 def test_only_one_concurrent_operation_on_a_topology_is_accepted(store: DynamoBulkStore) -> None:
-    """If two operations on a topology start at the same time, one is refused."""
+    """If two operations on a topology start at the same time, one operation is refused."""
     nothing = store.latest_of(TOPOLOGY)
     assert nothing == Latest(TOPOLOGY)
     assert store.set_latest(replace(nothing, operation_id=NEW.id), "one", HOME + DAY)

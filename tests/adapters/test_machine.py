@@ -78,7 +78,7 @@ def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: s
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
 def test_sending_a_token_that_nobody_awaits_is_not_an_error(client: SFNClient, code: str) -> None:
-    """Sending a token is not an error if no execution waits for the token any more."""
+    """Sending a token is not an error if no execution is still waiting for the token."""
     with Stubber(client) as stub:
         stub.add_client_error("send_task_success", code)
         StepFunctionsStateMachine(client, "").answer("token")

@@ -80,7 +80,7 @@ class _Chance:
 @pytest.mark.engine
 @pytest.mark.parametrize("rate", [Rate("crm", 40, 1, 10), Rate("crm", 60), Rate("crm", 300, 1, 20)])
 def test_concurrent_starts_never_exceed_the_rate(engine_cloud: Cloud, rate: Rate) -> None:
-    """Twelve threads of three processes start attempts as fast as the rate allows, for five seconds of real time."""
+    """Twelve threads in three processes start attempts as fast as the rate allows, for five seconds of real time."""
     table, clock = engine_cloud.table(), _Clock()
     runtimes = [Runtime(clock, _Chance(), EXECUTOR, FakeTelemetry()) for _ in range(3)]  # type: ignore[arg-type]
     limiters = [RateLimiter(DynamoRateStore(engine_cloud.dynamodb, table, EXECUTOR), each) for each in runtimes]

@@ -32,7 +32,7 @@ EVERYTHING = TaskFilter(
 
 
 def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
-    """The connection that has used a ticket can use the ticket again until its expiry; others are refused."""
+    """The connection that used a ticket can use the ticket again until its expiry; other connections are refused."""
     ticket = Ticket("digest", OWNER, HOME + 30, session_ends_at=HOME + 40)
     watch_store.put_ticket(ticket)
     assert watch_store.redeem("other", "c1", HOME) is None

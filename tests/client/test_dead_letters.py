@@ -81,7 +81,7 @@ def test_the_command_lists_dead_letters_with_their_errors(duetime: Run, client: 
 
 
 def test_the_command_redrives_after_confirmation(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """The command counts the matching dead letters, shows some tasks and asks; a rejection sets the exit code."""
+    """The command counts dead letters, shows some tasks, and asks for confirmation; a rejection sets the exit code."""
     found = page(deployment, client)
     deployment.scripted += [piece(3), found, piece(2, state_conflict=1)]
     result = duetime("dead-letters", "retry", "--all", "--per-second", "5", typed="y\n")

@@ -489,7 +489,7 @@ def test_unicode_line_separators_stay_in_a_crontab_command() -> None:
 
 
 def test_a_crontab_variable_with_many_blanks_is_parsed_in_linear_time() -> None:
-    """A long run of blanks is parsed in linear time; a regular expression with backtracking took twelve seconds."""
+    """A long run of spaces is parsed in linear time; a regular expression with backtracking took twelve seconds."""
     value = f"x{' ' * 100_000}y"
     (entry,) = entries_of_crontab(f"A =  {value}  \n0 1 * * * a\n", task_type="s", timezone=None)
     assert entry.fields["task"]["payload"]["env"] == {"A": value}

@@ -77,7 +77,7 @@ def test_an_invalid_switch_raises_unexpected_response(client: Client, deployment
 
 
 def test_the_command_lists_switches_and_circuits(duetime: Run, deployment: Deployment) -> None:
-    """Switches and circuits are tables with local times; `--json` prints the response; an empty list is reported."""
+    """Switches and circuits are printed in tables with local times, or as JSON; an empty list is reported."""
     held = {"switches": [SWITCH], "circuits": [CIRCUIT]}
     deployment.scripted += [Answer(200, held), Answer(200, held), Answer(200, {"switches": [], "circuits": []})]
     told = duetime("switches", "list").stdout

@@ -124,7 +124,7 @@ def test_the_palette_finds_objects_by_name(console: Console, world: World) -> No
 
 
 def test_a_tag_with_a_blank_links_to_its_tasks(console: Console, world: World) -> None:
-    """A click on a tag with a blank finds the tag's tasks, in the list and on a task's page."""
+    """A click on a tag that contains a space finds the tag's tasks, in the list and on a task's page."""
     task_id = world.create(type=PLAIN, tags={"team": "two words"}, delay_seconds=LATER)
     world.create(type=PLAIN, delay_seconds=LATER)
     for path in ("/tasks", f"/tasks/{task_id}"):

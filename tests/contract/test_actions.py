@@ -86,7 +86,7 @@ def test_the_error_for_an_invalid_report_names_its_fields(name: str, body: objec
 
 
 def test_a_notification_becomes_the_end_of_an_attempt() -> None:
-    """A result is stored as compact JSON; an error's text is unchanged unless too long, and then is cut and marked."""
+    """A result is stored as compact JSON; an error's text is stored unchanged or, if too long, is cut and marked."""
     assert decoded("notice", GOOD_REPORTS[6][1]) == Notice(7, Succeeded(b'{"rows":[1,null]}'))
     assert decoded("notice", GOOD_REPORTS[5][1]) == Notice(7, Succeeded(b"null"))
     assert decoded("notice", GOOD_REPORTS[8][1]) == Notice(
@@ -98,7 +98,7 @@ def test_a_notification_becomes_the_end_of_an_attempt() -> None:
 
 
 def test_encrypted_texts_are_neither_cut_nor_redacted() -> None:
-    """Encrypted texts are neither truncated nor redacted, because part of an encrypted text cannot be decrypted."""
+    """Encrypted strings are neither truncated nor redacted, because part of an encrypted string cannot be decrypted."""
     raised = f"{ENCRYPTED_TEXT}abcdtoken=="
     body = {"error": {"type": "Boom", "message": LONGEST_ENCRYPTED}, "traceback": raised}
     failed = lease_failure(read(json.dumps(body)))

@@ -155,7 +155,7 @@ def test_an_icalendar_file_has_its_own_parameters() -> None:
 
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "é", "-x"])
 def test_an_invalid_calendar_name_is_rejected(name: str) -> None:
-    """An invalid name in the path is refused with status 400, because the body is not wrong."""
+    """An invalid name in the path is refused with status 400 instead of 422, because the body is valid."""
     with pytest.raises(RequestError) as caught:
         new_calendar_name(name)
     assert (kind_of(caught.value).status.value, faults_of(caught.value)[0].field) == (400, "name")

@@ -113,7 +113,7 @@ def test_every_field_of_a_request_is_described() -> None:
 
 
 def test_every_request_object_is_closed_in_the_document() -> None:
-    """As in the code, no object in a request in the document allows additional fields."""
+    """In the document, as in the code, no object in a request allows additional fields."""
     parts = ("RetryPolicyInput", "HttpTargetInput", "HandlerTargetInput")
     for model in ("TaskCreate", "TaskUpdate", "TaskBatchCreate", *parts, *REPORTS):
         assert SCHEMAS[model]["additionalProperties"] is False

@@ -128,7 +128,8 @@ def test_an_execution_can_run_as_long_as_the_longest_topology(every: Synthesis) 
 def test_maps_stay_within_their_concurrency_limits() -> None:
     """An inline map runs at most 40 iterations at once, and additional nodes run in separate executions.
 
-    All executions together start at most half of an account's concurrent invocations, because workers need the others.
+    All executions together start at most half of an account's concurrent invocations, because workers need the other
+    half.
     """
     states = definition("arn")["States"]
     chunk = states["ManyNodes"]["ItemProcessor"]["States"]["Chunk"]

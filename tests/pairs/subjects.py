@@ -263,7 +263,7 @@ def _expired(world: World, build: Callable[[World], None]) -> None:
     world.time.run_until(world.time.now() + 25 * MINUTE)
     for _ in range(3):
         world.do(partial(operations.TRIGGER.act, world))
-    # The task need not exist anymore at this time.
+    # At this time, the task may no longer exist.
     world.watching.accepted.clear()
 
 

@@ -484,7 +484,7 @@ class World(FaultSimulation):
         return bool(self._open_tasks()) or bool(self.sqs.queues[self.intake].messages) or self.bulk.are_running
 
     def _let_executions_end(self) -> None:
-        """Let executions end whose runs were taken over by others, and which wait until their states poll again."""
+        """Let executions end that lost their runs to other executions and that wait until their states poll again."""
         self.ticking = False
         self.run_until(lambda: not self.states.running(), EXECUTIONS_ENDED)
 

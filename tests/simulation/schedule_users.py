@@ -25,9 +25,9 @@ _LASTS = 3 * MINUTE
 _AGAIN = 0.7
 """The probability that a deleted schedule's name is used again, rather than a new name."""
 _EXCLUDED = 0.1
-"""The fraction of schedules that have a calendar which excludes all their times."""
+"""The fraction of schedules whose calendar excludes all their times."""
 _MOVED = 0.3
-"""Of the other schedules, the fraction that have a calendar which is replaced repeatedly."""
+"""The fraction of the other schedules whose calendar is replaced repeatedly."""
 _ROLLED = 0.25
 """Of all other schedules, the fraction whose frequently changed calendar moves other days' times to today."""
 _ONLY_FILLED = 2

@@ -391,7 +391,7 @@ class Users:
         )
 
     def cancel(self, task_id: str) -> None:
-        """Cancel a task; a task that is cancelled at once must not begin anymore."""
+        """Cancel a task; a task that is cancelled at once must no longer begin."""
         self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel")
         if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":
