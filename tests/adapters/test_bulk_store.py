@@ -57,7 +57,7 @@ def test_each_kind_of_bulk_operation_is_read_back(store: DynamoBulkStore, kind: 
 
 
 def test_the_second_write_of_a_bulk_operation_at_one_version_is_rejected(store: DynamoBulkStore) -> None:
-    """Of two different writes based on one version, the second is refused, but a repeated write is accepted."""
+    """If two different writes are based on one version, the second write is refused; a repeated write is accepted."""
     assert store.save(NEW, "one")
     assert store.save(NEW, "one")
     assert not store.save(FULL, "two")

@@ -32,7 +32,7 @@ def test_a_circuit_is_read_back_unchanged(circuit_store: CircuitStore) -> None:
 
 
 def test_the_second_save_of_a_circuit_at_one_version_is_rejected(circuit_store: CircuitStore) -> None:
-    """Of two saves based on one version, the second is refused, but a repeated save is accepted."""
+    """If two saves are based on one version, the second save is refused, but a repeated save is accepted."""
     circuit_store.save(OPEN, "open", LATER)
     seen = circuit_store.read(OPEN.owner, OPEN.host, consistent=True)
     assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)

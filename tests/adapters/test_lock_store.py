@@ -39,7 +39,7 @@ def test_saved_lock_holders_are_read_back(lock_store: LockStore) -> None:
 
 
 def test_only_the_version_that_was_read_is_replaced(lock_store: LockStore) -> None:
-    """Of two saves or creations based on one version, the second is refused."""
+    """If two saves or two creations are based on one version, the second is refused."""
     assert lock_store.save(HELD, "n1", LATER)
     assert not lock_store.save(HELD, "n2", LATER)
     read, _ = lock_store.read(NAME, 0)
@@ -144,7 +144,7 @@ def test_locks_are_listed_only_for_their_owner(lock_store: LockStore) -> None:
 @pytest.mark.engine
 @in_rounds
 def test_one_of_sixteen_concurrent_tasks_gets_a_lock(engine_cloud: Cloud, rounds: int) -> None:
-    """Of sixteen tasks that take a free lock at the same time, exactly one gets it."""
+    """If sixteen tasks try to take a free lock at the same time, exactly one task gets the lock."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:
@@ -157,7 +157,7 @@ def test_one_of_sixteen_concurrent_tasks_gets_a_lock(engine_cloud: Cloud, rounds
 @pytest.mark.slow
 @pytest.mark.engine
 def test_four_of_sixteen_concurrent_tasks_get_four_places(engine_cloud: Cloud) -> None:
-    """Of sixteen tasks that compete for four places at the same time, with retries, exactly four get a place."""
+    """If sixteen tasks compete for four places at the same time, with retries, exactly four tasks get a place."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:

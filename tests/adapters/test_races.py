@@ -60,7 +60,7 @@ def store_of(cloud: Cloud, tasks: list[Task] | None = None) -> DynamoTaskStore:
 @pytest.mark.slow
 @in_rounds
 def test_one_creation_of_an_id_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent creations with one id, exactly one becomes the record."""
+    """Exactly one of several concurrent creations with the same id becomes the record."""
     store = store_of(engine_cloud)
 
     def contend(number: int, who: int) -> bool:
@@ -72,7 +72,7 @@ def test_one_creation_of_an_id_wins(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_claim_or_cancel_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent claims, takeovers and cancellations of a task, exactly one wins."""
+    """Exactly one of several concurrent claims, takeovers and cancellations of a task wins."""
     waiting = [task(), task(state=State.WAITING)]
     lost = task(state=State.RUNNING, lease_worker="lost", lease_expires_at=HOME - DAY)
     starts = [*waiting, lost]
@@ -93,7 +93,7 @@ def test_one_claim_or_cancel_wins(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_end_of_an_attempt_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent ends of one attempt, exactly one becomes the outcome."""
+    """Exactly one of several concurrent ends of the same attempt becomes the outcome."""
     tasks = [task(id=numbered(number), state=State.RUNNING, fence=3) for number in range(rounds)]
     store = store_of(engine_cloud, tasks)
     moves = [Move.SUCCEED, Move.FAIL, Move.RETRY]
@@ -109,7 +109,7 @@ def test_one_end_of_an_attempt_wins(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent readers that take a group of shards, exactly one gets it."""
+    """Exactly one of several concurrent readers that try to take a group of shards gets the group."""
     store = DynamoCursorStore(engine_cloud.dynamodb, engine_cloud.table(), SILENT)
 
     def contend(number: int, who: int) -> bool:
@@ -121,7 +121,7 @@ def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_value_of_an_idempotency_key_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent requests with one new key, exactly one decides which task the key refers to."""
+    """Exactly one of several concurrent requests with the same new key decides which task the key refers to."""
     store = DynamoKeyStore(engine_cloud.dynamodb, engine_cloud.table())
 
     def contend(number: int, who: int) -> bool:

@@ -260,7 +260,7 @@ def test_an_explicit_handler_target_is_kept(schedule_store: ScheduleStore) -> No
 
 
 def test_only_the_revision_of_a_schedule_that_was_read_is_replaced(schedule_store: ScheduleStore) -> None:
-    """Of two saves or creations based on one revision, the second is refused, but repeating the same save succeeds."""
+    """If two saves or creations are based on one revision, the second is refused; repeating the same save succeeds."""
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.save(PLAIN, "n1")
     assert not schedule_store.save(replace(PLAIN, paused_reason="other"), "n2")
@@ -408,7 +408,7 @@ def test_a_schedule_fits_in_one_write_unit(moto_cloud: Cloud) -> None:
 @pytest.mark.engine
 @in_rounds
 def test_one_creation_of_a_name_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of sixteen concurrent creations with one name, exactly one succeeds."""
+    """If sixteen concurrent creations have the same name, exactly one creation succeeds."""
     store = DynamoScheduleStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:

@@ -41,7 +41,7 @@ def test_switches_are_read_back_unchanged(switch_store: SwitchStore) -> None:
 
 
 def test_the_second_change_of_switches_at_one_version_is_rejected(switch_store: SwitchStore) -> None:
-    """Of two changes based on one version, the second is refused, so its writer must read the switches again."""
+    """If two changes are based on one version, the second is refused, so its writer must read the switches again."""
     first, second = Switches({STOP.key: STOP}), Switches({CAP.key: CAP})
     assert switch_store.save(first, "one")
     assert not switch_store.save(second, "two")

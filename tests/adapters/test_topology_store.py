@@ -53,7 +53,7 @@ def test_only_the_first_outcome_of_an_edge_counts(topology_store: TopologyStore)
 
 
 def test_only_missing_edges_of_a_batch_are_added(topology_store: TopologyStore) -> None:
-    """Of edges that arrive together, only those not stored yet are added; stored edges keep their outcome."""
+    """If several edges arrive together, only edges not stored yet are added; stored edges keep their outcome."""
     topology_store.add_edges(NODE, 4, {1: Outcome.FAILED}, LATER)
     ends = {0: Outcome.SUCCEEDED, 1: Outcome.SUCCEEDED, 2: Outcome.SKIPPED, 3: Outcome.SUCCEEDED}
     _, after = topology_store.add_edges(NODE, 4, ends, LATER)

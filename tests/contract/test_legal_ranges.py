@@ -120,7 +120,7 @@ def bounded(model: type[BaseModel], *left_out: str) -> dict[str, tuple[float | N
 
 
 def _delays(name: str, seconds: int) -> None:
-    """Check that no delay exceeds `seconds`, and that some delay exceeds a twentieth of `seconds` unless that is 0."""
+    """Check that no delay exceeds `seconds`, and that some delay exceeds a twentieth of it unless it is 0."""
     schedule = changed(scheduled("0 0 1 * *"), **{name: seconds})
     delays = [each.due_at - each.nominal for each in following(schedule, NOW, 24)]
     assert max(delays) <= seconds * SECOND

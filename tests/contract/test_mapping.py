@@ -214,7 +214,7 @@ def test_every_copied_field_has_the_declared_type(each: Copy) -> None:
 
 @each_copy
 def test_instant_fields_are_recognized_by_their_names(each: Copy) -> None:
-    """Of a response's copied fields, all instants, and no other fields, have names with a suffix for instants."""
+    """Among a response's copied fields, the instants, and no other fields, have names with a suffix for instants."""
     if is_typeddict(each.target):
         assert [
             name for name, (_, hint) in each.copied.items() if is_instant(hint) is not name.endswith(INSTANTS)

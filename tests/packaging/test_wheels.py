@@ -38,9 +38,7 @@ def test_all_distributions_have_and_require_the_same_version() -> None:
 
 
 def test_the_client_has_only_tested_lower_bounds_of_its_dependencies() -> None:
-    """The client's requirements have no upper bounds, as the client shares users' environments; lower bounds are
-    tested.
-    """
+    """The client's requirements have no upper bounds, as it shares users' environments; lower bounds are tested."""
     project = project_of("client")["project"]
     listed = [
         *project["dependencies"],

@@ -122,7 +122,7 @@ class EventWatching:
         self._stream.records.clear()
 
     def _check_missed(self, schedule: ScheduleSnapshot) -> None:
-        """Check that no run succeeded in a period for which an event reports that there was no success."""
+        """Check that no run succeeded in a period for which an event reports a missing success."""
         self.missed += 1
         length, state = expected_every(schedule.name), schedule.expectation
         assert state is not None

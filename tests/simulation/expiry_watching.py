@@ -32,7 +32,7 @@ _LATE = 70 * SECOND
 
 
 _REDIRECTED = "u"
-"""An attribute of an idempotency key's item which says that the key now names a task that existed before."""
+"""An attribute of an idempotency key's item that is set if the key now names an older task."""
 _KEY_HOLDER = "i"
 """The attribute of a unique key's item that names the task which holds the key."""
 

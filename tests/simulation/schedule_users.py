@@ -29,7 +29,7 @@ _EXCLUDED = 0.1
 _MOVED = 0.3
 """The fraction of the other schedules whose calendar is replaced repeatedly."""
 _ROLLED = 0.25
-"""Of all other schedules, the fraction whose frequently changed calendar moves other days' times to today."""
+"""The fraction of all other schedules whose frequently changed calendar moves other days' times to today."""
 _ONLY_FILLED = 2
 """One in this many schedules is only backfilled."""
 _HOURS = "/v1/calendars/hours"

@@ -30,7 +30,7 @@ _FEW = 10
 _NESTED = 0.15
 """The fraction of nodes, except the first of each topology, that are topologies themselves."""
 _MAPPED = 0.1
-"""Of the other nodes with parents, the fraction that run once for each item in a list."""
+"""The fraction of the other nodes with parents that run once for each item in a list."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)

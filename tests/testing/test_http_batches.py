@@ -30,7 +30,7 @@ def sizes(duetime: Duetime) -> list[int]:
 
 
 def test_due_tasks_share_a_request_with_an_outcome_each(duetime: Duetime) -> None:
-    """Of three tasks in a request, one succeeds, one fails permanently, and one is retried alone after its wait."""
+    """One of three tasks in a request succeeds, one fails permanently, and one is retried alone after its wait."""
 
     def add(request: HttpRequest) -> HttpReply:
         outcomes: list[Any] = []

@@ -1,4 +1,4 @@
-// Uses the types of openapi-typescript with openapi-fetch, as their users would; the first error ends the program.
+// Uses the types of openapi-typescript with openapi-fetch, in the way that users do; the first error ends the program.
 // Arguments: the API's URL, an owner without tasks, and optionally an owner that the gateway refuses.
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
@@ -56,7 +56,7 @@ assert.ok(other.data);
 assert.equal(await state(tagged.data.id), "cancelled");
 assert.equal(await state(other.data.id), "scheduled");
 
-// Errors of the API and of the gateway.
+// Errors from the API and from the gateway.
 const refused = await client.POST("/v1/tasks", { body: { type: "not a type" } });
 assert.ok(refused.error && "code" in refused.error);
 const code: components["schemas"]["ProblemCode"] = refused.error.code;

@@ -61,7 +61,7 @@ assert.ok(other.data);
 assert.equal(await state(tagged.data.id), "cancelled");
 assert.equal(await state(other.data.id), "scheduled");
 
-// Errors of the API and of the gateway.
+// Errors from the API and from the gateway.
 const refused = await createTask({ client, body: { type: "not a type" } });
 assert.ok(refused.error && "code" in refused.error);
 assert.equal(refused.error.code, "fields_invalid");
