@@ -39,7 +39,7 @@ class Circumstances:
         processes: the number of pytest-xdist processes.
         load: the number of processes that keep the machine busy during the tests.
         hash_seed: the value of `PYTHONHASHSEED`.
-        is_shuffled: whether files and the tests in them run in a random order, which `number` seeds.
+        is_shuffled: whether files and the tests in them run in a random order that is seeded with `number`.
     """
 
     number: int

@@ -369,7 +369,7 @@ def test_an_interrupted_wait_still_prints_the_id(duetime: Run, deployment: Deplo
 
 
 def test_each_rejected_field_is_printed_on_a_separate_line(duetime: Run, deployment: Deployment) -> None:
-    """An API error is printed as one line plus a line per rejected field; standard output is empty, the exit code 1."""
+    """An API error is one line plus a line per rejected field; standard output is empty, and the exit code is 1."""
     refused = {"field": "type", "reason": "at most 64 characters"}
     deployment.scripted.append(problem(422, "fields_invalid", "type: at most 64 characters", refused))
     result = duetime("tasks", "create", "report")

@@ -59,7 +59,7 @@ class Plan:
         kills: how often half of the worker's processes are killed.
         restarts: how often the embedded AWS is stopped and started again, including all its workers.
         every: the average number of seconds between two kills.
-        outage: the number of seconds without ticks, from the start.
+        outage: the number of seconds from the start during which there are no ticks.
     """
 
     tasks: int = 30

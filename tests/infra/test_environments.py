@@ -70,7 +70,7 @@ def test_central_functions_have_reserved_concurrency(synthesis_of: Callable[[str
 
 
 def test_a_new_account_can_deploy_the_trial_environment(dev: Synthesis) -> None:
-    """A new account may have only 10 executions, so `dev` reserves none of them and waiting requests use at most half."""
+    """A new account may have only 10 executions, so `dev` reserves none of them; waiting requests use at most half."""
     assert not any("ReservedConcurrentExecutions" in body for body in dev.functions().values())
     assert dev.functions()["api"]["Environment"]["Variables"]["DUETIME_LONG_POLLS"] == "5"
 

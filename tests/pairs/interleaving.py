@@ -61,8 +61,8 @@ class Interleaving:
         fault: the fault of call `k`.
         runs: for each of the two operations, whether it is run.
         is_order: whether complete requests follow each other, with enough time in between for all readers to catch up.
-        again: whether the first operation is repeated after both have ended; its response is then the repetition's
-            response.
+        again: whether the first operation is repeated after both operations have ended, so that the repetition's
+            response counts.
     """
 
     pair: Pair

@@ -66,10 +66,10 @@ class Operation:
         is_repeatable: whether an effect that already exists may count as the operation's own effect.
         repeats: the numbers, from 0, of its requests whose effect may already exist, so that either response is
             correct.
-        is_in_parts: whether it may be only partly done if a call fails, as its response then says.
+        is_in_parts: whether it may be only partly completed if a call fails, which its response then reports.
         begun: runs only the first of several requests, as if the next request had no effect on the subject.
         promise: checks accepted effects after everything has ended.
-        not_beside: another operation whose work it may partly do, whatever the order of the two operations.
+        not_beside: another operation whose work this operation may partly do, regardless of the operations' order.
     """
 
     name: str

@@ -39,7 +39,7 @@ class OccurrenceWatching:
     Attributes:
         limits: the requested number of runs of each schedule.
         stopped: the occurrences that users have stopped in time, as confirmed by a response, with their tasks.
-        repeated: the tasks that a user has retried, which may run beside others.
+        repeated: the tasks that a user has retried, which may run in parallel with other runs.
         overlapping: the schedules whose overlap policy a user has changed.
         excluded: the schedules whose occurrences are all excluded by a calendar.
     """

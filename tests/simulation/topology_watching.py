@@ -45,7 +45,7 @@ class TopologyWatching:
         controlled: the topologies that a user has paused, cancelled or retried.
         retries: the number of runs that a topology must have, according to the retries that returned 200.
         reruns: the run in which, or after which, a node must have run, according to the retries that chose the node.
-        retried: the tasks that users have retried, while the consequences of their first end remain.
+        retried: the tasks that users have retried and whose first end still has consequences.
         deleted: the nodes of the topologies that a user has deleted.
         signalled: the nodes for which users have requested approval (true) or rejection (false).
         decisions: the decisions that have been confirmed to users in responses, by node.

@@ -97,7 +97,7 @@ class Watching:
 
     Attributes:
         violations: descriptions of the violated invariants.
-        cancelled: tasks whose cancel was acknowledged.
+        cancelled: tasks whose cancellation was acknowledged.
         accepted: tasks whose creation was acknowledged.
         effects: the number of calls of targets.
         latest: the maximum lateness of a start without a lock, measured from the task's own time.

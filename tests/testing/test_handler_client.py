@@ -206,7 +206,7 @@ def test_a_retried_creation_in_a_handler_uses_the_same_key(duetime: Duetime) -> 
 
 
 def test_a_context_for_tests_has_the_given_client() -> None:
-    """A context for tests has the given client; without a client, the error says how to pass one."""
+    """A context for tests has the given client; without a client, the error says how to pass a client."""
 
     @handler("tests.starts-a-task")
     def starts(context: Context, _payload: object) -> object:
