@@ -57,7 +57,7 @@ def test_a_connection_is_found_until_it_is_closed(watch_store: WatchStore) -> No
 
 
 def test_a_slot_holds_one_subscription(watch_store: WatchStore) -> None:
-    """A subscription replaces an earlier one with the same name; a slot in use refuses subscriptions with other names."""
+    """A subscription replaces one with the same name; a slot in use refuses subscriptions with other names."""
     changed = replace(WANTED, topic=Topic(TopicKind.MINE), task_filter=EVERYTHING)
     assert watch_store.subscribe(WANTED)
     assert watch_store.subscribe(changed)

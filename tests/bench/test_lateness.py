@@ -12,7 +12,7 @@ _SPREAD = list(range(101))
 
 @pytest.mark.parametrize(("size", "in_keys"), [*zip(KEPT_SIZES, ("", "5000_"), strict=True)])
 def test_lateness_figures_are_percentiles_with_known_keys(size: int, in_keys: str) -> None:
-    """Figures for single tasks are in milliseconds, those for bursts in seconds and relative to bare functions."""
+    """Figures for tasks are in milliseconds; figures for bursts are in seconds and relative to bare functions."""
     burst = [100 * number // size * 1_000 for number in range(size)]
     figures = figures_of(_SPREAD, burst, [each // 4 for each in burst], [each // 2 for each in burst])
     assert figures == {

@@ -105,7 +105,7 @@ def test_attempts_are_labeled_with_the_run_of_their_task(console: Console, faili
 
 
 def test_the_steps_of_a_task_are_listed_between_attempts(console: Console, world: World) -> None:
-    """The names of steps are shown with the wait, a table has their results, and the next attempt's step is added."""
+    """The page names completed steps during the wait, lists their results, and then adds the next attempt's step."""
 
     def order(_phase: str, context: Context, _payload: object) -> None:
         context.step("charge", lambda: {"receipt": HOSTILE})

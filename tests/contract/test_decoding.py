@@ -359,7 +359,7 @@ def test_two_due_times_are_rejected_with_both_fields() -> None:
 
 
 def test_a_payload_above_its_limit_is_rejected() -> None:
-    """A payload of exactly the maximum size is accepted, and one more byte is refused with the payload's field."""
+    """A payload of exactly the maximum size is accepted, and a payload one byte larger is refused with its field."""
     assert len(spec(payload="a" * (MAX_PAYLOAD_BYTES - 2)).payload) == MAX_PAYLOAD_BYTES
     assert list(faults({"type": "report", "payload": "a" * (MAX_PAYLOAD_BYTES - 1)})) == ["payload"]
 

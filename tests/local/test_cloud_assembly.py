@@ -89,7 +89,7 @@ def test_each_api_has_a_fixed_address() -> None:
 
 
 def test_a_layer_is_found_by_its_logical_id_without_hash() -> None:
-    """The layer is found without the hash at the end of its logical id; a stack without the layer returns nothing."""
+    """A layer is found without the hash at the end of its logical id; without the layer, the result is `None`."""
     path = {"aws:cdk:path": f"{STACK}/Layers/{HANDLERS}/Resource"}
     template = {"Resources": {"Other": {}, "LayersHandlers1234": {"Metadata": path}}}
 

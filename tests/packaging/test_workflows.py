@@ -153,7 +153,7 @@ def test_the_roles_have_only_the_permissions_of_the_commands() -> None:
 
 
 def test_the_roles_trust_only_one_repository() -> None:
-    """Each role trusts only the repository's environment or branch, whose complete name it compares exactly."""
+    """Each role trusts only the repository's environment or branch, and compares the complete name exactly."""
     template = roles_template()
     for name, subject in (
         ("DiffRole", "repo:${Repository}:ref:refs/heads/${Branch}"),

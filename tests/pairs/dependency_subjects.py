@@ -64,14 +64,14 @@ def _waiting_behind(world: World, **fields: object) -> None:
 
 
 def ordered(world: World) -> None:
-    """A task whose target has accepted the work, and behind which another task with the same ordered key waits."""
+    """A task whose target has accepted the work; another task with the same ordered key waits behind this task."""
     made(world, order=_ORDER)
     worked(world, "accepts")
     _waiting_behind(world, order=_ORDER)
 
 
 def ordered_later(world: World) -> None:
-    """A task that is due in ten minutes, and behind which another task with the same ordered key waits."""
+    """A task that is due in ten minutes; another task with the same ordered key waits behind this task."""
     made(world, order=_ORDER, delay_seconds=600)
     _waiting_behind(world, order=_ORDER)
 
@@ -85,14 +85,14 @@ def ordered_stopped(world: World) -> None:
 
 
 def parent(world: World) -> None:
-    """A task whose target has accepted the work, and after which another task runs."""
+    """A task whose target has accepted the work; another task runs after this task."""
     made(world)
     worked(world, "accepts")
     _waiting_behind(world, after=[world.about["task"]])
 
 
 def parent_later(world: World) -> None:
-    """A task that is due in ten minutes, and after which another task runs."""
+    """A task that is due in ten minutes; another task runs after this task."""
     made(world, delay_seconds=600)
     _waiting_behind(world, after=[world.about["task"]])
 

@@ -231,7 +231,7 @@ def accepted(world: World) -> None:
 
 
 def accepted_locked(world: World) -> None:
-    """A task whose target has accepted the work, and which holds a lock for which another task waits."""
+    """A task whose target has accepted the work and that holds a lock for which another task waits."""
     made(world, lock={"key": "db"})
     worked(world, "accepts")
     made(world, lock={"key": "db"}, label="waiter", name="waiter")
@@ -373,14 +373,14 @@ def leased_pausing(world: World) -> None:
 
 
 def leased_stopping(world: World) -> None:
-    """A task that a pull worker has leased, and which was asked to stop."""
+    """A task that a pull worker has leased and that was asked to stop."""
     leased(world)
     reply = answered(world, "POST", f"/v1/tasks/{world.about['task']}/cancel", {"force": True})
     assert reply.status == 202
 
 
 def leased_locked(world: World) -> None:
-    """A task that a pull worker has leased, and which holds a lock for which another task waits."""
+    """A task that a pull worker has leased and that holds a lock for which another task waits."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
     made(world, lock={"key": "db"}, label="waiter", name="waiter")

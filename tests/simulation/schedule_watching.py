@@ -49,7 +49,7 @@ class ScheduleWatching:
         accepted: the creation time of each schedule whose creation was acknowledged, unless a user asked to delete it.
         vacant: names of schedules whose deletion was acknowledged, and that no user has used in a request since.
         gone_at: the time when a schedule was deleted, by name and mark.
-        periods: the backfills that users have requested, by name; for each request, each time in the period must run once.
+        periods: the backfills that users have requested, by name; for each request, each time in it must run once.
         filled: the tasks of backfills, by name, mark and instant.
         begun: the task that began for each instant of a timing in any revision, by name, mark and instant.
     """

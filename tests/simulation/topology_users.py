@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
 _DEFINITION, _DEFINED = "simulated", 3
-"""The prefix of the definitions' names, and one in this many topologies runs a definition."""
+"""The prefix of the definitions' names, and a number N, where one in N topologies runs a definition."""
 _LARGE = 0.03
 """The fraction of topologies with about a hundred nodes."""
 _FEW = 10

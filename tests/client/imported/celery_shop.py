@@ -1,4 +1,4 @@
-"""Celery application of a shop, with its tasks."""
+"""A shop's Celery application, with its tasks."""
 
 import os
 from datetime import timedelta

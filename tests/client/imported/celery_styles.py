@@ -1,4 +1,4 @@
-"""Ways to define Celery settings: Flask's mapping, classes, updates, conditions, loops."""
+"""Ways to define Celery settings: Flask's mapping, classes, updates, conditions, and loops."""
 
 from celery import Celery
 from celery.schedules import crontab, schedule
