@@ -342,7 +342,7 @@ def test_children_are_listed_and_cancelled_with_their_parent(duetime: Run, deplo
 
 
 def test_an_unknown_type_can_be_allowed_with_an_option(duetime: Run, deployment: Deployment) -> None:
-    """The request allows an unknown type only if the option is given."""
+    """The request allows an unknown task type only if `--allow-unknown-type` is given."""
     assert duetime("tasks", "create", "later", "--allow-unknown-type").exit_code == 0
     assert deployment.received[-1].document == {"type": "later", "allow_unknown_type": True}
 

@@ -161,7 +161,7 @@ def test_health_is_not_green_before_all_tasks_are_examined(console: Console, wor
 
 
 def test_health_is_green_after_all_tasks_are_examined(console: Console, world: World) -> None:
-    """If no task is overdue, health is green after all of many ended tasks were examined."""
+    """If no task is overdue, health is green once all ended tasks have been examined, even if there are many."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.create(delay_seconds=LATER)

@@ -146,7 +146,7 @@ def test_every_kind_of_timing_is_previewed_in_words(console: Console, world: Wor
 
 
 def test_several_timings_are_shown_and_edited(console: Console, world: World) -> None:
-    """Each timing is a line of the form, and other changes keep all timings of any kind.
+    """Each timing is a line in the form, and other changes keep all timings of any kind.
 
     The second change starts from the first change's response, although the page has not read the schedule again.
     """

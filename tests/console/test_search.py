@@ -94,7 +94,7 @@ def test_a_search_for_a_part_of_a_name_is_offered(console: Console, world: World
 
 
 def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> None:
-    """A search for an error's text finds the text in the error's type or message, in upper or lower case."""
+    """A search for an error's text finds the text in the error's type or message, regardless of case."""
     world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
     failed = world.create(type=PLAIN, retry={"max_attempts": 1})
     world.create(type=PLAIN, delay_seconds=LATER)

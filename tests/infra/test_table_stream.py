@@ -57,7 +57,7 @@ def test_a_stream_batch_fits_into_an_invocation(every: Synthesis) -> None:
 
 
 def test_the_stream_function_can_read_the_stream_but_not_send_tasks(every: Synthesis) -> None:
-    """The function may read the stream, and may not send to any work queue."""
+    """The function may read the stream but may not send to any work queue."""
     of = policies(every)["broadcast"]
     assert all(of[action] == [grants.STREAM] for action in grants.STREAMING)
     assert of["sqs:SendMessage"] == [grants.queue("lost")]

@@ -325,7 +325,7 @@ def test_settings_lost_by_the_emulators_cloudformation_are_set_after_the_deploym
 
 
 def test_listed_origins_get_cors_headers_as_in_api_gateway(engine: Emulator) -> None:
-    """The embedded CloudFormation loses CORS settings, but after the local deployment a preflight response has them."""
+    """The embedded CloudFormation loses CORS settings, but after the local deployment a preflight gets CORS headers."""
     origin, cloudformation = "http://localhost:5173", engine.client("cloudformation")
     properties = {"Name": "probe", "ProtocolType": "HTTP", "CorsConfiguration": {"AllowOrigins": [origin]}}
     template = {"Resources": {"Api": {"Type": "AWS::ApiGatewayV2::Api", "Properties": properties}}}

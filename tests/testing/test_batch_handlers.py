@@ -107,7 +107,7 @@ def test_only_tasks_with_the_same_key_share_a_call(
 
 
 def test_a_task_without_the_key_fails_alone(duetime: Duetime, calls: Calls) -> None:
-    """The attempt without the key fails with a `KeyError`, and the other tasks share a call."""
+    """An attempt whose payload lacks the batch key fails with a `KeyError`, and the other tasks share a call."""
     duetime.register("index.add", calls.note, batch=Batch(key="index"))
     tasks = ended(duetime, [{"index": 1}, {}, {"index": 1}], retry=ONCE)
     assert [task.state for task in tasks] == ["succeeded", "failed", "succeeded"]
