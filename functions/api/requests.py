@@ -247,7 +247,7 @@ def _identity_of_claims(claims: Mapping[str, Any], teams_claim: str) -> Identity
 
 
 def _items(claim: object) -> list[str]:
-    """The items of a claim, which is a list, a text with spaces, or the text `[a b]` (the gateway's form of a list)."""
+    """The items of a claim: a list, a string with spaces, or the string `[a b]` (the gateway's form of a list)."""
     if isinstance(claim, list):
         return [each for each in claim if isinstance(each, str)]
     return claim.removeprefix("[").removesuffix("]").replace(",", " ").split() if isinstance(claim, str) else []

@@ -32,7 +32,7 @@ class Variable(StrEnum):
     SHARDS = "DUETIME_SHARDS"
     """S, the number of shards over which new tasks are spread (1 to 65536)."""
     EPOCH = "DUETIME_EPOCH"
-    """Number of times that the table was restored, which is the high digits of new fences."""
+    """Number of times that the table was restored, which forms the high digits of new fences."""
     REGIONS = "DUETIME_REGIONS"
     """The deployment's two Regions, separated by a space, beginning with the Region that created the table; empty for a
     deployment in one Region."""
@@ -45,7 +45,7 @@ class Variable(StrEnum):
     RETENTION_DAYS = "DUETIME_RETENTION_DAYS"
     """Number of days for which an ended task is kept before its record expires."""
     RETENTION_DAYS_BY_TYPE = "DUETIME_RETENTION_DAYS_BY_TYPE"
-    """JSON object: retention in days for some types, by type pattern. The first matching pattern counts."""
+    """JSON object: retention in days for some types, by type pattern. The first matching pattern applies."""
     TRACEBACKS = "DUETIME_TRACEBACKS"
     """`keep` to store the traceback of a task's last failed attempt, or `log` to only log the traceback."""
     AUTHENTICATION = "DUETIME_AUTHENTICATION"

@@ -28,7 +28,7 @@ class Dimension(StrEnum):
     GATE = "gate"
     """The reason why a task waits: one of the codes of `waiting_for.reason`, or `queue`, `lease` or `retry`."""
     REASON = "reason"
-    """The reason why an action was not done, from a fixed list."""
+    """The reason why an action was not carried out, from a fixed list."""
     OWNER = "owner"
     """A task's owner. Only the owners in the setting `metric_owners` have separate metrics."""
     TYPE = "type"
@@ -175,7 +175,8 @@ METRICS: Mapping[str, Metric] = {
     ),
     "calendars_ending": _count(
         "trigger api",
-        "schedules with a calendar whose times are known for less than thirty more days; the log names both",
+        "schedules with a calendar whose times are known for less than thirty more days; the log names "
+        "the schedule and the calendar",
     ),
     "expansions_failed": _count("trigger api", "expansions of schedules that failed; should be zero"),
     # The other functions.

@@ -104,7 +104,7 @@ class Composition:
 
     @cached_property
     def runtime(self) -> Runtime:
-        """The runtime of every use case."""
+        """The runtime that all use cases share."""
         platform = self.platform
         executor = platform.threads or Threads(platform.clock)
         epochs = self._epoch if self.region is None else self.region.epoch
