@@ -115,7 +115,7 @@ class Composition:
 
     @cached_property
     def region(self) -> RegionGate | None:
-        """Knows the active Region; `None` for a deployment in one Region, which has no record of the active Region."""
+        """The object that knows the active Region; `None` for a deployment in one Region, which has no such record."""
         if not self.settings.regions:
             return None
         from duetime.adapters.dynamodb.regions import DynamoRegionStore

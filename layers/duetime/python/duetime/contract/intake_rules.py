@@ -176,7 +176,7 @@ def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
     Args:
         name: name of the rule.
         document: the body.
-        owner: owner of the tasks if the body names none.
+        owner: owner of the tasks if the body names no owner.
 
     Raises:
         FieldsInvalid: some fields are invalid.

@@ -165,7 +165,7 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
 
 
 def _examined(text: str, depth: int) -> Document:
-    """Parses a text that may contain invalid values, which takes three times as long as parsing a valid text."""
+    """Parses a text that may contain invalid values; this takes three times as long as parsing a valid text."""
     if not text or text.isspace():
         raise BodyUnreadable("is empty")
     if (unlike := _not_json(text)) is not None:
@@ -187,7 +187,7 @@ def _is_exact(text: str, value: object) -> bool:
 
 
 def _may_have_surrogates(text: str) -> bool:
-    """Whether a text may contain surrogates, with the fastest check first."""
+    """Whether a text may contain surrogates; the fastest check runs first."""
     if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         return True
     return not text.isascii() and SURROGATE.search(text) is not None

@@ -220,7 +220,10 @@ class ScheduleSummary(TypedDict):
     ]
     expectation: Annotated[
         ExpectationResponse | None,
-        Field(description="Status of the schedule's expectations; null if none is set, or no deadline has passed."),
+        Field(
+            description="Status of the schedule's expectations; null if no expectation is set, or if no deadline has "
+            "passed."
+        ),
     ]
     task: TaskTemplateResponse
     created_at: Instant

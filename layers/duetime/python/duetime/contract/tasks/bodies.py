@@ -351,7 +351,7 @@ class Lock(Body):
     @model_validator(mode="before")
     @classmethod
     def _with_one_holder(cls, value: object) -> object:
-        """Defaults `max_holders` to 1 for an exclusive lock; for a shared lock, it is null."""
+        """Defaults `max_holders` to 1 for an exclusive lock, and to null for a shared lock."""
         is_plain = isinstance(value, dict) and value.get("mode", LockMode.EXCLUSIVE) == LockMode.EXCLUSIVE
         if not isinstance(value, dict) or not is_plain or value.get("max_holders") is not None:
             return value

@@ -56,7 +56,7 @@ def topology_request(document: Document) -> TopologyRequest:
 
 
 def retry_request(document: Document) -> TopologyRetry:
-    """Decodes a retry.
+    """Decodes a request to retry a topology.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -116,7 +116,7 @@ def _with_graphs(value: object, parameters: Collection[str] | None) -> Graph:
 
 
 def _map_graph(value: Any, parameters: Collection[str] | None) -> Graph:  # noqa: ANN401 - as a map's payload has it
-    """The graph of a map's run; empty if the items are unknown or there are no items."""
+    """The graph of a map's run, which has no nodes if the items are unknown or there are no items."""
     graph = _with_graphs(graph_of_map(value), parameters) if value[ITEMS] else Graph(())
     return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"])
 
