@@ -283,7 +283,7 @@ def test_tasks_of_two_rates_start_no_more_often_than_the_faster_allows(
 
 
 def test_tasks_of_two_rates_start_as_often_as_the_faster_allows() -> None:
-    """One task starts each second, although every second task asks for only one start per hour."""
+    """One task starts each second, even if every other task asks for only one start per hour."""
     rates = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 60, 60), 0)
     state, now, starts = RateState(), 10**9, 0
     for number in range(100):

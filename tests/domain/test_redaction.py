@@ -37,7 +37,7 @@ def test_a_name_matches_at_any_depth_and_a_pointer_from_the_root(path: str, expe
 
 
 def test_a_value_without_fields_can_only_be_removed_entirely() -> None:
-    """A value without fields can be removed only as a whole, and a missing result stays missing."""
+    """A value without fields can only be removed completely, and a missing result stays missing."""
     assert Paths.of(["card", "/card"]).removed_from("card") == "card"
     assert Paths.of(["*"]).removed_from("card") == GONE
     assert Paths.of(["*"]).removed_from(None) is None

@@ -61,7 +61,7 @@ def test_a_takeover_cuts_off_attempts_started_in_the_other_region() -> None:
 
 
 def test_a_topology_continues_whatever_its_lease() -> None:
-    """A running topology waits again after a takeover and is not cut off, although its lease may last for weeks."""
+    """A running topology waits again after a takeover and is not cut off, even if its lease lasts for weeks."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 30 * DAY, target=TopologyTarget())
     assert running.is_topology
     done = taken_over(running, OPEN, NOW, keeps_leases=True)
@@ -92,7 +92,7 @@ def test_a_takeover_repeats_the_follow_ups_of_a_recently_ended_task() -> None:
 
 
 def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
-    """Cursors go back by a quarter of an hour, except cursors that were already further behind."""
+    """Cursors go back by a quarter of an hour, except cursors that were already farther behind."""
     ahead = Cursors.at([minute_of(NOW + 3 * MINUTE), minute_of(NOW), minute_of(NOW), minute_of(NOW)])
     found = cursors_behind(ahead, NOW)
     assert found.floors[0] == minute_of(NOW - 15 * MINUTE) - 1

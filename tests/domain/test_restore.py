@@ -34,7 +34,7 @@ ENDED = replace(
 
 
 def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = AfterRestore.RERUN) -> Takeover:
-    """The changes of a record's takeover, after a check that there are any."""
+    """The changes that a takeover makes to a record; there must be at least one change."""
     divergence = divergence_of(restored, replaced, is_known=True)
     done = take_over(restored, replaced, divergence, after, EPOCH, LATER)
     assert done is not None

@@ -11,7 +11,7 @@ from tests.domain.write_semantics import applied, permits
 
 
 def test_every_move_between_states_is_in_the_table() -> None:
-    """Every move between states is in the table of legal moves."""
+    """Every transition between states is in the table of legal transitions."""
     assert set(LEGAL) == set(Move)
 
 

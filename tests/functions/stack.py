@@ -32,7 +32,7 @@ OWNER = "me"
 
 @dataclass
 class EndedProcess:
-    """A process that only records that it was told to end."""
+    """A process that only records the request to end."""
 
     ended: bool = False
 

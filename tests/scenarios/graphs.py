@@ -80,5 +80,5 @@ class Graphs(Scenario):
         return self.whole()
 
     def executions(self) -> dict[str, str]:
-        """The statuses of the topology's executions, by the fences of its attempts."""
+        """The statuses of the topology's executions, keyed by attempt fence."""
         return {each.name.rpartition("-")[2]: str(each.status) for each in self.states.executions.values()}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED
-"""Types whose handlers have only `run`, `run` and `rollback`, and all four phases, respectively."""
+"""Three types, whose handlers have only `run`, `run` and `rollback`, and all four phases, respectively."""
 _BACKFILLS = re.compile(r"/v1/schedules/([^/]+)/backfills")
 _ENDS = ("after", "before")
 
@@ -159,7 +159,7 @@ class Scenario(FaultSimulation):
         return self.once(matches, lambda _call: self.take(duration))
 
     def suspend(self, machine: Machine, duration: Millis) -> None:
-        """Suspend everything on a machine for a time during which its leases may end."""
+        """Suspend every process on a machine for some time, during which the processes' leases may end."""
         assert machine.strand is not None
         self.watching.freezes(machine.strand)
         self.time.freeze(machine.strand, self.now + duration)

@@ -82,7 +82,7 @@ class Tasks(Scenario):
         return self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True} if force else None)
 
     def send_event(self, event_id: str, at: str, **fields: Any) -> None:  # noqa: ANN401 - JSON
-        """Put an event on the queue of the intake."""
+        """Put an event on the intake queue."""
         event = {"id": event_id, "source": "orders", "time": at, "detail": {"type": PLAIN, **fields}}
         self.sqs.send_message(QueueUrl=self.intake, MessageBody=json.dumps(event))
 
@@ -109,7 +109,7 @@ class Tasks(Scenario):
         return [each.at for each in self.effects if each.task_id == task_id]
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Record a call of a target, then behave as the test says."""
+        """Record a call to a target, then behave as the test says."""
         self.effects.append(Effect(context.task_id, phase, self.now, context.fence))
         return super().act(phase, context, payload)
 

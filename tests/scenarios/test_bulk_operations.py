@@ -62,7 +62,7 @@ def states_of(scenario: Scenario) -> dict[str, int]:
 
 
 def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict[str, str] | None = None) -> Reply:
-    """The response to a request that must be answered soon."""
+    """The response to a request, which must arrive soon."""
     began = scenario.now
     answer = scenario.ask("POST", path, body, headers=headers)
     assert scenario.now - began <= SOON, f"{path} took {scenario.now - began} ms"
@@ -70,7 +70,7 @@ def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict
 
 
 def controlled_slowly(scenario: Scenario, topology: str, verb: str) -> Reply:
-    """Control a topology whose first node is written so slowly that other nodes are left to the background."""
+    """Control a topology whose first node is written so slowly that others are left to a background operation."""
 
     def writes_a_node(call: Call) -> bool:
         is_write = call.machine.function == "api" and call.operation == "update_item"

@@ -32,7 +32,7 @@ def tasks() -> Tasks:
 
 
 def callback_of(tasks: Tasks, task_id: str) -> dict[str, object]:
-    """The only callback task for a task, as a user finds it."""
+    """The task's only callback task, found as a user would find it."""
     found = tasks.ask("GET", "/v1/tasks", query=f"type=duetime.callback&name={task_id}").body["tasks"]
     assert len(found) == 1
     return dict(found[0])
@@ -61,7 +61,7 @@ def test_the_attempts_of_a_callback_are_spread_over_a_day() -> None:
 
 @pytest.mark.slow
 def test_a_callback_is_retried_for_a_day_without_delaying_its_task() -> None:
-    """A task finishes at once although the receiver of its callback is down, and the callback is retried for a day."""
+    """A task finishes at once even if the receiver of its callback is down, and the callback is retried for a day."""
     with Tasks() as tasks:
         tasks.faulty = True
         up_at = tasks.now + 20 * HOUR

@@ -123,7 +123,7 @@ def test_a_workers_late_note_is_not_added_to_a_recreated_schedule() -> None:
         reads: list[Call] = []
 
         def is_second_read(call: Call) -> bool:
-            """Whether this is the worker's second read; the first checks whether the occurrence can begin."""
+            """Whether this is the worker's second read; the first read checks whether the occurrence can begin."""
             if call.machine.function == "worker" and call.operation == "query":
                 reads.append(call)
             return len(reads) == 2
@@ -136,7 +136,7 @@ def test_a_workers_late_note_is_not_added_to_a_recreated_schedule() -> None:
 
 
 def test_a_late_creation_of_a_deleted_schedule_creates_nothing() -> None:
-    """A late first try creates no schedule if a second try's schedule has been deleted in the meantime."""
+    """A late first try creates no schedule if the second try's schedule has since been deleted."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "#nightly", "put_item"), 36 * SECOND)
         scenario.send("POST", "/v1/schedules", OLD)
@@ -270,7 +270,7 @@ def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_
 
 
 def test_a_late_calendar_request_does_not_recreate_a_deleted_calendar() -> None:
-    """A late first try creates no calendar if a second try's calendar has been deleted in the meantime."""
+    """A late first try creates no calendar if the second try's calendar has since been deleted."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "off", "put_item"))
         scenario.send("PUT", CALENDAR, {"dates": ["2027-01-01"]})
@@ -298,7 +298,7 @@ def test_a_late_write_does_not_restore_a_deleted_switch() -> None:
 def test_a_late_take_of_a_lock_fails_after_a_forced_release() -> None:
     """A late write that takes a lock fails after a forced release, because the version of the lock's item grows."""
     with Scenario() as scenario:
-        scenario.faulty = True  # the first attempt is retried
+        scenario.faulty = True  # the first attempt ends and is retried
         met = land_late(scenario, writes("worker", "#db-17", "put_item"))
         first = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "lock": {"key": "db-17"}})
         assert scenario.run_until(lambda: met)

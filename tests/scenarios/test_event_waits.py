@@ -1,4 +1,4 @@
-"""Tasks that wait for an event end when a signal with their name and key is sent, or when their time is up."""
+"""Tasks that wait for an event end when a signal with their name and key is sent, or when they time out."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ def test_a_retried_task_needs_a_signal_sent_after_the_retry() -> None:
 
 
 def test_a_signal_does_not_wake_a_cancelled_task() -> None:
-    """A waiting task is cancelled at once, and a later signal does not wake it."""
+    """A waiting task is cancelled at once, and a later signal does not wake the task."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert graphs.ask("POST", f"/v1/tasks/{task.id}/cancel").body["state"] == "cancelled"

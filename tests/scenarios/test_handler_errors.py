@@ -1,4 +1,4 @@
-"""Whatever errors, texts and results a handler produces, its attempt ends with a valid outcome."""
+"""Whatever errors, strings and results a handler produces, its attempt ends with a valid outcome."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_characters_that_utf_8_cannot_encode_are_escaped_in_errors() -> None:
 
 
 def test_an_invalid_progress_message_does_not_fail_its_attempt() -> None:
-    """A progress message is converted to text, escaped and cut if necessary; the attempt succeeds."""
+    """A progress message is converted to a string, escaped and cut if necessary; the attempt succeeds."""
     with Tasks() as tasks:
 
         def behave(_phase: str, context: Any) -> int:  # noqa: ANN401 - a handler's context
@@ -162,7 +162,7 @@ class Loud(dict[str, object]):
     """A value that raises when it is read."""
 
     def items(self) -> Any:  # noqa: ANN401 - it returns nothing
-        """Raise an error that no `except Exception` catches."""
+        """Raise an error that `except Exception` does not catch."""
         raise GeneratorExit(FILE)
 
 

@@ -75,7 +75,7 @@ def test_early_and_repeated_job_events_have_no_effect(tasks: Jobs) -> None:
         tasks.end(Status.FAILED)
         tasks.send_job_event(execution.name)
         tasks.run(SOON)
-        # The next attempt runs, and an event for the first attempt's execution does not end it.
+        # The next attempt runs; an event for the first attempt's execution does not end the next attempt.
         tasks.send_job_event(execution.name)
         tasks.run(2 * MINUTE)
         assert tasks.outcomes(task_id) == ["retried"]

@@ -108,7 +108,7 @@ def test_no_more_items_than_max_parallel_run_concurrently() -> None:
 
 
 def test_a_map_over_an_empty_list_succeeds_at_once() -> None:
-    """A map over an empty list succeeds without an execution of its own."""
+    """A map over an empty list succeeds without starting an execution for the map."""
     with Maps() as graphs:
         assert graphs.run_map([]).state == "succeeded"
         assert graphs.given == []

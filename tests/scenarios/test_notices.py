@@ -64,7 +64,7 @@ def test_a_notice_is_sent_again_until_the_receiver_responds() -> None:
 
 
 def test_an_unclaimed_task_sends_one_late_notice() -> None:
-    """If no worker claims a task, one notice is sent within minutes of its late time, and no other notice later."""
+    """If no worker claims a task, one notice is sent within minutes of its late time, and none is sent later."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)

@@ -71,7 +71,7 @@ def _facts(task: Task) -> tuple[object, ...]:
 
 def _is_at(scenario: Scenario, task_id: str, state: str) -> bool:
     task = scenario.record(task_id)
-    # A rollback is a separate attempt, which has begun.
+    # A rollback is a separate attempt, which has begun by now.
     return task.fence >= (3 if state == "rolling_back" else 2) and task.state == state
 
 

@@ -121,7 +121,7 @@ def _complete(scenario: Scenario, lease: str) -> None:
 
 
 def test_a_task_that_ended_without_a_limit_takes_no_place_later() -> None:
-    """If a task ends while its limit is deleted, it takes no place when the limit is set again."""
+    """If a task ends while its limit is deleted, it does not count when the limit is set again."""
     with Scenario() as scenario:
         scenario.ask("PUT", LIMIT, {"max_concurrent": 1})
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})

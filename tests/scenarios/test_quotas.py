@@ -71,7 +71,7 @@ class Limited(Tasks):
         return sum(machine.function == "api" for machine in self.machines)
 
     def create_due(self, count: int, due: Millis) -> set[str]:
-        """Create tasks of the hostile owner that are all due at `due`; return their ids."""
+        """Create tasks for the hostile owner that are all due at `due`; return their ids."""
         task = {"type": PLAIN, "due_at": to_iso(due), "timeout_seconds": 60}
         ids = set()
         for first in range(0, count, 100):
@@ -273,7 +273,7 @@ def test_nobody_is_limited_while_usage_cannot_be_counted() -> None:
 
 
 def test_usage_items_are_kept_for_as_long_as_they_count() -> None:
-    """Each usage item expires only after it has stopped counting."""
+    """A usage item expires only when it no longer counts toward a quota."""
     with Limited(creates_per_second=10, concurrent_attempts=5, topology_nodes=5) as tasks:
         tasks.target = working(tasks, 20 * SECOND)
         tasks.as_hostile("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN, "timeout_seconds": 60}}})

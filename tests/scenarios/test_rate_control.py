@@ -23,7 +23,7 @@ SLOW = {"key": "crm", "limit": 1, "per_seconds": 600}
 
 
 def create(tasks: Tasks, number: int, rate: dict[str, Any] = CRM) -> list[str]:
-    """Create tasks that share the rate."""
+    """Create tasks that use the rate."""
     return [tasks.create(rate=rate) for _ in range(number)]
 
 

@@ -108,7 +108,7 @@ def test_failed_nodes_run_again_with_the_chosen_nodes() -> None:
 
 
 def test_the_history_names_the_chosen_nodes() -> None:
-    """The event in the history has the chosen nodes and the reason."""
+    """The event in the history shows the chosen nodes and the reason."""
     with Reruns() as graphs:
         succeeded(graphs)
         body = {"nodes": ["send", "sum"], "reason": "wrong rates"}
@@ -132,7 +132,7 @@ def test_the_history_names_the_chosen_nodes() -> None:
     ids=["unknown", "twice", "empty", "many"],
 )
 def test_an_error_for_invalid_node_names_names_the_field(nodes: list[str], field: str) -> None:
-    """Names that are unknown, repeated, empty or too many are refused with the field's name, and no node runs."""
+    """Unknown, repeated, empty or too many names are refused with the field's name, and no node runs."""
     with Reruns() as graphs:
         succeeded(graphs)
         refused_with = graphs.rerun(*nodes)

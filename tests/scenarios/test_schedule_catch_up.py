@@ -29,7 +29,7 @@ def puts_occurrence(call: Call, function: str) -> bool:
 def test_an_occurrence_that_cannot_be_placed_does_not_affect_the_others() -> None:
     """If the second of four occurrences cannot be placed, the other occurrences still count as placed."""
     with Scenario() as scenario:
-        scenario.faulty = True  # the second occurrence comes late
+        scenario.faulty = True  # the second occurrence is late
         puts: list[Call] = []
 
         def is_second(call: Call) -> bool:

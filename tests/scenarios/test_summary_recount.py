@@ -78,7 +78,7 @@ def test_the_summary_is_incomplete_until_older_tasks_are_counted() -> None:
 
 
 def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> None:
-    """Changes of older tasks are not counted until the next recount, and counts never go below zero."""
+    """Changes to older tasks are not counted until the next recount, and counts never go below zero."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=600)

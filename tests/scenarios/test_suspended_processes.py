@@ -66,7 +66,7 @@ class Suspended(Scenario):
 
 
 def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
-    """All stored items except timers, because additional timers do no harm."""
+    """All stored items except timers, which are left out because additional timers do no harm."""
     items = {(item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]): item for item in scenario.items()}
     return {key: item for key, item in items.items() if schema.TIMER_MARK not in key[1]}
 

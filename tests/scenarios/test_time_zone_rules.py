@@ -30,7 +30,7 @@ class Rules:
         self._monkeypatch = monkeypatch
 
     def deploy(self, version: str, like: str) -> None:
-        """Give the zone the rules of another zone."""
+        """Give the zone another zone's rules."""
 
         def read(name: str) -> ZoneInfo:
             return _read(like if name == ZONE else name)

@@ -46,5 +46,5 @@ def test_edges_cost_one_write_per_four_parents_or_none() -> None:
     }
     found = measured(few, {key: 1 + 0.1 * number for number, key in enumerate(few)})
     assert (found.edge_units, found.refused) == (0, 1)
-    # The topology: eleven. Each node: record, claim, outcome, `finished_at`, expiry. The last node: release and token.
+    # The topology costs 11, each node 5 (record, claim, outcome, `finished_at`, expiry), the last release and token 2.
     assert found.node_units == 11 + 5 * len(few) + 2

@@ -1,4 +1,4 @@
-"""A trigger that cannot do its work fails its invocation, for which there is an alarm."""
+"""If a trigger cannot do its work, its invocation fails, which an alarm detects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lease that no pull worker received is short if workers acknowledge leases, and does not count as an attempt."""
+"""If workers acknowledge leases, a lease that no worker received is short and does not count as an attempt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WITHIN = 8
-"""The time in seconds within which the workers in these tests acknowledge."""
+"""The time in seconds within which the workers in these tests acknowledge a lease."""
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ class Column:
 
     @property
     def starred(self) -> bool:
-        """Whether the column is a wildcard, which crons recognize by its first character."""
+        """Whether the column is a wildcard, which cron implementations recognize by its first character."""
         return self.text.startswith(("*", "?"))
 
 
@@ -95,7 +95,7 @@ def columns(draw: st.DrawFn, low: int, high: int, kinds: str = "* */ list range 
 
 _IN_EVERY_MONTH = 28
 _OF_WEEKDAYS = "* */ list range range/"
-"""Crons disagree on where `1/2` ends in a week, so this form is refused."""
+"""Cron implementations disagree on where `1/2` ends in a week, so this form is refused."""
 EXPRESSIONS = st.builds(
     Expression, columns(0, 59), columns(0, 23), columns(1, 31), columns(1, 12), columns(0, 6, _OF_WEEKDAYS)
 ).filter(lambda each: min(each.day.values) <= _IN_EVERY_MONTH)

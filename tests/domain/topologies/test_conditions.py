@@ -65,7 +65,7 @@ def test_a_condition_can_use_parents_outcomes_results_and_errors(expression: str
     ],
 )
 def test_a_condition_that_is_not_boolean_raises_an_error(expression: str, said: str) -> None:
-    """A misspelled field or a value of another type raises an error, and does not count as false."""
+    """A misspelled field or a value of the wrong type raises an error, and does not count as false."""
     reject_condition(expression, PARENTS)
     with pytest.raises(ConditionFailed) as failed:
         holds(expression, PARENTS, {})

@@ -58,7 +58,7 @@ def test_a_topology_with_stop_fails_once_all_nodes_have_ended() -> None:
 
 
 def test_a_rollback_undoes_nodes_level_by_level_up_to_the_roots() -> None:
-    """The failed node is rolled back first, then its parent, and then the whole topology is rolled back."""
+    """The failed node is rolled back first, then its parent, and then the topology counts as rolled back."""
     found = graph("a", "b: a", "c: b", on_failure=OnFailure.ROLLBACK)
     undoing, undone = replace(FAILED, state=State.ROLLING_BACK), replace(FAILED, state=State.ROLLED_BACK)
     at = {"a": SUCCEEDED, "b": FAILED, "c": STOPPED}

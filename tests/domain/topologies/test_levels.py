@@ -11,7 +11,7 @@ DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")
 
 
 def test_reverse_levels_keep_the_order_across_omitted_nodes() -> None:
-    """Node `a` comes after `e` in reverse order, although some paths between them only have omitted nodes."""
+    """Node `a` comes after `e` in reverse order, even if some paths between them have only omitted nodes."""
     assert reverse_levels(DIAMOND, {"a", "e"}) == (("e",), ("a",))
     assert reverse_levels(DIAMOND, {"b", "c"}) == (("c", "b"),)
 

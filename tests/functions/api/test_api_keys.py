@@ -177,7 +177,7 @@ def test_an_expired_key_is_refused(admin: Gateway, clock: StandingClock) -> None
     ],
 )
 def test_an_invalid_key_is_rejected(admin: Gateway, change: Callable[[str], str]) -> None:
-    """A request with another scheme, secret or id, or with text that is not a key, is refused without an error."""
+    """A request with a wrong scheme, secret or id, or with a string that is not a key, is simply refused."""
     text = created(admin)["key"]
     assert decided(f"bearer  {text}")["isAuthorized"]
     assert decided(change(text)) == {"isAuthorized": False}

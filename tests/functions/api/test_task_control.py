@@ -103,7 +103,7 @@ def test_a_repeated_action_returns_the_current_task_without_effect(api: Gateway,
 
 
 def test_a_repeated_pause_or_cancel_with_the_same_version_succeeds(api: Gateway, clock: StandingClock) -> None:
-    """A repeated pause or cancel with the same `If-Match` succeeds, although the first request changed the version."""
+    """A repeated pause or cancel with the same `If-Match` succeeds, even if the first request changed the version."""
     for action, body, requested in (("pause", {}, "pause"), ("cancel", {"force": True}, "cancel")):
         task = api.create()
         claimed_by_a_worker(task["id"], clock)

@@ -34,7 +34,7 @@ HOST = "example.org"
 URL = f"https://{HOST}/report"
 DOWN = failure("Http503", "out of order")
 CHANCE = SeededRandom()
-"""All processes share one source, so that no nonce is drawn twice."""
+"""All processes share one source of random numbers, so that no nonce is drawn twice."""
 
 
 class CountingStore(DynamoCircuitStore):
