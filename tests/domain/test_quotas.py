@@ -57,7 +57,7 @@ def test_an_owner_may_use_five_seconds_of_its_limit_at_once() -> None:
 
 
 def test_processes_report_use_in_smaller_steps_close_to_a_limit() -> None:
-    """A process reports each twentieth of a limit per second; from half of the five-second limit, each hundredth."""
+    """A process reports after using 1/20 of a per-second limit, or 1/100 once half of the window's limit is used."""
     assert not is_close(1_000, 2_499)
     assert is_close(1_000, 2_500)
     assert portion(1_000, close=False) == 50

@@ -96,8 +96,8 @@ def test_lines_of_concurrent_handlers_have_the_ids_of_their_tasks(
             barrier.wait(PATIENCE)
             print(f"piece {turn} ", end="")  # noqa: T201 - what is tested
             barrier.wait(PATIENCE)
-            print(f"of {context.task_id}")  # noqa: T201 - same
-            print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - same
+            print(f"of {context.task_id}")  # noqa: T201 - as above
+            print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - as above
             log.warning("logged by %s", context.task_id)
 
     # Only duetime's log handler is left, so that each line is written only once.
@@ -177,7 +177,7 @@ def test_text_that_cannot_be_encoded_in_utf_8_is_printed_escaped(
     def body(_context: Context) -> None:
         for text in texts:
             print(text)  # noqa: T201 - what is tested
-        thread = threading.Thread(target=lambda: ended.append(str(print(f'{{"file":"{name}"}}'))))  # noqa: T201 - same
+        thread = threading.Thread(target=lambda: ended.append(str(print(f'{{"file":"{name}"}}'))))  # noqa: T201 - as above
         thread.start()
         thread.join(PATIENCE)
         ended.append(name)

@@ -106,7 +106,7 @@ def started(function: str) -> list[str]:
     """Import and prepare a function in a new process; return its output, with the counts first and the clients last."""
     environ = {**os.environ, **ENVIRONMENT}
     command = [sys.executable, "-c", SCRIPT.format(function=function)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own code
     return printed.stdout.splitlines()
 
 

@@ -762,7 +762,7 @@ def dense_tags(count: int) -> dict[str, str]:
 
 def dense(length: int) -> str:
     """A string that cannot be compressed."""
-    return b64encode(Random(length).randbytes(length)).decode()[:length]  # noqa: S311 - an example, no secret
+    return b64encode(Random(length).randbytes(length)).decode()[:length]  # noqa: S311 - an example, not a secret
 
 
 def test_the_largest_record_costs_a_unit_for_each_kilobyte(

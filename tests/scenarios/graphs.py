@@ -34,7 +34,7 @@ class Graphs(Scenario):
         self.ran: list[str] = []
         self.undone: list[str] = []
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Note the node whose target is called, then behave as the scenario says."""
         if key := self.key_of(context.task_id):
             {"run": self.ran, "rollback": self.undone}.get(phase, []).append(key)

@@ -84,7 +84,7 @@ class Scenario(FaultSimulation):
             self.time.run_until(min(self.now + steps * step, end))
         return bool(is_so())
 
-    def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `Users.ask`
+    def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - see `Users.ask`
         """Send a request to the API and let time pass until its response.
 
         Raises:
@@ -94,7 +94,7 @@ class Scenario(FaultSimulation):
         assert self.run_until(lambda: replies), f"no answer to {method} {path}"
         return replies[0]
 
-    def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - same
+    def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - as above
         """Send a request while other work continues; the response is added to the returned list.
 
         A backfill's period is passed to the invariant checks for schedules.

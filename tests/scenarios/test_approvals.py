@@ -144,7 +144,7 @@ def test_a_repeated_approval_is_compared_by_payload_wherever_stored(size: int) -
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_an_approval_can_be_decided_while_no_worker_runs(approve: bool) -> None:  # noqa: FBT001 - a parameter
+def test_an_approval_can_be_decided_while_no_worker_runs(approve: bool) -> None:  # noqa: FBT001 - a test parameter
     """A due approval can be decided while no worker runs; workers finish the task when they run again."""
     with Graphs() as graphs:
         body = {"type": "release", "target": {"kind": "approval"}, "delay_seconds": 30}

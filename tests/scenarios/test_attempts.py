@@ -496,7 +496,7 @@ def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
 
     made, call = Throttled(), SimulatedCaller.call
 
-    def maybe(caller: Any, wanted: Any) -> Any:  # noqa: ANN401 - as the caller has them
+    def maybe(caller: Any, wanted: Any) -> Any:  # noqa: ANN401 - the caller defines them
         if made.is_refused(wanted.url):
             return NoResponse(EGRESS_UNAVAILABLE, "the call was not handed on: TooManyRequestsException")
         return call(caller, wanted)

@@ -178,7 +178,7 @@ def test_a_backfill_of_missing_runs_includes_skipped_occurrences() -> None:
 
 
 @pytest.mark.parametrize("is_paused", [False, True])
-def test_overlapping_runs_of_a_backfill_run_one_at_a_time(is_paused: bool) -> None:  # noqa: FBT001 - a parameter of a test
+def test_overlapping_runs_of_a_backfill_run_one_at_a_time(is_paused: bool) -> None:  # noqa: FBT001 - a test parameter
     """Twelve overlapping runs of a backfill run one at a time, whether or not the schedule is paused."""
     with Schedules() as schedules:
         schedules.last(30)

@@ -62,7 +62,7 @@ def states_of(scenario: Scenario) -> dict[str, int]:
 
 
 def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict[str, str] | None = None) -> Reply:
-    """The response to a request, which must arrive soon."""
+    """The response to a request; asserts that the response arrives soon."""
     began = scenario.now
     answer = scenario.ask("POST", path, body, headers=headers)
     assert scenario.now - began <= SOON, f"{path} took {scenario.now - began} ms"

@@ -54,7 +54,7 @@ def test_a_callback_is_a_task_that_its_owner_can_see() -> None:
 
 
 def test_the_attempts_of_a_callback_are_spread_over_a_day() -> None:
-    """With average jitter, the last attempt of a callback begins a day after the first."""
+    """With average jitter, a callback's last attempt begins a day after its first attempt."""
     retry = callback_spec(ended(), CALLBACK_URL, b"{}").retry
     assert sum(retry.wait(attempt, 0.5) for attempt in range(1, retry.max_attempts)) == pytest.approx(DAY, rel=0.03)
 

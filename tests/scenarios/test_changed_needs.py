@@ -19,7 +19,7 @@ def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: 
     holds = scenario.create(lock=LOCK, timeout_seconds=800)
     long = {holds}
 
-    def behave(_phase: str, context: Any) -> str:  # noqa: ANN401 - a handler's
+    def behave(_phase: str, context: Any) -> str:  # noqa: ANN401 - a handler gets it
         if context.task_id in long:
             scenario.take(10 * MINUTE)
         return "done"

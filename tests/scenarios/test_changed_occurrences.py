@@ -30,7 +30,7 @@ def hourly() -> tuple[Schedules, Millis]:
 
 
 @pytest.mark.parametrize("is_paused", others_slow([False, True]))
-def test_each_changed_occurrence_runs_once_as_requested(is_paused: bool) -> None:  # noqa: FBT001 - a parameter
+def test_each_changed_occurrence_runs_once_as_requested(is_paused: bool) -> None:  # noqa: FBT001 - a test parameter
     """Moved, early and restored occurrences run once, and skipped ones do not run, even if there is a pause."""
     schedules, first = hourly()
     with schedules:

@@ -114,7 +114,7 @@ def test_a_stop_of_all_tasks_also_holds_callbacks() -> None:
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL)
 
-        def stop(_phase: str, _context: Any) -> str:  # noqa: ANN401 - a handler's
+        def stop(_phase: str, _context: Any) -> str:  # noqa: ANN401 - a handler gets it
             assert tasks.users.ask("PUT", STOP, {"stopped": True}) is not None
             tasks.take(20 * SECOND)
             return "done"

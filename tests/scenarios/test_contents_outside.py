@@ -45,7 +45,7 @@ def lose(scenario: Scenario) -> None:
         scenario.table.write(scenario.now, (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]), None)
 
 
-def throttled(scenario: Scenario) -> Any:  # noqa: ANN401 - raises
+def throttled(scenario: Scenario) -> Any:  # noqa: ANN401 - it raises
     """Return a function that throttles a call."""
 
     def throttle(_call: Call) -> None:

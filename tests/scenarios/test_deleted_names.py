@@ -71,7 +71,7 @@ def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
-def test_a_late_save_by_the_trigger_does_not_change_a_recreated_schedule(is_lost: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_late_save_by_the_trigger_does_not_change_a_recreated_schedule(is_lost: bool) -> None:  # noqa: FBT001 - a test parameter
     """If the trigger's save arrives after the schedule's name was reused, the new schedule does not change."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
@@ -101,7 +101,7 @@ Request = tuple[str, str, "dict[str, Any] | None"]
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_late_request_to_a_deleted_schedule_does_not_change_the_new(
     request_to_old: Request,
-    is_lost: bool,  # noqa: FBT001 - same
+    is_lost: bool,  # noqa: FBT001 - as above
 ) -> None:
     """A request that read the old schedule does not write to a new schedule with the same name."""
     with Scenario() as scenario:
@@ -152,7 +152,7 @@ def test_a_late_creation_of_a_deleted_schedule_creates_nothing() -> None:
 
 @pytest.mark.parametrize("what", ["create", "change"])
 @pytest.mark.parametrize("is_made_again", [False, True], ids=["gone", "another"])
-def test_a_schedule_deleted_just_after_a_write_returns_no_404(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - same
+def test_a_schedule_deleted_just_after_a_write_returns_no_404(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - as above
     """A creation or change succeeds even if its schedule is deleted while occurrences are created.
 
     The response shows the written schedule even if another schedule has the same name by then.
@@ -162,7 +162,7 @@ def test_a_schedule_deleted_just_after_a_write_returns_no_404(what: str, is_made
             assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
 
         def delete(_call: Call) -> None:
-            assert scenario.users.ask("DELETE", NIGHTLY).status == 200  # it has a response
+            assert scenario.users.ask("DELETE", NIGHTLY).status == 200  # the deletion gets a response
             if is_made_again:
                 assert scenario.users.ask("POST", "/v1/schedules", NEW).status == 201  # type: ignore[union-attr]  # same
 
@@ -213,7 +213,7 @@ def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_schedule() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
-def test_a_slow_deletion_does_not_affect_runs_of_the_new_schedule(is_lost: bool) -> None:  # noqa: FBT001 - same
+def test_a_slow_deletion_does_not_affect_runs_of_the_new_schedule(is_lost: bool) -> None:  # noqa: FBT001 - as above
     """If a slow deletion continues after the name is reused, the new schedule's runs still do not overlap."""
     with Scenario() as scenario:
         running: set[str] = set()
@@ -248,7 +248,7 @@ CALENDAR = "/v1/calendars/off"
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 @pytest.mark.parametrize("late", ["PUT", "DELETE"])
-def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_lost: bool) -> None:  # noqa: FBT001 - same
+def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_lost: bool) -> None:  # noqa: FBT001 - as above
     """Neither a late replacement nor a late deletion affects a calendar created in between."""
     with Scenario() as scenario:
         assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 201

@@ -28,7 +28,7 @@ def watch_groups(tasks: Tasks) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     send = tasks.sqs.send_message_batch
 
-    def watched(*, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803 - as of boto3
+    def watched(*, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803 - as in boto3
         for entry in Entries:
             task_id = entry["MessageBody"].removeprefix('{"i":"')[:26]
             found.setdefault(task_id, []).append(entry["MessageGroupId"])

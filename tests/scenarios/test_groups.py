@@ -36,7 +36,7 @@ class Groups(Tasks):
         super().__init__()
         self.told: list[Any] = []
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Record what a handler is given about the group."""
         if context.inputs is not None:
             self.told.append(context.inputs["group"])

@@ -170,7 +170,7 @@ def half_controlled(verb: str) -> Iterator[tuple[int, Graphs]]:
     assert number > 3
 
 
-def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN401 - a handler's
+def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN401 - a handler gets it
     """Take three seconds, then fail if a failure is wanted and this is the first attempt of `left`."""
     graphs.take(3 * SECOND)
     if fails[0] and graphs.key_of(context.task_id) == "left" and graphs.record(context.task_id).attempt == 1:

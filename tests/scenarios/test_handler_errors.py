@@ -222,7 +222,7 @@ def test_every_lost_attempt_is_replaced_within_the_time_limit(attempts: int, aft
         tasks.hang(attempts)
         task_id = tasks.create(timeout_seconds=800)
         for attempt in range(1, attempts + 1):
-            assert tasks.run_until(lambda: len(tasks.effects) == attempt, within=LEASE + RECOVERY)  # noqa: B023 - at once
+            assert tasks.run_until(lambda: len(tasks.effects) == attempt, within=LEASE + RECOVERY)  # noqa: B023 - called at once
             tasks.run(SECOND + after * SECOND)
             tasks.kill()
             tasks.lose_messages()
@@ -238,7 +238,7 @@ def test_a_killed_worker_is_replaced_after_its_lease_by_redelivery() -> None:
         task_id = tasks.create(timeout_seconds=800)
         for attempt in (1, 2, 3):
             within = LEASE + LEASE_RETURN_MARGIN + 6 * SECOND
-            assert tasks.run_until(lambda: len(tasks.effects) == attempt, within=within)  # noqa: B023 - at once
+            assert tasks.run_until(lambda: len(tasks.effects) == attempt, within=within)  # noqa: B023 - called at once
             tasks.run(SECOND)
             tasks.kill()
         tasks.run(LEASE + LEASE_RETURN_MARGIN + 6 * SECOND)

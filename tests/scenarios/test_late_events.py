@@ -32,7 +32,7 @@ class Watched(Tasks):
         return [each for each in events if each.kind is EventKind.TASK_LATE and each.detail.get("task_id") == task_id]
 
 
-def lateness(event: Event) -> Any:  # noqa: ANN401 - a number of its document
+def lateness(event: Event) -> Any:  # noqa: ANN401 - a number
     """The lateness in an event about a task's start."""
     return dict(event.detail)["lateness_ms"]
 

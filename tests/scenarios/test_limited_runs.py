@@ -320,7 +320,7 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
 
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all"]))
 @pytest.mark.parametrize("is_counted", [False, True])
-def test_a_run_counts_once_even_if_its_worker_dies(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_run_counts_once_even_if_its_worker_dies(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a test parameter
     """If a worker dies before or after counting a run, exactly the allowed number of runs still begins."""
     with Schedules() as schedules:
         schedules.last(100)

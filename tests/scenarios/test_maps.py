@@ -40,7 +40,7 @@ class Maps(Graphs):
         self.most = self._now = 0
         self.given: Any = None
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Return the list, or process an item."""
         super().act(phase, context, payload)
         key = self.key_of(context.task_id)

@@ -36,7 +36,7 @@ def tasks() -> Tasks:
 
 
 def test_a_task_that_starts_on_time_adds_a_small_lateness(tasks: Tasks) -> None:
-    """Each punctual start is measured with a small lateness, also by type, and no scan finds an overdue task."""
+    """Each punctual start has a small lateness, which is also measured by type, and no scan finds an overdue task."""
     with tasks:
         tasks.create()
         tasks.create(30 * SECOND)

@@ -377,7 +377,7 @@ def test_occurrences_that_a_calendar_excludes_are_skipped_or_moved(on_excluded: 
     """On an excluded day, occurrences are skipped with a reason or moved to the next moment that is not excluded."""
     with Schedules() as schedules:
         midnight = (schedules.now // DAY + 1) * DAY
-        # Hours without work.
+        # Some hours pass without work.
         schedules.ticking = False
         schedules.time.run_until(midnight - 70 * MINUTE)
         schedules.ticking = True

@@ -45,7 +45,7 @@ class Limited(Tasks):
         if quotas:
             assert self.ask("PUT", "/v1/quotas/hostile", quotas, headers=BOSS).status == 200
 
-    def as_hostile(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `ask`
+    def as_hostile(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - see `ask`
         """Send a request as the hostile owner."""
         return self.ask(method, path, body, headers=HOSTILE, **more)
 

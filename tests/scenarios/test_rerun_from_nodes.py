@@ -35,7 +35,7 @@ class Reruns(Graphs):
         super().__init__()
         self.inputs: list[Any] = []
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Return the node's name and its number of runs."""
         super().act(phase, context, payload)
         key = self.key_of(context.task_id)
@@ -88,7 +88,7 @@ def test_each_nodes_result_is_from_its_last_run() -> None:
             graphs.run(MINUTE)
         assert graphs.ran == ["send", "last", "load", "sum", "send", "last"]
         assert graphs.inputs[-1]["beside"] == "beside 1"
-        assert {graphs.node(key).node_ref.run for key in ("beside", "sum")} == {1, 3}  # type: ignore[union-attr]  # nodes have one
+        assert {graphs.node(key).node_ref.run for key in ("beside", "sum")} == {1, 3}  # type: ignore[union-attr]  # nodes have a reference
 
 
 def test_failed_nodes_run_again_with_the_chosen_nodes() -> None:

@@ -139,7 +139,7 @@ def test_future_occurrences_run_with_the_changed_payload() -> None:
 
 
 @pytest.mark.parametrize("crashes", [False, True], ids=["slow", "dies"])
-def test_a_change_of_the_payload_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_change_of_the_payload_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a test parameter
     """A change to the payload while the trigger catches up does not drop the catch-up run."""
     with Scenario() as scenario:
         scenario.faulty = True

@@ -155,7 +155,7 @@ def test_failed_runs_are_listed_with_error_and_skipped_runs_with_reason() -> Non
     """In the list, a failed run has its error, and a skipped run its reason."""
     with Schedules() as schedules:
 
-        def work(_phase: str, _context: Any) -> str:  # noqa: ANN401 - as a handler has it
+        def work(_phase: str, _context: Any) -> str:  # noqa: ANN401 - a handler gets it
             if schedules.now < schedules.created_at + 2 * MINUTE:
                 raise ValueError("no paper")
             schedules.take(150 * SECOND)

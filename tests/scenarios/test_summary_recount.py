@@ -33,7 +33,7 @@ def recount(account: Scenario, times: int = 1, event: dict[str, str] | None = No
     return failed
 
 
-def summary_of(account: Scenario, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `ask`
+def summary_of(account: Scenario, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - see `ask`
     """The API's response."""
     found: dict[str, Any] = account.ask("GET", "/v1/summary", **more).body
     return found

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOCKS = [{"key": "db-17"}, {"key": "db-17", "scope": "run"}]
 STILL: Millis = 5 * MINUTE
-"""Ten leases long."""
+"""How long a process stalls: the length of ten leases."""
 
 
 class Suspended(Scenario):

@@ -139,7 +139,7 @@ def test_earlier_events_stay_listed_after_a_retry_and_a_rollback() -> None:
     with Tasks() as tasks:
         outcomes = itertools.chain([ValueError("no")], itertools.repeat(None))
 
-        def work(phase: str, _context: Any) -> None:  # noqa: ANN401 - as a handler has it
+        def work(phase: str, _context: Any) -> None:  # noqa: ANN401 - a handler gets it
             if phase == "run" and (error := next(outcomes)):
                 raise error
 

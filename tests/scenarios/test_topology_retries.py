@@ -246,7 +246,7 @@ def test_a_stalled_follow_up_does_not_affect_the_next_run() -> None:
             assert graphs.run_until(lambda: "a" in graphs.ran)
             end_by_hand(graphs)
             ended = graphs.whole()
-            calls = stalled(graphs, number, 15 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - same
+            calls = stalled(graphs, number, 15 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - as above
             slow = follow_up(graphs, ended)
             graphs.run(30 * SECOND)
             assert graphs.run_until(lambda: graphs.whole().finished_at is not None)
@@ -274,7 +274,7 @@ def test_a_repeated_follow_up_starts_no_node_early(*, is_over: bool) -> None:
             failing(graphs)
             if is_over:
                 graphs.run_until_ended()
-            calls = stalled(graphs, number, 5 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - same
+            calls = stalled(graphs, number, 5 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - as above
             slow = follow_up(graphs, ended)
             graphs.run(SECOND)
             graphs.target = lambda _phase, _context: graphs.take(14 * MINUTE)

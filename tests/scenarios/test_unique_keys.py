@@ -38,12 +38,12 @@ def make(tasks: Tasks, delay: int = 0, *, idempotency: str | None = None, **fiel
 
 
 def held(reply: Reply) -> str | None:
-    """How a conflict with the task that holds the key was resolved, or `None` without a conflict."""
+    """How a conflict with the task that holds the key was resolved, or `None` if there was no conflict."""
     return reply.headers.get("Duetime-On-Conflict")
 
 
 def storm(tasks: Tasks, every: Millis, duration: Millis, *bodies: dict[str, Any]) -> None:
-    """Create tasks at this interval without waiting for responses."""
+    """Create tasks at the given interval without waiting for responses."""
     until, turns = tasks.now + duration, cycle(bodies)
 
     def go() -> None:

@@ -62,7 +62,7 @@ class Gate:
         self.asked = 0
 
     def held(self, _task: Task) -> Postponed | Skipped | None:
-        """The answer."""
+        """Count the call, and return the verdict."""
         self.asked += 1
         return self.answer
 

@@ -51,7 +51,7 @@ def told(before: Any, after: Any) -> list[Event]:  # noqa: ANN401 - snapshots of
     return events_of(ChangeBatch((), (change,)) if is_schedule else ChangeBatch((change,)))
 
 
-def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - same
+def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - as above
     """The kinds of the events for one change."""
     return [event.kind for event in told(before, after)]
 

@@ -29,7 +29,7 @@ def change(before: TaskSnapshot | None, after: TaskSnapshot | None) -> WatchedCh
     return found
 
 
-def write(number: int, version: int, **changes: Any) -> WatchedChange:  # noqa: ANN401 - same
+def write(number: int, version: int, **changes: Any) -> WatchedChange:  # noqa: ANN401 - as above
     """The write that produced this version of the test task with this number."""
     before = snapshot(number, version - 1, **changes) if version > 1 else None
     return change(before, snapshot(number, version, **changes))

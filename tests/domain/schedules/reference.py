@@ -39,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Expression:
-    """Five columns."""
+    """An expression's five columns."""
 
     minute: Column
     hour: Column

@@ -46,7 +46,7 @@ PARENTS = {
         ("!(parents.count.outcome == 'succeeded')", False),
     ],
 )
-def test_a_condition_can_use_parents_outcomes_results_and_errors(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
+def test_a_condition_can_use_parents_outcomes_results_and_errors(expression: str, wanted: bool) -> None:  # noqa: FBT001 - a test parameter
     """A condition can use parents' outcomes, results and errors."""
     reject_condition(expression, PARENTS)
     assert holds(expression, PARENTS, {}) is wanted
@@ -103,7 +103,7 @@ def test_an_invalid_condition_is_rejected_at_creation_with_the_reason(expression
         ("length(parameters) == `3`", True),
     ],
 )
-def test_a_condition_can_use_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
+def test_a_condition_can_use_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - a test parameter
     """A condition can use the run's parameters, alone or with parents' outcomes."""
     parameters = {"full": True, "least": 5, "regions": ["eu"]}
     reject_condition(expression, PARENTS, parameters)

@@ -42,7 +42,7 @@ def test_a_topology_with_continue_cancels_nothing_after_a_failure() -> None:
 @pytest.mark.parametrize("policy", [OnFailure.STOP, OnFailure.ROLLBACK])
 @pytest.mark.parametrize("failure", [FAILED, CANCELLED, replace(FAILED, state=State.ROLLING_BACK)])
 def test_a_failure_cancels_nodes_that_have_not_begun_children_first(policy: OnFailure, failure: NodeStatus) -> None:
-    """After a failure, nodes that have not begun are cancelled, children first; a node that waits to retry goes on."""
+    """After a failure, nodes that have not begun are cancelled, children first; nodes with a retry ahead continue."""
     found = graph(*NODES, on_failure=policy)
     assert next_action(found, statuses(found, a=failure, b=SCHEDULED)) == NextAction(
         State.RUNNING, cancel=("d", "c", "b")

@@ -23,7 +23,7 @@ UNDOABLE = {"kind": "http", "url": "https://example.org/", "phases": ["rollback"
 BOOM = failure("Boom", "no", retriable=False)
 
 
-def act(api: Gateway, task: str | dict[str, Any], action: str, **request: Any) -> Answer:  # noqa: ANN401 - of `send`
+def act(api: Gateway, task: str | dict[str, Any], action: str, **request: Any) -> Answer:  # noqa: ANN401 - see `send`
     """Send an action on a task, and return the response."""
     task_id = task if isinstance(task, str) else task["id"]
     return api.send("POST", f"/v1/tasks/{task_id}/{action}", **request)

@@ -62,7 +62,7 @@ def test_a_small_payload_creates_no_s3_client(api: Gateway, monkeypatch: pytest.
     task = api.create({"type": "report", "payload": "x" * 2_000, "delay_seconds": 60})
     assert api.send("GET", f"/v1/tasks/{task['id']}").status == 200
     assert made == []
-    large = "".join(Random(1).choices(ascii_letters, k=400_000))  # noqa: S311 - no secret
+    large = "".join(Random(1).choices(ascii_letters, k=400_000))  # noqa: S311 - not a secret
     for _ in range(2):
         assert api.create({"type": "report", "payload": large, "delay_seconds": 60})["payload"] == large
     assert len(made) == 1

@@ -91,7 +91,7 @@ class Deployment:
         return [work(item) for item in items]
 
     def depth(self, _priority: Priority, _lane: str = "") -> QueueDepth:
-        """Nothing waits."""
+        """No message waits in the queue."""
         return QueueDepth(0, 0, 0)
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
