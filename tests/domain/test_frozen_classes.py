@@ -91,7 +91,7 @@ def test_methods_of_the_class_are_kept() -> None:
 
 @pytest.mark.parametrize("arguments", [(), (1, 2, [], "", 3)])
 def test_missing_and_unknown_arguments_are_rejected(arguments: tuple[object, ...]) -> None:
-    """A missing argument is refused if the field has no default, and so is an argument for a field that takes none."""
+    """A missing argument for a field without a default is refused, as is an argument for a field that takes none."""
     with pytest.raises(TypeError, match=r"Point\.__init__"):
         Point(*arguments)  # type: ignore[arg-type]  # this is the tested mistake
 

@@ -55,7 +55,7 @@ def test_the_patterns_of_all_types_apply_to_an_unknown_type() -> None:
 
 
 def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> None:
-    """Contents in lists, schedule templates and graphs are redacted; other fields with the same names are not."""
+    """Contents in lists, schedule templates and graphs are redacted, but not other fields with the same names."""
     shown = POLICY.removed_from(
         {
             "card": "a field of the response",

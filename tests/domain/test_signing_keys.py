@@ -85,7 +85,7 @@ def test_a_rotation_keeps_its_schedule_unless_a_new_schedule_is_given() -> None:
 
 
 def test_a_rotation_for_all_owners_removes_rotations_of_single_owners() -> None:
-    """The number of rotations for single owners is limited, and a rotation for all owners removes them."""
+    """The number of rotations for single owners is limited, and a rotation for all owners removes such rotations."""
     keys = FIRST
     for number in range(500):
         keys = keys.rotated_for(f"{'o' * 100}{number:03}", T0)

@@ -143,7 +143,7 @@ def test_a_json_line_of_a_handler_stays_json(
     """A JSON line from a handler stays JSON, and fields whose names duetime also uses are moved to `replaced`."""
 
     def body(_context: Context) -> None:
-        # No other test uses this logger's name, because its log handler outlives the test while its stream does not.
+        # This logger's name is used only in this test, because its log handler, unlike the stream, outlives the test.
         Logger(service="payments").info("paid", amount=5)
         print(json.dumps({"event": "sent", "type": "invoice", "task_id": "another", "odd": "\ud800é"}))  # noqa: T201 - what is tested
 

@@ -121,7 +121,7 @@ def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
 
 @pytest.mark.parametrize("function", CLIENTS)
 def test_a_function_creates_its_clients_before_its_first_invocation(function: str) -> None:
-    """Each client is created once during initialization, when Lambda grants a full vCPU, without a call to AWS."""
+    """Each client is created once, without a call to AWS, at initialization, when Lambda grants a full vCPU."""
     assert started(function)[-1].split() == CLIENTS[function]
 
 

@@ -1,4 +1,4 @@
-"""Requests for many tasks return soon, and are completed despite any crash."""
+"""Requests for many tasks return soon, and are completed even if any process crashes."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_an_accepted_bulk_operation_completes_wherever_its_function_is_killed() 
             assert operations_of(scenario)[0]["state"] == "succeeded", f"killed at call {number}"
             if number == 1:
                 most = len([call for call in calls if call.machine is not calls[0].machine])
-    # The operation must make about this many calls; with fewer calls, the kills would not cover all of them.
+    # The operation must make about this many calls; if it makes fewer, the kills do not cover all calls.
     assert most > 10
 
 

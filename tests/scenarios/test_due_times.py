@@ -25,7 +25,7 @@ NEXT_TO_NOTHING = 50
 
 @pytest.mark.parametrize("delay", [0, 300, 1 * SECOND, 90 * SECOND, 4 * MINUTE, 20 * MINUTE, 3 * HOUR])
 def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
-    """Tasks due at once or in up to three hours start within 200 ms of their due time, and never early."""
+    """Tasks due at once or in up to three hours start within 200 ms after their due time, and never earlier."""
     with Tasks() as tasks:
         task_id = tasks.create(delay)
         tasks.time.run_until(tasks.record(task_id).due_at + 2 * SECOND)

@@ -1,4 +1,4 @@
-"""Schedules with expectations report every missing success, and no others."""
+"""Schedules with expectations report every missing success, and report nothing else."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_periods_without_a_due_run_also_count_as_misses() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [1.9, 2.1, 7])
 def test_an_expectation_over_days_is_missed_at_its_periods_end(days: float) -> None:
-    """If every run fails, an expectation that spans days is missed once, at the end of its period."""
+    """If every run fails, an expectation with a period of days is missed once, at the end of the period."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="6 hours", expect_every_seconds=int(days * DAY) // SECOND)

@@ -176,7 +176,7 @@ def resources_of(account: Archived) -> dict[str, list[str]]:
 
 
 def test_only_an_operator_can_purge_everything_of_an_owner(account: Archived) -> None:
-    """Only an operator can purge all resources, tasks and nodes of an owner; other owners keep theirs."""
+    """Only an operator can purge all resources, tasks and nodes of an owner; other owners' data is kept."""
     account.environ |= {Variable.OPERATORS: "somebody", Variable.ADMINS: ""}
     lists = resources_of(account)
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers=OTHER).body["id"]

@@ -228,7 +228,7 @@ def test_waiting_requests_are_limited() -> None:
 
 
 def test_concurrent_leases_are_limited() -> None:
-    """A worker gets as many leases as its owner's quota allows, and one more after completing one."""
+    """A worker gets as many leases as its owner's quota allows, and another lease after it completes a task."""
     with Limited(pull_leases=3) as tasks:
         for _ in range(6):
             tasks.create(kind=PULLED)

@@ -267,7 +267,7 @@ def test_the_explanation_names_a_backfills_run() -> None:
 
 
 def test_a_pause_explains_only_occurrences_during_the_pause() -> None:
-    """Only an occurrence during a pause is explained by the pause; later times are not."""
+    """A pause explains only the occurrences during the pause, and no later times."""
     with Failing() as schedules:
         schedules.begin()
         schedules.control("pause", {"reason": "a release"})

@@ -65,7 +65,7 @@ def test_a_task_that_is_not_first_in_line_keeps_no_other_lock() -> None:
 
 
 def test_the_first_task_in_line_keeps_its_other_locks() -> None:
-    """A task gets two busy locks, even if other tasks constantly want each of them."""
+    """A task gets two busy locks, even if other tasks constantly request each lock."""
     with Several(10) as tasks:
         for number in range(20):
             tasks.needing("a", second=5 * number)

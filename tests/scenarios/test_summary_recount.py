@@ -283,7 +283,7 @@ def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
 
 
 class RecountedSimulation(CountedSimulation):
-    """A fault simulation with constant recounts, whose stream is read only from midway."""
+    """A fault simulation with constant recounts, whose stream is read only from halfway on."""
 
     reading = 120 * MINUTE
 

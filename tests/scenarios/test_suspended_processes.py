@@ -56,7 +56,7 @@ class Suspended(Scenario):
         return self.time.process().home is self.victim
 
     def act_slowly(self, phase: str, _context: Context) -> Any:  # noqa: ANN401 - any JSON
-        """A target that records phases begun by the stalled process after the stall, and defers the runs of others."""
+        """A target that records phases that the stalled process begins afterwards, and defers other processes' runs."""
         if self.is_victim and self.went_on_at is not None:
             self.begun_late.append(phase)
         self.take(2 * SECOND)

@@ -75,7 +75,7 @@ def test_a_pause_or_cancel_before_the_claim_overrides_a_received_message(how: st
 
 
 def test_a_run_request_starts_a_paused_or_future_task_at_once() -> None:
-    """With `run`, a task that is paused or due in an hour runs at once, and only once."""
+    """With `run`, a task that is paused or due in an hour runs immediately and only once."""
     with Tasks() as tasks:
         later, paused = tasks.create(HOUR), tasks.create(HOUR)
         tasks.do(paused, "pause")

@@ -62,7 +62,7 @@ def test_a_worker_that_vanishes_during_its_request_uses_up_no_attempt(tasks: Pul
 
 
 def test_an_unacknowledged_lease_is_short_until_its_acknowledgement(tasks: Pulled) -> None:
-    """A task with an unacknowledged lease is leased again within seconds; an acknowledged task is not."""
+    """A task with an unacknowledged lease is leased again within seconds; a task with an acknowledged lease is not."""
     with tasks:
         tasks.create_pulled()
         _vanish(tasks, acknowledge_within_seconds=WITHIN)

@@ -169,7 +169,7 @@ def test_a_task_that_has_begun_is_not_replaced() -> None:
 
 @pytest.mark.parametrize("on_conflict", ["keep", "refuse"])
 def test_only_one_of_two_concurrent_creations_takes_the_key(on_conflict: str) -> None:
-    """If two concurrent creations both read that a key is free, only one of them takes it."""
+    """If two concurrent creations both read that a key is free, only one creation takes the key."""
     with Tasks() as tasks:
         late: list[Reply] = []
         body = {"type": PLAIN, "delay_seconds": 60, **unique(on_conflict=on_conflict)}

@@ -82,7 +82,7 @@ def test_gates_after_the_first_holding_gate_are_not_called() -> None:
 
 
 def test_a_task_without_schedule_and_group_skips_their_gates() -> None:
-    """A task without a schedule and a group starts without calling the gates for these."""
+    """A task without a schedule and a group starts without calling the gates for schedules and groups."""
     deleted = Gate(Skipped("deleted", SkipCode.DELETED))
     assert StartGates((Gate(None),), lambda: deleted, lambda: deleted, lambda: deleted).held(task()) is None
     assert deleted.asked == 0

@@ -86,7 +86,7 @@ def columns(draw: st.DrawFn, low: int, high: int, kinds: str = "* */ list range 
             return Column(f"{first}/{step}", frozenset(range(first, high + 1, step)))
         case kind:
             first, last = sorted(draw(st.tuples(st.integers(low, high), st.integers(low, high))))
-            # A step over a single value is not a range for some crons; separate tests cover it.
+            # Some crons do not read a step over a single value as a range; separate tests cover this form.
             stepped = kind == "range/" and first < last
             step = draw(st.integers(1, len(whole))) if stepped else 1
             suffix = f"/{step}" if stepped else ""

@@ -79,7 +79,7 @@ def test_a_failed_rollback_does_not_continue_to_the_parent() -> None:
 
 @pytest.mark.parametrize("policy", list(OnFailure))
 def test_a_cancel_cancels_waiting_nodes_and_stops_running_nodes(policy: OnFailure) -> None:
-    """A cancel stops running nodes, also cancels nodes that wait for a retry, and rolls nothing back."""
+    """A cancel stops running nodes, cancels nodes that wait for a retry, and rolls back no node."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
     assert next_action(found, at, RequestedAction.CANCEL) == NextAction(

@@ -42,7 +42,7 @@ def test_only_nodes_that_have_begun_are_rolled_back() -> None:
 
 
 def test_a_parent_is_rolled_back_after_all_of_its_children() -> None:
-    """Two children can be rolled back at the same time; their parent is rolled back only after both."""
+    """Two children can be rolled back at the same time; their parent is rolled back only after both children."""
     undoing = NodeStatus(State.ROLLING_BACK, started_at=1)
     found = {**dict.fromkeys(DIAMOND.by_key, NodeStatus(State.CANCELLED)), "a": SUCCEEDED, "b": undoing, "c": SUCCEEDED}
     assert undone_next(DIAMOND, found) == ("c",)

@@ -267,7 +267,7 @@ def test_an_error_for_an_invalid_new_key_names_the_field(admin: Gateway, body: d
 
 @pytest.mark.parametrize("id_", ["0" * 20, "x", "a%23b", "0" * 2000])
 def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
-    """Revoking an unknown key returns 404, whatever the form of the key's id is."""
+    """Revoking an unknown key returns 404, whatever form the key's id has."""
     refused = admin.send("DELETE", f"/v1/keys/{id_}")
     assert (refused.status, refused.problem["code"]) == (404, "api_key_not_found")
 

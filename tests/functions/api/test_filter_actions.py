@@ -112,7 +112,7 @@ def test_an_empty_filter_requires_all(api: Gateway) -> None:
 
 @pytest.mark.parametrize(("path", "more"), [(CANCEL, {}), (CHANGE, {"update": {"name": "new"}}), (RETRY, {})])
 def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more: dict[str, Any]) -> None:
-    """An action by filter requires a condition, for which neither nulls nor other parameters are sufficient."""
+    """An action by filter requires a condition; neither nulls nor other parameters count as conditions."""
     for filter_, code in (
         ({}, "required"),
         ({"type": None, "name": None}, "required"),

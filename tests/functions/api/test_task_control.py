@@ -126,7 +126,7 @@ def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_a_rollback_that_the_target_does_not_support_is_a_conflict(api: Gateway, clock: StandingClock) -> None:
-    """Rolling back a task whose target does not support rollback is a conflict that says so."""
+    """Rolling back a task whose target does not support rollback is a conflict, as the error says."""
     task = api.create({"type": "report", "target": {"kind": "http", "url": "https://example.org/"}})
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
     answer = act(api, task, "rollback")

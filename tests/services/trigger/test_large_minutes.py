@@ -1,4 +1,4 @@
-"""If a minute has more tasks than a tick can send, all of them are sent, and no other task waits for them."""
+"""If a minute has more tasks than a tick can send, all of these tasks are sent, and no other task waits for them."""
 
 from __future__ import annotations
 
