@@ -94,7 +94,7 @@ def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
 
 
 def test_field_names_do_not_apply_to_bytes() -> None:
-    """The patterns' field names do not apply to bytes, whose JSON form is duetime's own."""
+    """Field names in patterns do not apply to bytes, whose JSON form is defined by duetime."""
     data = {"$binary": {"base64": "AAAA", "content_type": "image/png"}}
     assert POLICY.removed_from({"type": "payment.take", "payload": data})["payload"] == data
     assert POLICY.removed_from({"type": "secret", "payload": data})["payload"] == GONE

@@ -157,7 +157,7 @@ def test_a_reopened_task_keeps_its_contents() -> None:
 
 
 def test_earlier_checkpoints_expire() -> None:
-    """Of several large checkpoints, only the last is kept while the task is open, and all are removed after its end."""
+    """While a task is open, only its last large checkpoint is kept; after the task's end, no checkpoint is kept."""
     with Scenario() as scenario:
         scenario.target = until_asked(scenario, BIG)
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "timeout_seconds": 800}).body["id"]

@@ -258,7 +258,7 @@ def test_a_signal_during_a_workers_check_repeats_the_check(pause: int, status: i
 
 @pytest.mark.parametrize("operation", ["query", "put_item", "update_item"])
 def test_a_worker_lost_before_an_event_wait_uses_up_no_attempt(operation: str) -> None:
-    """A worker that dies at any step before the wait uses up no attempt, and a signal sent meanwhile is found."""
+    """If a worker dies at any step before the wait, no attempt is used up, and a signal sent meanwhile is found."""
     with Graphs() as graphs:
         graphs.faulty = True
 

@@ -84,7 +84,7 @@ def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callab
 
 @pytest.mark.parametrize("error", BASE_ERRORS, ids=range(len(BASE_ERRORS)))
 def test_any_error_of_a_handler_fails_its_attempt_at_once(error: BaseException) -> None:
-    """Any error of a handler fails the attempt at once with the error's class, and the retry policy applies."""
+    """Any handler error fails the attempt at once with the error's class, and the retry policy applies."""
     with Tasks() as tasks:
         tasks.target = raising(error)
         task_id = tasks.create(retry=NO_WAIT)

@@ -124,7 +124,7 @@ def test_a_task_that_was_never_called_is_not_late() -> None:
 
 
 def test_a_pulled_tasks_late_event_is_sent_at_the_first_heartbeat() -> None:
-    """A pulled task's event is sent at the worker's first heartbeat, since an earlier lease can still be released."""
+    """A pulled task's event is sent at the worker's first heartbeat, because until then the lease can be released."""
     with Watched() as tasks:
         tasks.receiving = False
         leased = tasks.create(kind=PULLED, retry=ONCE)

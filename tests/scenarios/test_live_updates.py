@@ -174,7 +174,7 @@ def test_late_messages_do_not_replace_newer_state_read_over_rest(live: Live) -> 
 
 
 def test_an_unreadable_record_does_not_block_other_changes(live: Live) -> None:
-    """If a record cannot be read, the other records in its batch are sent, and so is that task's next change."""
+    """If a record cannot be read, the other records in its batch are sent, and so is the record's next change."""
     watcher = live.connect()
     watcher.subscribe()
     before, poisoned, after = (create(live) for _ in range(3))

@@ -205,7 +205,7 @@ def test_a_node_pause_written_after_the_resume_is_undone(key: str) -> None:
 
 
 def test_a_rollback_goes_from_children_to_parents_through_the_inner_topology() -> None:
-    """A rollback goes from children to parents through the inner topology, which ends rolled back."""
+    """A rollback goes from children to parents through the inner topology, which ends as rolled back."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
         graphs.submit(outer(chain("a", "b", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")

@@ -438,7 +438,7 @@ def test_the_explanation_of_a_running_task_names_its_worker() -> None:
 
 
 def test_a_task_whose_target_accepted_it_waits_for_the_report() -> None:
-    """The explanation of an accepted task shows until when the target can report."""
+    """The explanation of an accepted task shows the time until which the target can report."""
     with Explained() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=3600)

@@ -48,7 +48,7 @@ USE_CASES = {name: kind for name, kind in VALUES.items() if is_given_any(kind, P
 
 @pytest.mark.parametrize("name", sorted(USE_CASES))
 def test_collaborators_of_use_cases_have_no_defaults(name: str) -> None:
-    """Collaborators of use cases have no defaults, so that none can be omitted."""
+    """Collaborators of use cases have no defaults, so that no collaborator can be omitted."""
     optional = (field for field in fields(USE_CASES[name]) if field.init and field.default is not MISSING)
     known = PORTS | USE_CASES.keys()
     assert [field.name for field in optional if known & set(re.findall(r"\w+", str(field.type)))] == []

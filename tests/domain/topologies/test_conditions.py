@@ -130,7 +130,7 @@ def test_a_string_in_a_condition_is_not_a_parents_name() -> None:
 
 
 def test_a_condition_without_ended_parents_is_rejected_with_the_node() -> None:
-    """The error for a condition names the node's field if a parent it uses is unknown or may not have ended."""
+    """The error for a condition names the node's field if a used parent is unknown or may not have ended."""
     condition = "parents.a.result.ok"
     for other in (
         Node("b", SPEC, when=condition),
