@@ -35,7 +35,7 @@ class EventPublisher:
 
 
 class BatchNotCounted(RuntimeError):
-    """A consumer that must count every change failed to process a batch; the stream must deliver it again."""
+    """A consumer that must count every change failed to process a batch; the stream must deliver the batch again."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"the batch must be delivered again to: {', '.join(names)}")

@@ -155,7 +155,7 @@ class OrderLines:
         return True
 
     def _give_back(self, line: OrderLine, ahead: _Ahead) -> None:
-        """Give the turn of a retried task to an earlier task, because otherwise each task would wait for the other."""
+        """Give the turn of a retried task to an earlier task, because otherwise they would wait for each other."""
         if self._give_turn(line, ahead.task_id) and ahead.task is not None:
             self._enqueue(ahead.task)
 

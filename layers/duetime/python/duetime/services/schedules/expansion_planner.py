@@ -217,11 +217,11 @@ class ExpansionPlanner:
             current.next_at = at if current.next_at is None else min(current.next_at, at)
 
     def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
-        """End of the occurrences that an expansion placed before it failed to save the schedule; they were not missed.
+        """The time of the last occurrence that an expansion placed before it failed to save the schedule, if any.
 
-        Occurrences are placed in parallel, so the tasks of any occurrences except the first may be missing. Therefore
-        the last occurrence up to the horizon that has a task counts. An occurrence that was not checked would later
-        count as missed.
+        Occurrences up to this time were not missed. Occurrences are placed in parallel, so any task may be missing
+        except the task of the first occurrence. Therefore, all occurrences up to the horizon are checked, and the last
+        occurrence that has a task counts. An occurrence that was not checked would later count as missed.
         """
         intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
         if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
@@ -357,7 +357,7 @@ class ExpansionPass:
         tasks: the tasks that now exist.
         failed: whether the schedule must not be saved, because the store did not answer.
         calendar_end: end of a calendar's data, if this pass has found that it is near.
-        broken: whether the pass failed because of a defect that a retry would only repeat.
+        broken: whether the pass failed because of a defect, so that a retry would also fail.
     """
 
     timer: ScheduleTimer
@@ -471,7 +471,7 @@ class StoppedOccurrences:
         if kept or found or known:
             stored = with_stopped(counted(stored, found, now), [*kept, *found])
         if not stored.counts_runs:
-            # The latest run is searched now, because a new timing would have different latest times.
+            # The latest run is searched for now, because a new timing would have different latest times.
             latest = latest_run(self.tasks, stored, stored.schedule(calendars), now)
             stored = replace(stored, latest_run=latest or stored.latest_run)
         return with_placed(stored, placed, now, calendars)

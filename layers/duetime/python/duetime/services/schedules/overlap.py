@@ -243,9 +243,9 @@ class OverlapControl:
             task: task of the occurrence.
             reason: why the occurrence did not run.
             once: whether one remark covers all occurrences with the same reason.
-            gives_back: whether another occurrence may run in its place, if the number of runs is limited. That
-                occurrence is placed at once, or later by the trigger. If a run is given back twice, the additional
-                occurrence may not begin.
+            gives_back: whether another occurrence may run instead of this occurrence, if the number of runs is limited.
+                That occurrence is placed at once, or later by the trigger. If a run is given back twice, the limit
+                keeps the additional occurrence from beginning.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
@@ -315,7 +315,7 @@ class RunQueue:
     clock: Clock
 
     def others(self, stored: StoredSchedule, task: Task, seen: Activity) -> OtherRuns:
-        """The other runs that decide whether a run may begin; no other runs are read."""
+        """The runs that determine whether a given run may begin; only these runs are read."""
         if stored.spec.overlap not in LATEST_RUNS or stored.is_permanent:
             ahead = [] if seen.active is None else [seen.active]
             ahead += seen.waiting[: seen.waiting.index(task.id)] if task.id in seen.waiting else seen.waiting

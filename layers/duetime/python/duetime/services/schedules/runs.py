@@ -168,8 +168,8 @@ class ScheduleRuns:
     ) -> tuple[Sequence[Seen], Millis]:
         """The occurrences in [start, end] in order, and the time of the last change, after which the list is complete.
 
-        Occurrences before the last change are found only if their tasks still exist, and if these are among the owner's
-        first tasks in that period.
+        Occurrences before the last change are found only if their tasks still exist and are among the owner's first
+        tasks in that period.
 
         Raises:
             ScheduleNotFound: no schedule has that name.

@@ -53,7 +53,7 @@ class RepeatedRequests:
     keys: KeyStore
 
     def known(self, owner: str, key: IdempotencyKey | None, now: Millis) -> RememberedKey | None:
-        """The object that a key's first request creates; `None` if this is the first request, or without a key.
+        """The object that a key's first request creates; `None` if this is the first request or has no key.
 
         Raises:
             KeyReused: the key was used with a different request.
@@ -232,7 +232,7 @@ class ScheduleWriter:
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def retain_payload(self, stored: StoredSchedule) -> None:
-        """Retain the payload of a schedule that is never expanded; a first expansion retains other payloads."""
+        """Retain the payload of a schedule that is never expanded; a first expansion retains all other payloads."""
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 

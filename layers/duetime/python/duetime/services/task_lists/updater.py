@@ -96,7 +96,7 @@ class TaskListUpdater:
             self._sweep(head, end)
 
     def _begin_anew(self, head: ListHead, now: Millis) -> None:
-        """Begin an owner's lists again, because the lists lack changes.
+        """Begin an owner's lists again, because changes are missing from the lists.
 
         Raises:
             Unavailable: other processes kept storing their progress; a repeat of the batch may begin the lists again.

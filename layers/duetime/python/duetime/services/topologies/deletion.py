@@ -87,7 +87,7 @@ class NodeEraser:
     def erase(self, topology: TaskId, until: Millis) -> bool:
         """Erase as many nodes as time allows; returns whether no node is left.
 
-        A node that is retried at the same time runs to its end, and expires as every task does.
+        A node that is retried at the same time runs to its end, and then expires as usual.
         """
         run_state = self.stores.topologies.read(topology)
         if run_state is None or not run_state.ran:

@@ -1,4 +1,4 @@
-"""Makes the transitions of a node: counts its edges, and starts, ends or rolls back the node. Each may be repeated."""
+"""Makes a node's transitions: counts its edges, and starts, ends or rolls back the node. Each step may be repeated."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class TopologyCheck:
 
 @frozen
 class StateMachineSteps:
-    """Runs topologies, state by state. Each state may be entered again. Every method may raise `Unavailable`.
+    """Runs topologies, state by state. Each state may be entered repeatedly. Every method may raise `Unavailable`.
 
     Attributes:
         topology_repository: reads outlines of graphs, which are enough for waiting and finishing.
@@ -205,7 +205,8 @@ class StateMachineSteps:
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
-        # Creating thousands of tasks takes a while, so the run may have been stopped since, ended, and even retried.
+        # Creating thousands of tasks takes a while, so the run may have been stopped, have ended, or even have been
+        # retried in the meantime.
         topology_run = self.definitions.read(task.id)
         is_same = (
             topology_run is not None

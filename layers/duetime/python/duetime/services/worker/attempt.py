@@ -424,8 +424,8 @@ class AttemptPhases:
     def keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
         """Hold the locks until the target's deadline; this precedes the lease's extension, so that no lock ends first.
 
-        A job that may have begun is waited for even if its lock was released by force, because otherwise the next
-        attempt would run at the same time.
+        If a job may have begun, the attempt waits for the job even if a lock was released by force, because otherwise
+        the next attempt would run at the same time as the job.
         """
         if self.locks.renew(delivery_state, task, until) or is_job(task.target):
             return deferred
