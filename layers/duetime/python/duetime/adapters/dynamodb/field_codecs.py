@@ -635,7 +635,7 @@ def read_action(value: Value) -> ActionRecord:
 
 
 def _action_line(value: ActionRecord) -> list[str]:
-    """Encode an action as two letters and hexadecimal numbers, followed by the texts without empty texts at the end."""
+    """Encode an action as two letters, hexadecimal numbers, and strings, without empty strings at the end."""
     by = value.by
     version = "" if value.version is None else f"{value.version:x}"
     head = f"{_ACTIONS[value.action]}{_ACTORS[by.actor]}{value.at:x} {version}"

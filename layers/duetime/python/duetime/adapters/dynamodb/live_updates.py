@@ -45,7 +45,7 @@ class DynamoWatchStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket, and return it; `None` if it is unknown, has expired, or was used by another connection."""
+        """Use a ticket, and return it; `None` if the ticket is unknown, expired, or used by another connection."""
         with translated():
             try:
                 answer = self._client.update_item(
