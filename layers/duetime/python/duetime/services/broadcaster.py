@@ -47,7 +47,8 @@ class Broadcaster:
     Args:
         exact: consumers that must count every change, so the batch is delivered again if one of them fails. These
             consumers recognize changes that they have already processed.
-        best_effort: consumers that lose the changes they fail to process. A redelivered batch reaches them again.
+        best_effort: consumers that lose the changes they fail to process. A redelivered batch reaches these consumers
+        again.
         telemetry: counts and logs the consumers' failures.
     """
 

@@ -107,7 +107,7 @@ def replace_content(
     expiry: Expiry,
     write: Callable[[], WriteResult],
 ) -> WriteResult:
-    """Replace a content that a record refers to with new content, which is written with `expiry`.
+    """Replace the content that a record refers to with new content, which is written with `expiry`.
 
     Both contents have an expiry until the process knows which content the record refers to. Then that content's expiry
     is removed.

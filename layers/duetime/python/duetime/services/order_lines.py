@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _SHOWN = 25
-"""Number of places read at once; their items fit into one read unit, which is the least that a query costs."""
+"""Number of places read together; their items fit into one read unit, which is the minimum cost of a query."""
 
 
 @frozen
@@ -53,7 +53,7 @@ class _Ahead:
     Attributes:
         index: number of known places before the waiting task's place.
         task_id: id of the task ahead.
-        task: record of the task ahead; `None` if it is still being created.
+        task: record of the task ahead; `None` while the record is being created.
     """
 
     index: int

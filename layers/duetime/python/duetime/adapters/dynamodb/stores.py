@@ -85,7 +85,8 @@ class DynamoStores:
 
     @cached_property
     def _s3(self) -> S3Client:
-        # The client is created at first use, because few contents are in S3, and starts should not wait for the client.
+        # The client is created at first use, because few contents are in S3, and startup should not wait for the
+        # client.
         return cast("S3Client", DeferredClient(self._clients.s3))
 
     @cached_property

@@ -340,7 +340,7 @@ class LateNotices:
     def send(self, message: Message, late_at: Millis) -> None:
         """Send a notice that the trigger has found due, if the task is still late and has had no notice.
 
-        If sending a notice is given up, the recovery scans of its timer's minute check the task again.
+        If sending fails temporarily, the recovery scans of the timer's minute check the task again.
 
         Raises:
             Unavailable: the table did not answer.

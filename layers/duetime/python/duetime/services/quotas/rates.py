@@ -40,7 +40,7 @@ class _Use:
     Attributes:
         read_at: when the counts were read.
         unreported: the process's unreported usage, by quota.
-        granted: unused rest of the portion that the store has granted, by quota.
+        granted: unused part of the portion that the store has granted, by quota.
     """
 
     counts: WindowCounts

@@ -504,7 +504,7 @@ class StoppedOccurrences:
     def _found(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> tuple[Sequence[StoppedOccurrence], Sequence[Millis]]:
-        """The stopped occurrences among those placed ahead, and the instants of the other occurrences placed ahead."""
+        """The stopped occurrences among the occurrences placed ahead, and the instants of the other occurrences."""
         # The horizon is a minute later, because clocks differ by less than a minute.
         horizon = first_unread(now, self.look_ahead) + MINUTE
         nominals = {stored.id_of(each): each.nominal for each in perhaps_placed(stored, now, horizon, calendars)}

@@ -160,7 +160,7 @@ class OverlapControl:
         return _TRY_AGAIN
 
     def _with_known(self, activity: Activity, former: TaskId | None) -> Activity:
-        """Keep the id of the previous latest run, because that run may start again, or may never call its target."""
+        """Keep the id of the formerly latest run, because that run may start again, or may never call its target."""
         known = tuple(each for each in (*activity.counted, former) if each is not None)
         activity = replace(activity, counted=known)
         if len(known) < _MOST_COUNTED:
@@ -181,7 +181,7 @@ class OverlapControl:
             self.enqueuer.move(following, Move.REPLACE, self.runtime.now(), Guard(version=following.version), {})
 
     def _go_on(self, task: Task) -> None:
-        """Continue a permanent schedule's chain of runs; if this call is lost, the schedule's timer repairs it."""
+        """Continue a permanent schedule's chain of runs; if this call fails, the schedule's timer repairs the chain."""
         for _ in range(_TRIES):
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
@@ -327,7 +327,7 @@ class RunQueue:
         return OtherRuns(active if active is not None and active.finished_at is None else None, latest)
 
     def with_room(self, stored: StoredSchedule, task: Task, seen: Activity) -> Activity:
-        """The activity; if the limit on waiting runs is reached, waiting runs that have ended are removed from it."""
+        """The activity; if the limit on waiting runs is reached, waiting runs that have ended are removed."""
         if task.id in seen.waiting or not 0 < waiting_limit(stored) <= len(seen.waiting):
             return seen
         found = self.tasks.read_many(list(seen.waiting), consistent=True)

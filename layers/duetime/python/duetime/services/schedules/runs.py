@@ -149,7 +149,7 @@ class ScheduleRuns:
         others, reached = self._without_tasks(stored, page.tasks, floor, ceiling)
         after = page.after
         if reached > floor:
-            # Occurrences without tasks fill the page, so it ends at the earliest of them.
+            # Occurrences without tasks fill the page, so the page ends at the earliest of these occurrences.
             after = TaskId.of(reached, 0, 0)
         now = self.clock.now()
         # Runs of an earlier schedule with the same name are not listed.

@@ -375,8 +375,8 @@ class ScheduleCreator:
             done=now - 1,
             tzdata=tzdata_version(),
             incarnation=vacancy,
-            # Versions continue after those of an earlier schedule with the same name, so that none of its entity tags
-            # matches.
+            # Versions continue after the versions of an earlier schedule with the same name, so that none of its entity
+            # tags matches.
             version=vacancy + 1,
         )
         made = made.limited_to(spec.remaining_runs)

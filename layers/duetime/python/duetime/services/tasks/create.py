@@ -93,7 +93,7 @@ class TaskCreator:
         return self.create_once(owner, order).value
 
     def create_once(self, owner: str, order: Order) -> Accepted[Task]:
-        """Create one task, and return whether it was created before.
+        """Create one task, and return whether the task already existed.
 
         Raises:
             FieldInvalid: the task is due more than ten years ahead, or its target is not allowed.
@@ -281,7 +281,7 @@ class TaskCreator:
             raise FieldInvalid("parent_task_id", "is not the id of an existing task", FaultCode.NOT_ALLOWED)
 
     def _with_dependencies(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """The spec with the dependencies as accepted; they must exist."""
+        """The spec with its accepted dependencies, which must exist."""
         if spec.after is None:
             return spec
         return replace(spec, after=self.dependency_reader().accepted(owner, spec.after))

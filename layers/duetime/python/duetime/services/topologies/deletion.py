@@ -1,9 +1,9 @@
 """Lets topologies and their nodes expire, and deletes them before their retention ends.
 
-An ended node has no expiry while its topology may still need the node: as the parent of a node that reads its result,
-for the state of the run, or for a rollback. The end of the run sets the expiry of all its nodes. If a topology is a
-node of another topology, the end of the outermost topology sets this expiry. A retry removes the expiry of the nodes
-that are not run again.
+An ended node has no expiry while its topology may still need the node, because a child reads the node's result, the
+state of the run depends on the node, or the node may be rolled back. The end of the run sets the expiry of all its
+nodes. If a topology is a node of another topology, the end of the outermost topology sets this expiry. A retry removes
+the expiry of the nodes that are not run again.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class NodeRequests:
         self._ask(self._resumed, topology_run, key)
 
     def resume_version(self, topology_run: TopologyRun, key: str, version: int) -> None:
-        """Resume a node, unless its task has another version by now."""
+        """Resume a node, unless its task has a different version by now."""
         self._ask(self._resumed, topology_run, key, version)
 
     def is_held(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> bool:

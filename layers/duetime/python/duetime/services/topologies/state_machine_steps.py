@@ -136,7 +136,7 @@ class StateMachineSteps:
         """Store the token that reports a node's end; if the node has already ended, report its end at once.
 
         The token is stored before the node is checked. The process that ends the node writes the end before it looks
-        for a token, so at least one of the two processes sees both.
+        for a token, so at least one of the two processes sees both the end and the token.
         """
         topology_run = self.topology_repository.read(topology)
         if (
@@ -219,7 +219,7 @@ class StateMachineSteps:
         """The state of the run, which is stored first if this is the first run, or the first run after a retry.
 
         Returns:
-            `None` while nodes of the last run have not ended, for example because a user retried one of them.
+            `None` while nodes of the last run have not ended, for example because a user retried one of these nodes.
         """
         begun = Begun(self.runtime.now(), self.shards.count())
         run_state = self.stores.topologies.read(task.id)

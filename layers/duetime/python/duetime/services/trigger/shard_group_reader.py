@@ -1,4 +1,4 @@
-"""Reads the minutes of a group of shards, slice by slice, several minutes in turn.
+"""Reads the minutes of a group of shards, slice by slice, alternating between several minutes.
 
 Progress within a minute counts at once, so a minute may take any number of ticks. If a queue cannot be served, only
 that queue falls behind. The queue continues later from the same place, while all other queues continue now.

@@ -346,7 +346,8 @@ class AttemptPhases:
         self.lease.begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.caller.targets.phases(task)
         if not offers and task.rollback_on_failure and has_unreported_error(task):
-            # No user has requested the rollback; the writer of the failure did not know that the target offers none.
+            # No user has requested the rollback; the writer of the failure did not know that the target offers no
+            # rollback.
             delivery_state.ended = True
             return self.rollback_writer.leave(task)
         started = self.runtime.now()
