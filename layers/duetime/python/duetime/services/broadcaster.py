@@ -48,7 +48,7 @@ class Broadcaster:
         exact: consumers that must count every change, so the batch is delivered again if one of them fails. These
             consumers recognize changes that they have already processed.
         best_effort: consumers that lose the changes they fail to process. A redelivered batch reaches these consumers
-        again.
+            again.
         telemetry: counts and logs the consumers' failures.
     """
 

@@ -70,7 +70,7 @@ class Approvals:
         Raises:
             TaskNotFound: the task does not exist, or belongs to another owner.
             StateConflict: the task does not wait for an approval, or was decided differently or with a different
-            payload or reason.
+                payload or reason.
             VersionMismatch: the task is not at the required version.
             Unavailable: a worker held the task longer than a check takes, or a store did not answer; the request can be
                 repeated.
