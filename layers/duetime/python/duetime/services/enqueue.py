@@ -314,7 +314,7 @@ class Enqueuer:
             self.tasks.add_late_timer(timer)
 
     def watch_long_run(self, task: Task) -> None:
-        """Schedule a check that reports when an attempt that continues outside the worker functions runs too long."""
+        """Schedule a check that reports an attempt outside the worker functions if the attempt runs too long."""
         if (timer := long_run_timer(task, self.runtime.now(), self.look_ahead)) is not None:
             self.tasks.add_late_timer(timer)
 

@@ -68,8 +68,8 @@ class WatchConnections:
     def subscribe(self, connection: Connection, ref: str, topic: Topic, task_filter: TaskFilter) -> Watched | None:
         """Subscribe a connection to changes.
 
-        The subscription is stored before its subject is read. Earlier changes are part of the state read here, and
-        later changes are sent to the subscription, so no change is lost.
+        The subscription is stored before its subject is read. Earlier changes are part of the returned state, and later
+        changes are sent to the subscription, so no change is lost.
 
         Returns:
             The current state of the subject; `None` for a list, which the client reads itself.

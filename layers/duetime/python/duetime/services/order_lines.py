@@ -187,7 +187,7 @@ class OrderLines:
                     self.stores.order_lines.leave(line.name, place.number)
 
     def _wait(self, line: OrderLine, task: Task, ahead: _Ahead) -> Postponed:
-        """Put a task back, and rewrite its place if it was removed because the record was written late."""
+        """Put a task back, and rewrite its place if the place was removed because the record was written late."""
         now, number = self.runtime.now(), task.order_number or 0
         if line.lacks(number):
             self.stores.order_lines.join(line.name, LinePlace(number, task.id, now))

@@ -72,7 +72,7 @@ class RateAdmin:
         """One rate, with the first tasks in line.
 
         Raises:
-            RateNotFound: no task has asked for the rate recently, and nothing is set for it.
+            RateNotFound: no task has asked for the rate recently, and the rate is neither paused nor pinned.
         """
         status = RateStatus.of(key, self._states(owner, key), self.runtime.now())
         line = sorted(self._waiting(owner, key), key=lambda task: (task.next_at, task.id))

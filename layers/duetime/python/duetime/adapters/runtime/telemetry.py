@@ -1,4 +1,4 @@
-"""Writes logs and metrics with Powertools. Each invocation writes one metrics line for totals, and one per split."""
+"""Writes logs and metrics with Powertools. Each invocation writes a metrics line for totals, and a line per split."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def user_and_password(name: str, text: str) -> tuple[str, str]:
     else:
         user, _, password = text.partition(":")
     if not (isinstance(user, str) and isinstance(password, str) and password):
-        raise CredentialUnavailable(f"the secret {name!r} has no user's name and password")
+        raise CredentialUnavailable(f"the secret {name!r} contains no user name and password")
     return user, password
 
 

@@ -367,7 +367,7 @@ class TracebackRecorder:
     Attributes:
         is_kept: whether tracebacks are stored, which costs one more write for each failed attempt, or only logged.
         retention: how long a finished task, and so its traceback, is kept.
-        pages: links of log lines to the console.
+        pages: links from log lines to the console.
     """
 
     store: TracebackStore

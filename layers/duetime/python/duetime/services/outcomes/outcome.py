@@ -328,8 +328,8 @@ class OutcomeWriter:
 def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Task, skipped: Skipped) -> WriteResult:
     """Skip a claimed task for good, without an attempt, an attempt record or another check.
 
-    As for a cancelled task, no steps follow unless other tasks wait for it, so this call lets the contents outside the
-    record expire.
+    As with a cancelled task, no steps follow unless other tasks wait for this task, so this call lets the contents
+    outside the record expire.
 
     Args:
         stores: stores of the record and of the contents outside it.

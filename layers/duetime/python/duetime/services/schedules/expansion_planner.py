@@ -234,9 +234,9 @@ class ExpansionPlanner:
     def _with_runs_given_back(
         self, stored: StoredSchedule, schedule: Schedule, now: Millis
     ) -> tuple[StoredSchedule, bool]:
-        """Give runs that can no longer start back to the schedule's limit; also returns whether others may still start.
+        """Count runs that can no longer start as left again; also returns whether other runs may still start.
 
-        A run may be prevented by an earlier run, its user, a pause or an expiry.
+        A run may be prevented by an earlier run, the user, a pause or an expiry.
         """
         to_begin = self._placed_and_open(stored, schedule)
         # The activity is read after the placed runs, so that a run that starts in the meantime is not counted twice.

@@ -324,7 +324,7 @@ class ScheduleCreator:
     def _made_before(
         self, owner: str, spec: ScheduleSpec, known: RememberedKey, traceparent: str | None
     ) -> Accepted[StoredSchedule]:
-        """The result of an earlier request with the same key; if the request crashed before its write, write now.
+        """The result of an earlier request with the same key; if that request never wrote the schedule, write it now.
 
         Raises:
             ScheduleExists: another schedule has the name.

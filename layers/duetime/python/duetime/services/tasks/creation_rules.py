@@ -48,7 +48,7 @@ class DefinitionReader(Protocol):
     """Creates runs of topology definitions."""
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """Give a task that names a definition the graph of a version; other tasks are returned unchanged.
+        """Add the graph of a version to a task that names a definition; other tasks are returned unchanged.
 
         Raises:
             FieldInvalid: the definition or version does not exist, or the parameters do not fit.

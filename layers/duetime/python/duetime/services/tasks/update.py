@@ -189,7 +189,7 @@ class TaskUpdater:
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets, by))
 
     def _of_its_graph(self, task: Task, wanted: TaskUpdate) -> TaskChanges:
-        """The other changes that a new graph requires in a topology's task; the graph is checked as at creation."""
+        """The other changes that a new graph requires in a topology's task; the graph is checked as in a new task."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):

@@ -281,7 +281,7 @@ class Retention:
                 self._let_expire(inner, inner.task.expires_at or expires_at + NODE_MARGIN)
 
     def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> Collection[Task]:
-        """Set or remove the expiry of ended tasks, never to an earlier time; returns all tasks as read."""
+        """Set or remove the expiry of ended tasks, but never set an earlier time; returns all tasks as read."""
         found = self.stores.tasks.read_many(list(ids), consistent=True)
         self.runtime.executor.map(lambda task: self._set_one(task, expires_at), found.values())
         return found.values()

@@ -122,7 +122,7 @@ class NodeActions:
         self._end(topology_run, key, Move.DISMISS, among, sets)
 
     def hold(self, topology_run: TopologyRun, key: str) -> bool:
-        """Ensure that a release that was decided before the topology was paused fails, however late it is written.
+        """Make a release fail if it was decided before the topology was paused, however late it is written.
 
         Returns:
             Whether the node still waits; `False` if it was released.

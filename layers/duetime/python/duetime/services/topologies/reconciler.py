@@ -150,7 +150,7 @@ class TopologyReconciler:
         return [*self._work(topology_run, found, statuses), *self._holds(topology_run, found, statuses)]
 
     def holds(self, topology_run: TopologyRun) -> Work:
-        """Actions that make releases decided before a pause fail. Actions already done are also returned."""
+        """Actions that invalidate releases decided before a pause. Actions already done are also returned."""
         return self._holds(topology_run, *self._next_action(topology_run))
 
     def resumption(self, topology_run: TopologyRun) -> Work:

@@ -85,7 +85,7 @@ class TopologyService:
         )
 
     def nodes(self, owner: str, topology: TaskId, first: int, limit: int) -> View:
-        """Read the given number of nodes, beginning at a position in the graph's order, and no other nodes."""
+        """Read only the given number of nodes, beginning at a position in the graph's order."""
         task = self._task(owner, topology)
         topology_run = self.topology_repository.read(topology)
         graph = self.topology_repository.graph_of(task) if topology_run is None else topology_run.graph
@@ -104,7 +104,7 @@ class TopologyService:
         by: Attribution = BY_SYSTEM,
         nodes: Collection[str] = (),
     ) -> Task:
-        """Retry a failed topology, and keep its succeeded nodes; a topology that is already retried does not change.
+        """Retry a failed topology, and keep its succeeded nodes; a topology already being retried does not change.
 
         Args:
             owner: owner of the topology.

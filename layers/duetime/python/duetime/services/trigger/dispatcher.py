@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from duetime.services.schedules.expander import ScheduleExpander
 
 _SAVES = 5
-"""How often storing the progress is tried while other invocations store their progress."""
+"""Maximum number of tries to store the progress while other invocations store their progress."""
 
 
 @frozen

@@ -48,7 +48,7 @@ class _Known:
 
     Attributes:
         failures: consecutive failed calls in this process.
-        usual: moving average of the response time, weighted to recent calls; 0 before the first call.
+        usual: moving average of the response time, weighted toward recent calls; 0 before the first call.
     """
 
     circuit: Circuit
