@@ -572,7 +572,7 @@ _VERSION_AFTER = "\t"
 
 
 def _line(value: AttemptRecord) -> str | list[str]:
-    """Encode an attempt as hexadecimal numbers, the worker, whose name may contain any character, and any error."""
+    """Encode an attempt as hexadecimal numbers, the worker (whose name may contain any character), and any error."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
     is_split = value.function_version or _VERSION_AFTER in value.worker
     holder = f"{value.worker}{_VERSION_AFTER}{value.function_version}" if is_split else value.worker

@@ -99,7 +99,7 @@ class DynamoWatchStore:
                 self.unsubscribe(each)
 
     def subscribe(self, subscription: Subscription) -> bool:
-        """Store a subscription, unless its slot has a subscription with another name."""
+        """Store a subscription, unless its slot has a subscription with a different name."""
         with translated():
             try:
                 self._client.put_item(
@@ -114,7 +114,7 @@ class DynamoWatchStore:
         return True
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot now contains a subscription with another name."""
+        """Remove a subscription, unless its slot now contains a subscription with a different name."""
         with translated():
             try:
                 self._client.delete_item(
