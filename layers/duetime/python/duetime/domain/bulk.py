@@ -131,7 +131,7 @@ class BulkOperation:
         holder: the process that runs the operation; empty before the first holder.
         epoch: number of holders so far.
         leased_until: when the holder's lease ends unless the holder saves progress before then.
-        not_complete_before: earliest time at which this operation is complete; until then, an operation that it
+        not_complete_before: earliest time at which this operation can be complete; until then, an operation that it
             replaces may still change tasks.
         reason: why the operation was cancelled, unless its user cancelled it.
         actor: name of the requester, if not the owner.
@@ -237,7 +237,7 @@ class FilterAction:
         return is_asked_for and self.wanted.matches(task) and self._was_there(task)
 
     def _was_there(self, task: Task) -> bool:
-        """Whether a dry run at `until` could have counted the task, which existed then and has not ended since then."""
+        """Whether a dry run at `until` could have counted the task, because it existed then and has not ended since."""
         if self.until is None:
             return True
         return task.created_at <= self.until and (task.finished_at is None or task.finished_at <= self.until)

@@ -43,7 +43,7 @@ class InvalidTaskId(ValueError):
 
 @dataclass(frozen=True, order=True)
 class TaskId:
-    """A task's id. Ids are compared and hashed by their texts."""
+    """A task's id. Ids are compared and hashed by their text."""
 
     text: str
 
@@ -67,7 +67,7 @@ class TaskId:
         """Parses an id.
 
         Raises:
-            InvalidTaskId: the text is not an id, or its time is out of range.
+            InvalidTaskId: the string is not an id, or the id's time is out of range.
         """
         if _PATTERN.fullmatch(text) is None:
             raise InvalidTaskId

@@ -375,7 +375,8 @@ after the generation's start the first recount starts."""
 SUMMARY_KNOWN = MINUTE
 """How long a process caches the generation of the counts."""
 SUMMARY_ENDED_KEPT = DAY
-"""How long a generation of counts is kept after its end, which is longer than any process can still use it."""
+"""How long a generation of counts is kept after its end, which is longer than any process can still use the
+generation."""
 SUMMARY_OWNERS_AT_ONCE = 100
 """Maximum number of owners whose ended counts are given a TTL in one run of the recount."""
 SUMMARY_RECOUNT_EVERY = 5 * MINUTE
@@ -428,8 +429,7 @@ LIST_BUILD_TASKS = 2_000
 
 MAX_STARTS_PER_RATE_PART = 250
 """Number of starts per second that one item counts. Faster rates are divided among several items. DynamoDB allows 1,000
-writes per second to one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the remaining writes are
-left for tasks that join a line."""
+writes per second to one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the other writes are reserved for tasks that join a line."""
 RATE_SLACK = 200
 """Longest time between the grant of a start and the start, in milliseconds; for a short window, at most a twentieth of
 the window."""

@@ -29,7 +29,7 @@ class ActiveRegion:
 
     Attributes:
         name: name of the Region.
-        epoch: epoch of its fences; each takeover raises the epoch.
+        epoch: epoch of the Region's fences; each takeover raises the epoch.
         since: when the takeover began.
         is_open: whether the Region processes tasks; neither Region does so until the takeover has ended.
     """

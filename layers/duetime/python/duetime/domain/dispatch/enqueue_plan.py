@@ -213,7 +213,7 @@ def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> boo
         task: the record as it was last seen.
         at: when the task should be checked.
         now: the time.
-        sets: other changes of the same write.
+        sets: other changes in the same write.
     """
     if task.state not in STARTABLE:
         return False

@@ -206,7 +206,7 @@ def _requested(task: Task) -> str:
 
 
 def _next_scan(at: Millis, now: Millis) -> Millis:
-    """The latest time by which the next recovery scan of a minute has resent the minute's tasks."""
+    """The latest time by which the next recovery scan of a minute will have resent the minute's tasks."""
     end = start_of(minute_of(at) + 1)
     scans = [end + delay + MINUTE for delay in RECOVERY_SCAN_DELAYS]
     return next((scan for scan in scans if scan > now), scans[-1] + -(-(now - scans[-1] + 1) // DAY) * DAY)

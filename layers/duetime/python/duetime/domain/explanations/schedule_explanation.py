@@ -46,7 +46,7 @@ _OWN = {
     Cause.MANUAL: "It was run on request: the task",
     Cause.BACKFILL: "A backfill ran it: the task",
 }
-"""How the text refers to an occurrence's task, by the cause of its creation."""
+"""Phrases that introduce an occurrence's task in the text, by the reason why the task was created."""
 _MOST_OTHERS = 3
 """Maximum number of additional tasks for the same time that the text mentions."""
 _ENDS = {"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled"}

@@ -98,7 +98,7 @@ def _ended_text(task: Task, parts: tuple[Part, ...]) -> str:
 
 
 def _expiry_text(task: Task) -> str:
-    """The deadlines for the start of its next attempt, as text."""
+    """The deadlines for the start of the task's next attempt, as text."""
     if task.state not in NOT_STARTED:
         return ""
     text = ""
@@ -156,13 +156,13 @@ class Part:
 
     @property
     def duration(self) -> Millis:
-        """How long it took."""
+        """The duration of the period."""
         return self.until - self.since
 
 
 @frozen
 class _Mark:
-    """A mark: the gate of a task from an instant on."""
+    """A mark, which gives the gate where a task is from an instant on."""
 
     at: Millis
     gate: GateName

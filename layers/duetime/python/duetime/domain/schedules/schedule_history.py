@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 64
 """Maximum length of a stored value, in characters."""
 _FIXED_BYTES = 32
-"""Approximate size of a history entry without its texts, in bytes."""
+"""Approximate size of a history entry without its strings, in bytes."""
 
 
 TIMING_FIELDS = frozenset(

@@ -1,4 +1,4 @@
-"""Parses timings (five kinds, or a list of several timings) and excluded dates from the API's texts."""
+"""Parses timings (five kinds, or a list of several timings) and excluded dates from the API's strings."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ _MOST_PARTS = 4
 
 
 def refusal(url: str, allowed: Collection[str]) -> str | None:
-    """Why a URL may not be called, as far as the URL alone shows this; `None` if it may be called.
+    """Why a URL may not be called, judging by the URL alone; `None` if it may be called.
 
     Args:
         url: URL as given by a client.

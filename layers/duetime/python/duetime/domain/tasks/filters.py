@@ -43,8 +43,8 @@ class TaskFilter:
     Attributes:
         states: allowed states; empty for any state.
         tags: required keys and values.
-        name_contains: a part of the name, ignoring case. There are no lists of tasks for this condition and the
-            conditions on errors.
+        name_contains: a part of the name, ignoring case. No lists are maintained for this condition or for the error
+            conditions.
         error_type: error type of the last failed attempt.
         error_contains: a part of its error's type or message, ignoring case.
         schedule: name of the schedule that created it.
