@@ -429,7 +429,8 @@ LIST_BUILD_TASKS = 2_000
 
 MAX_STARTS_PER_RATE_PART = 250
 """Number of starts per second that one item counts. Faster rates are divided among several items. DynamoDB allows 1,000
-writes per second to one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the other writes are reserved for tasks that join a line."""
+writes per second to one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the other writes are
+reserved for tasks that join a line."""
 RATE_SLACK = 200
 """Longest time between the grant of a start and the start, in milliseconds; for a short window, at most a twentieth of
 the window."""

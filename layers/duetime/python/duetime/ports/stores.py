@@ -235,7 +235,7 @@ class Stores(Protocol):
 
     @property
     def cursors(self) -> CursorStore:
-        """Read positions of each group of shards."""
+        """The read position of each group of shards."""
         ...
 
     @property
@@ -568,7 +568,10 @@ class QuotaUseStore(Protocol):
         ...
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove a hold; if a nonce is given, only if the taker with this nonce has it. The call is safe to resend."""
+        """Remove a hold; if a nonce is given, do so only if the taker with this nonce has the hold.
+
+        The call is safe to resend.
+        """
         ...
 
 
@@ -611,7 +614,10 @@ class ScheduleStore(Protocol):
         ...
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """Data left over from the last schedule deleted under a name, kept for some hours unless the name is reused."""
+        """Data left over from the last schedule deleted under a name.
+
+        The data is kept for some hours unless the name is reused.
+        """
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
@@ -789,7 +795,7 @@ class TracebackStore(Protocol):
         ...
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
-        """The stored traceback of a task, or `None`."""
+        """The stored traceback of a task; `None` if there is none."""
         ...
 
 
@@ -975,7 +981,7 @@ class AuditLog(Protocol):
 
 
 class LinkStore(Protocol):
-    """The store of links, with which people without credentials can act on a task."""
+    """The store of links, which let people without credentials act on a task."""
 
     def put(self, link: Link) -> None:
         """Store a new link. The call is safe to resend."""

@@ -221,9 +221,7 @@ class RollRule:
         return zone.instant_after_gap(wall) if self.clock.gap is Gap.SHIFT_FORWARD else None
 
     def _is_free(self, walls: tuple[Wall, Wall], days: int) -> bool:
-        """Whether no time that is `days` away from these times is excluded, so that no instant is rolled to these
-        times.
-        """
+        """Whether no time `days` away from these times is excluded, so that no instant is rolled to these times."""
         at, last = self._origins(walls, days)
         period = self.clock.zone.period_at(at)
         if at + period.offset != self._wall(walls[0], -days) or last >= period.end:

@@ -213,9 +213,7 @@ def with_new_timing(stored: StoredSchedule) -> StoredSchedule:
 
 
 def _saved_to(stored: StoredSchedule, now: Millis) -> Millis:
-    """The instant of the last placed occurrence, as stored under the current revision; `now` if that instant is in the
-    past.
-    """
+    """The last placed occurrence's instant, as stored under the current revision; `now` if the instant has passed."""
     last = stored.last_run
     return max(now, last.nominal) if last is not None and last.revision == stored.revision else now
 

@@ -1,6 +1,7 @@
 """Creates the record of a task from a client's request, with its idempotency key and its unique key.
 
-A request with the same idempotency key and body creates the same resource; a request with the same key and a different body is rejected (Source: IETF draft "The Idempotency-Key HTTP Header Field").
+A request with the same idempotency key and body creates the same resource; a request with the same key and a different
+body is rejected (Source: IETF draft "The Idempotency-Key HTTP Header Field").
 
 At most one task at a time holds each of an owner's unique keys. Keys are never released explicitly: the key's item
 names the task that last took the key, and that task's record determines whether it still holds the key. The write that

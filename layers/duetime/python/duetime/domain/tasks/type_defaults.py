@@ -163,7 +163,7 @@ _READ: Mapping[str, Callable[[Any], object]] = {
 
 
 def merged(handler: Options, owner: Options) -> Options:
-    """The defaults of a type, which are its handler's defaults, replaced or turned off by the owner's defaults."""
+    """A type's defaults, which are its handler's defaults unless the owner's defaults replace them or turn them off."""
     if owner.get("lock") or owner.get("locks"):
         handler = {name: value for name, value in handler.items() if name not in _LOCKS}
     return {name: value for name, value in {**handler, **owner}.items() if value is not None}

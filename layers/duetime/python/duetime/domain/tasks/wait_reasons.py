@@ -30,7 +30,7 @@ class WaitReason(StrEnum):
         WORKER: a free worker.
         TARGET: its target, which accepts no more calls for now.
         APPROVAL: a person who approves or rejects it.
-        EVENT: a signal that the event that it waits for has happened.
+        EVENT: a signal for the event that it waits for.
         GROUP: the members of the group after which the task runs.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.

@@ -145,7 +145,7 @@ def _with_item(template: Mapping[str, Any], item: Any, index: int) -> dict[str, 
 
 
 def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Escapes placeholders in a value's texts, so that attempts do not replace them."""
+    """Escapes placeholders in a value's strings, so that attempts do not replace them."""
     if isinstance(value, str):
         return value.replace(PREFIX, f"<{PREFIX}")
     if isinstance(value, list):

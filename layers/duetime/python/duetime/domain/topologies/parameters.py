@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 URL, BODY = "url", "body"
 DEFINITION, PARAMETERS = "definition", "parameters"
 OF_A_TARGET = frozenset({URL, BODY, "headers", "query", "key"})
-"""Fields of a target whose texts may contain placeholders."""
+"""Fields of a target whose strings may contain placeholders."""
 
 
 @frozen
@@ -183,7 +183,7 @@ class Parameter:
         return self.enum[0] if self.enum else _SAMPLES[self.type]
 
     def fault(self, value: object) -> tuple[str, FaultCode] | None:
-        """Why a value is invalid, as a text and a code; `None` if the value is valid."""
+        """Why a value is invalid, as a reason and a code; `None` if the value is valid."""
         # A boolean is a number in Python, but not in JSON.
         is_other = isinstance(value, bool) is not (self.type is ParameterType.BOOLEAN)
         if is_other or not isinstance(value, _PYTHON[self.type]):

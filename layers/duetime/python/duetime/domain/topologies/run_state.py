@@ -53,7 +53,7 @@ class RunState:
     Attributes:
         runs: its runs in order; the last run is the current run.
         fence: fence of the topology's attempt that started the current run.
-        ran: the number of the run in which a node ran, for nodes that the current run does not repeat.
+        ran: for each node that the current run does not repeat, the number of the run in which the node ran.
         opened: whether all tasks of the current run have been created, and all tasks that can start have been released.
         stopped: whether no more nodes may start.
         ended: whether the current run has ended.
@@ -286,7 +286,7 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
 
 
 _MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
-"""The verdict that a node's rule must have for the node to keep a given outcome."""
+"""The verdict that a node's rule must give for the node to keep a given outcome."""
 
 
 @frozen
