@@ -92,7 +92,7 @@ class ApiKey:
         return compare_digest(self.digest, digest_of(text)) and self.state(now) is ApiKeyState.ACTIVE
 
     def is_use_noted(self, now: Millis) -> bool:
-        """Whether the stored time of use is precise enough."""
+        """Whether the stored time of the key's last use is recent enough."""
         return self.used_at is not None and now - self.used_at < API_KEY_USE_PRECISION
 
     @property

@@ -65,7 +65,7 @@ class UnreadableRecord:
 
 @frozen
 class RemovedBatch:
-    """The removed records in one delivery of the stream."""
+    """The removed records in one delivery from the stream."""
 
     tasks: Sequence[RemovedTask] = ()
     unreadable: Sequence[UnreadableRecord] = ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 EVERYBODY = "*"
-"""Matches every caller in a list of identities; meant for a deployment with only one user or team."""
+"""An entry in a list of identities that matches every caller; meant for a deployment with only one user or team."""
 
 
 class Role(StrEnum):

@@ -101,7 +101,7 @@ class TaskId:
         return partition_of(self.minute, self.shard)
 
     def at_time(self, home: Millis) -> TaskId:
-        """A copy of the id with another time and the same shard and random bits."""
+        """A copy of the id with a different time but the same shard and random bits."""
         return TaskId.of(home, self.shard, self._number & (1 << _TAIL_BITS) - 1)
 
     @property

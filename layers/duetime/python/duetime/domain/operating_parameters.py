@@ -368,7 +368,7 @@ SUMMARY_GAP = 20 * HOUR
 """If a change is counted this long after it was made, or if no process has read changes for this long, changes may have
 been lost, because the table's stream keeps them for only a day. In this case, counting starts over."""
 SUMMARY_SEEN_EVERY = HOUR
-"""Shortest interval at which the time when changes were last read is stored."""
+"""Shortest interval between two writes of the time at which changes were last read."""
 SUMMARY_RESTART_DELAY = 2 * MINUTE
 """How long a new generation of counts is stored before it starts, so that every process knows it in time, and how long
 after the generation's start the first recount starts."""

@@ -434,8 +434,7 @@ class RateStore(Protocol):
             update: values to set and to add, and their conditions.
             expires_at: when the part may be removed; `None` for no expiry.
 
-        Returns: Whether the update was made, and the state after the update, or the state because of which it was
-        rejected.
+        Returns: Whether the update was made, and the state after the update, or the state that caused its rejection.
 
         Raises:
             Unavailable: the store throttles or fails after its own retries.
@@ -819,7 +818,7 @@ class CursorStore(Protocol):
     """The read position of each group of shards, and the invocation that holds the group."""
 
     def take(self, group: int, holder: str, now: Millis, until: Millis, first: Cursors) -> Cursors | None:
-        """Take a group for reading until the given instant, unless another invocation holds it.
+        """Take a group for reading until the given instant, unless another invocation holds the group.
 
         Args:
             group: number of the group.
@@ -839,7 +838,7 @@ class CursorStore(Protocol):
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
         """Store the read position of a group, and keep the group until `until` (0 releases the group).
 
-        Returns: Whether the position is stored; `False` if the group has another epoch.
+        Returns: Whether the position is stored; `False` if the group has a different epoch.
         """
         ...
 
@@ -1069,12 +1068,12 @@ class WatchStore(Protocol):
         """Store a subscription in its slot. The call is safe to resend.
 
         Returns:
-            `False` if the slot has a subscription with another name.
+            `False` if the slot has a subscription with a different name.
         """
         ...
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot now contains a subscription with another name."""
+        """Remove a subscription, unless its slot now contains a subscription with a different name."""
         ...
 
     def subscriptions(self, owner: str) -> list[Subscription]:

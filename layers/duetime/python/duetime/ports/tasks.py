@@ -73,7 +73,8 @@ class MinutePage:
 
 @frozen
 class Insertions:
-    """The known results of inserting records with few requests. It is unknown whether any other record is written.
+    """The known results of inserting records with few requests. It is unknown whether any other record has been
+    written.
 
     Attributes:
         written: records known to be written by this call.

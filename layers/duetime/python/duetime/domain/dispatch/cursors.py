@@ -246,7 +246,7 @@ class ShardHistory:
         return self.steps[-1].shards if self.steps else 0
 
     def grown(self, shards: int, now: Millis) -> ShardHistory:
-        """A copy with another number of shards; unchanged if an earlier number is at least as large."""
+        """A copy to which a number of shards is added; unchanged if an earlier number is at least as large."""
         return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:

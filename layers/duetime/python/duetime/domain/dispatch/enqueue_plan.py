@@ -119,7 +119,7 @@ class ScheduleTimer:
 
     Attributes:
         uid: uid of the schedule, which determines the shard.
-        generation: generation of the schedule; timers with another generation are stale.
+        generation: generation of the schedule; timers with a different generation are stale.
     """
 
     uid: TaskId
@@ -238,7 +238,7 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
 def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
     """The end of the minute of `at` if the trigger will read that minute, else `at`.
 
-    All checks of one minute thus share a timer.
+    All checks in one minute therefore share a timer.
     """
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
 

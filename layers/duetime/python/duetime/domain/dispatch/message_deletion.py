@@ -1,4 +1,5 @@
-"""Decides whether a message may be deleted, which it may be only once the task's record no longer needs it."""
+"""Decides whether a message may be deleted, which is allowed only once the task's record no longer needs the
+message."""
 
 from __future__ import annotations
 

@@ -383,7 +383,7 @@ def _of_present_revision(stored: StoredSchedule, occurrence: Occurrence) -> tupl
 
 
 def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis) -> Remark | None:
-    """The schedule's remark about an occurrence, or about several missed occurrences including this one."""
+    """The schedule's remark about an occurrence, or about several missed occurrences including this occurrence."""
     by_key = next((each for each in reversed(log) if each.key == occurrence.key), None)
     if by_key is not None or occurrence.nominal < kept_since:
         return by_key

@@ -262,7 +262,7 @@ class TargetRules:
         return PullTarget() if task_type in self.pulled else HandlerTarget()
 
     def usable_types(self, owner: str, types: Iterable[str]) -> set[str]:
-        """The given types without those that are reserved for other owners."""
+        """The given types, except types that are reserved for other owners."""
         return {each for each in types if self.type_owners.allow(owner, each)}
 
     def target_of(self, owner: str, spec: TaskSpec) -> Target:

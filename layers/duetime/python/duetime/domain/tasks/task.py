@@ -369,8 +369,8 @@ class Task(TaskOptions):
     def start_by(self) -> Millis | None:
         """The latest time at which the task's first attempt may start; `None` if there is no limit, or no limit yet.
 
-        For a task that was due before its creation, the time limit starts at its creation. For a node, it starts at the
-        due time, which depends on the node's parents.
+        For a task that was due before its creation, the time limit starts at its creation. For a node, the time limit
+        starts at the due time, which depends on the node's parents.
         """
         if self.expires_seconds is None or self.state is State.BLOCKED:
             return None

@@ -205,7 +205,7 @@ def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> di
     """The parameter values of a run, which are the given values, and defaults for all other parameters.
 
     Raises:
-        FieldInvalid: a value is unknown, missing, or of another type; or the values are too large in total.
+        FieldInvalid: a value is unknown, missing, or of the wrong type; or the values are too large in total.
     """
     values = {}
     for name in given:
