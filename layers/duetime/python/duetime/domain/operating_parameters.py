@@ -331,7 +331,7 @@ CURSOR_SAVE_INTERVAL = 10 * SECOND
 MINUTE_PAGE = 250
 """Number of items in one page of a shard's minute. The trigger has at most one page of each shard in memory."""
 SLICE = 500
-"""Number of items of a minute that are processed before processing of the next open minute continues."""
+"""Number of a minute's items that are processed before processing of the next open minute continues."""
 LONGEST_PASSING = 5 * SECOND
 """How long the items of other queues are skipped before processing of the next open minute continues."""
 OPEN_MINUTES = 4

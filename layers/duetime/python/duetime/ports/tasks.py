@@ -73,8 +73,9 @@ class MinutePage:
 
 @frozen
 class Insertions:
-    """The known results of inserting records with few requests. It is unknown whether any other record has been
-    written.
+    """The known results of inserting records with few requests.
+
+    It is unknown whether any other record has been written.
 
     Attributes:
         written: records known to be written by this call.
@@ -127,8 +128,8 @@ class TaskStore(Protocol):
     def add_timer(self, timer: Timer) -> None:
         """Write a timer into the minute of its check; writing it again changes nothing.
 
-        An existing timer with other data is not replaced, because it may belong to a change that was accepted, while
-        the change that writes this timer may still be rejected.
+        An existing timer with different data is not replaced, because it may belong to a change that was accepted,
+        while the change that writes this timer may still be rejected.
         """
         ...
 

@@ -389,8 +389,8 @@ def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
     minute from now or later, so that every scanner finds the timer.
 
     Returns:
-        `None` for a task that has waited so long that workers must be busy or absent, for a task that waits for others,
-        and for the lease of an asynchronous attempt, whose end has its own timer.
+        `None` for a task that has waited so long that workers must be busy or absent, for a task that waits for other
+        tasks, and for the lease of an asynchronous attempt, whose end has its own timer.
     """
     if entry.waits_for_tasks:
         return None

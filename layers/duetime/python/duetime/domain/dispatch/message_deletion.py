@@ -1,5 +1,4 @@
-"""Decides whether a message may be deleted, which is allowed only once the task's record no longer needs the
-message."""
+"""Decides whether a message may be deleted, which requires that the task's record no longer needs the message."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ A request with the same idempotency key and body creates the same resource; a re
 body is rejected (Source: IETF draft "The Idempotency-Key HTTP Header Field").
 
 At most one task at a time holds each of an owner's unique keys. Keys are never released explicitly: the key's item
-names the task that last took the key, and that task's record determines whether it still holds the key. The write that
-makes a task hold its key, which is its creation or its reopening, is in one transaction with the write of that item.
+names the task that last took the key, and that task's record determines whether it still holds the key. A task starts
+to hold its key when it is created or reopened; that write is in one transaction with the write of the key's item.
 """
 
 from __future__ import annotations

@@ -517,9 +517,9 @@ def lateness_of(
 ) -> Millis | None:
     """How long after its due time a task's first attempt started, in milliseconds; `None` before the start.
 
-    As in the metric, if the task was due before its creation, before a change of its due time, or before it was
-    resumed, lateness counts from that action, because the task could not start earlier. For a schedule's run, lateness
-    counts from the due time, no matter how late the schedule creates the run.
+    If the task was due before its creation, before a change to its due time, or before it was resumed, lateness counts
+    from that action, as in the metric, because the task could not start earlier. For a schedule's run, lateness counts
+    from the due time, no matter how late the schedule creates the run.
     """
     if started_at is None:
         return None

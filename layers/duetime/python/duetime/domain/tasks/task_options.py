@@ -256,7 +256,7 @@ class TaskOptions:
             notification.
         rollback_on_failure: whether the target's `rollback` runs after a final failure.
         lock: the only lock that it needs while it runs; `None` if it needs no lock or several locks.
-        locks: the locks that it needs while it runs, if it needs several, ordered by key.
+        locks: if it needs several locks, the locks that it needs while it runs, ordered by key.
         rate: limit on starts, shared with other tasks with the same key.
         callback_url: URL to which its outcome is posted.
         notify_on: notices about final failure, a late start or a long run.

@@ -263,7 +263,8 @@ class CriticalPath:
 
     Attributes:
         nodes: their names, in order.
-        seconds: total duration of the nodes, which is a lower bound of the run's duration with any number of workers.
+        seconds: total duration of the nodes, which is a lower bound on the run's duration, no matter how many workers
+            there are.
     """
 
     nodes: tuple[str, ...]
