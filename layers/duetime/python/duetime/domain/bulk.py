@@ -1,7 +1,7 @@
 """Bulk operations and their requests.
 
-One request covers many tasks, which one lease holder at a time processes page by page. A purge removes as much stored
-data of some tasks or of an owner as possible, and its result is a receipt.
+One request covers many tasks, which one lease holder at a time processes page by page. A purge removes as much of the
+data that is stored for some tasks or an owner as possible, and its result is a receipt.
 """
 
 from __future__ import annotations

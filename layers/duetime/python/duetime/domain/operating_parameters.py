@@ -24,7 +24,7 @@ PURGE_PATIENCE = DAY
 """How long a purge waits for attempts that it has asked to stop."""
 BULK_LEASE = 30 * SECOND
 """If a bulk operation has stored no progress for this long, another invocation continues it. This time is longer than a
-step and the longest pause between tasks."""
+step, and longer than the longest pause between tasks."""
 BULK_INVOCATION = 12 * MINUTE
 """How long one invocation runs a bulk operation before another invocation continues it."""
 CONTENT_OUTLIVES_RECORD = 7 * DAY
@@ -32,8 +32,8 @@ CONTENT_OUTLIVES_RECORD = 7 * DAY
 items within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
 UNREFERENCED_CONTENT_LIFE = 90 * DAY
 """How long after the due time content expires if no record refers to it. Content is written before its record refers to
-it, and writing the reference removes the expiry. So if a writer fails before writing the reference, its content is
-still removed."""
+it, and writing the reference removes the expiry. Therefore, if a writer fails before writing the reference, its content
+is still removed."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
 """`UNREFERENCED_CONTENT_LIFE` for S3 objects, in days since the write, because lifecycle rules cannot use the due
 time."""
@@ -135,7 +135,7 @@ REGION_OVERLAP = 15 * MINUTE
 """A takeover by another Region repeats the work of this period, because its writes may not have been replicated:
 cursors are moved back by this time, and the follow-ups of tasks that ended within this time are run again."""
 REGION_SETTLES = 10 * SECOND
-"""How long a takeover waits after writing which Region is active, so that the other Region stops if replication
+"""How long a takeover waits after storing which Region is active, so that the other Region stops if replication
 works."""
 SWITCHES_TRUST = 60 * SECOND
 """How long a process uses cached switches if it cannot read them. The time is limited because an idle process may have
@@ -208,10 +208,10 @@ MAX_CLOCK_DIFFERENCE = 5 * SECOND
 """Largest assumed difference between the clocks of two processes; a lease is taken over only this long after its
 end."""
 LATEST_ARRIVAL = MINUTE
-"""A write that timed out may still take effect until this long after it was sent."""
+"""A write that timed out can still take effect for this long after it was sent."""
 DELETION_MARKER_LIFE = 7 * DAY
 """How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it. This time is
-much longer than any process runs or a write takes (`LATEST_ARRIVAL`)."""
+much longer than any process runs and any write takes (`LATEST_ARRIVAL`)."""
 DIRECT_SLACK = 30 * SECOND
 """Longest assumed delay with which the trigger reads a minute, including clock differences."""
 CLOCK_TOLERANCE = DIRECT_SLACK
@@ -293,11 +293,11 @@ process."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased becomes visible again this long after the end of the lease."""
 MAX_UNACKNOWLEDGED_LEASES = 3
-"""Number of a task's consecutive leases that may end without a response from a pull worker. More leases of this kind
-count as attempts, because the task may be crashing its workers."""
+"""Number of a task's consecutive leases that may end without a response from a pull worker. Additional leases of this
+kind count as attempts, because the task may be crashing its workers."""
 FENCES_PER_EPOCH = 1_000_000_000
 """A fence is `epoch * FENCES_PER_EPOCH + claims`. The epoch rises when a table is restored, so the fences of attempts
-from the lost table are below all others."""
+from the lost table are lower than all other fences."""
 TIMER_LIFE = 400 * DAY
 """A timer is removed this long after its minute. The trigger and its last recovery scan must have read the timer by
 then, so no timer is lost if an outage of the trigger is shorter than this."""
@@ -394,7 +394,7 @@ SUMMARY_RECOUNT_KEPT = 60 * DAY
 OWNER_SPREAD = 4
 """Number of partitions of an owner's list, each for a thousand new tasks per second (Source: DynamoDB Developer Guide,
 "Best practices for designing and using partition keys"); a page of the list queries all partitions. This value must not
-change, because another value requires rewriting the index."""
+change, because a different value would require rewriting the index."""
 LIST_FROM = 256
 """Lists by state, type, name, tag and more are maintained once one partition of an owner's list has this many tasks.
 The owner then has about a thousand tasks in total, as many as one page reads."""
@@ -402,14 +402,14 @@ LIST_EXAMINED = 4_000
 """Maximum number of tasks that are read for a list ordered by end if an owner has no lists. An owner without lists has
 fewer tasks than this."""
 LIST_BLOCK = 45
-"""Maximum number of postings in one item of a list. Each posting has 18 bytes, so that the item and its key cost one
-write unit."""
+"""Maximum number of postings in one item of a list. Each posting has 18 bytes, so the item and its key cost one write
+unit."""
 LIST_SPAN = 5 * SECOND
 """Longest time between the postings of one item. With a longer time, fewer write units are needed if the stream is read
 in longer batches, but more items must be read for a page of a busy list, because items overlap."""
 LIST_KEPT = 100 * DAY
-"""How long a posting is kept beyond the retention of a task that ends at the time of its id. A task that ends more than
-half of this time after the time of its id is listed again; a task that is open for longer than this is found only by
+"""How long a posting is kept beyond the retention of a task that ends at the time in its id. A task that ends more than
+half of this time after the time in its id is listed again; a task that is open for longer than this is found only by
 its state."""
 LIST_LATE = 5 * SECOND
 """A task that is still scheduled this long after the time in its id is considered late, and is listed as scheduled from

@@ -32,7 +32,7 @@ RESTORED = "restored: its attempt was cut off"
 HELD_TAG = "duetime/restored"
 """Tag of a task that is paused until the operator decides; its value is the state that the task had before."""
 _LEAST_KEPT = 2 * DAY
-"""Minimum time for which an outcome remains readable after it is taken over from the replaced table."""
+"""Minimum time for which an outcome can be read after it is taken over from the replaced table."""
 
 
 PLAN_LOST = TaskError(

@@ -1,4 +1,4 @@
-"""Protocols for all stores except those for tasks and topologies, and one protocol for a deployment's stores."""
+"""Protocols for all stores except the stores for tasks and topologies, and one protocol for a deployment's stores."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class GroupStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> Sequence[groups.Group]:
-        """An owner's groups in order of their ids, eventually consistent; fewer than `limit` groups mean the end."""
+        """An owner's groups in order of id, eventually consistent.
+
+        Fewer than `limit` groups are returned only at the end.
+        """
         ...
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
@@ -116,7 +119,11 @@ class GroupStore(Protocol):
         ...
 
     def remove(self, owner: str, group_id: str) -> bool:
-        """Remove some members of a group, and the group itself when no member is left; return whether it is removed."""
+        """Remove some members of a group, and the group itself when no member is left.
+
+        Returns:
+            Whether the group is removed.
+        """
         ...
 
 
@@ -390,7 +397,7 @@ class OrderLineStore(Protocol):
         ...
 
     def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
-        """The places before a number, nearest first, up to a limit, read with eventual consistency."""
+        """The places before a given number, nearest first, up to a limit, read with eventual consistency."""
         ...
 
 
@@ -620,7 +627,7 @@ class ScheduleStore(Protocol):
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule, if its identity and edition are as read, or a new schedule, if the name is free.
+        """Store a schedule if its identity and edition are unchanged, or store a new schedule if the name is free.
 
         The `uid` identifies the schedule, so another schedule with the same name is not changed, regardless of its
         edition.

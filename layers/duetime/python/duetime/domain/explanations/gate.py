@@ -323,7 +323,7 @@ class LockFacts:
         return self.claim.name.owner == SYSTEM
 
     def position(self, task_id: TaskId) -> int | None:
-        """A task's position in line, counted from 1; `None` if the task is not among the first."""
+        """A task's position in line, counted from 1; `None` if the task is not among the first tasks."""
         return next((place for place, waiter in enumerate(self.line, 1) if waiter.task_id == task_id), None)
 
     def is_closed_for(self, task_id: TaskId) -> bool:

@@ -76,7 +76,7 @@ def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule
 
 
 def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
-    """Why an occurrence is skipped, regardless of other runs; runs that its owner requested are never skipped."""
+    """Why an occurrence is skipped, regardless of other runs; runs that an owner requested are never skipped."""
     if not schedule_ref.is_by_timing:
         return None
     if stored.state is ScheduleState.PAUSED:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WALKED = 200
 """Maximum number of instants that are enumerated for a count."""
 _NAMED = 3
-"""Maximum number of instants rolled to the same time that a note names; the others are only counted."""
+"""Maximum number of instants rolled to the same time that a note names; other instants are only counted."""
 
 
 @frozen

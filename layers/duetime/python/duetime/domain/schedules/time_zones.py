@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LocalTimePattern(Protocol):
-    """Wall times in order, computed without enumerating them. The clock of a zone may skip or repeat some of them."""
+    """Wall times in order, computed without enumerating them. A zone's clock may skip or repeat some of these times."""
 
     @property
     def follows_clock(self) -> bool:
@@ -274,7 +274,7 @@ def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
 def _bound(info: ZoneInfo, year: int) -> Millis:
     """Start of a year's periods.
 
-    If there is a clock change just before the year, they start there, so that a fold is not split.
+    If there is a clock change just before the year, the periods start at that change, so that a fold is not split.
     """
     start = _start_of(year)
     if _offset(info, start - _NEAR) == _offset(info, start - SECOND):

@@ -63,7 +63,7 @@ class Moment:
 
 @frozen
 class Period:
-    """The time between occurrences; either calendar days or elapsed time, never both.
+    """The time between occurrences, which is either calendar days or elapsed time, but not both.
 
     Attributes:
         months: calendar months.

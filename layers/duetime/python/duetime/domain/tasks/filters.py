@@ -30,7 +30,7 @@ class Range:
     before: Millis | None = None
 
     def holds(self, at: Millis | None) -> bool:
-        """Whether an instant is in the range; `None` is only in a range without bounds."""
+        """Whether an instant is in the range; `None` is in the range only if the range has no bounds."""
         if at is None:
             return self.after is None and self.before is None
         return (self.after is None or at >= self.after) and (self.before is None or at < self.before)

@@ -54,12 +54,12 @@ TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CA
 _ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
 """States in which an attempt holds a lease and runs the work itself, not its rollback."""
 GOING_ON = STARTABLE | _ATTEMPTED
-"""States of a task that is neither blocked nor paused, so that it waits for its time, or an attempt is running."""
+"""States of a task that is neither blocked nor paused, and either waits for its time or has a running attempt."""
 
 
 @frozen
 class Rule:
-    """A rule for a move: the states that it may leave, and the resulting state (`None` if unchanged)."""
+    """A rule for a move: the states that the move may leave, and the resulting state (`None` if unchanged)."""
 
     sources: frozenset[State]
     to: State | None

@@ -434,7 +434,7 @@ class Task(TaskOptions):
 
     @property
     def definition(self) -> str | None:
-        """Name of the definition that the task runs; `None` if it runs another graph or is not a topology."""
+        """Name of the definition that the task runs; `None` for a graph without a definition, or for other tasks."""
         return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property

@@ -113,8 +113,8 @@ def is_map(payload: object) -> bool:
 def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The graph of a map's run, as JSON, in which nodes are named after the index of their item, from 0.
 
-    With `max_parallel`, each node depends on the node that is `max_parallel` places before it, whatever that node's
-    outcome is.
+    With `max_parallel`, each node depends on the node that is `max_parallel` places before it, regardless of that
+    node's outcome.
     """
     limit, template = payload["max_parallel"], payload["node"]
     nodes = {}

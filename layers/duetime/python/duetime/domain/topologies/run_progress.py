@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 _SHOWN = 5
-"""Maximum number of nodes that a reason names; the others are only counted."""
+"""Maximum number of nodes that a reason names; other nodes are only counted."""
 
 
 @frozen

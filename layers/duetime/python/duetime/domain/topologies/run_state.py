@@ -249,7 +249,7 @@ def opening(
 ) -> Mapping[str, Verdict]:
     """The verdicts on nodes that need not wait once all nodes have been created, parents before children.
 
-    In a first run, all these nodes are ready. In a retry, they include nodes whose verdict depends on no running
+    In a first run, all these nodes are ready. In a retry, these nodes include nodes whose verdict depends on no running
     parent. For example, a node under `one_failed` whose parents are all kept is skipped.
 
     Args:
