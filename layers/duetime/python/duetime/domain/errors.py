@@ -372,7 +372,7 @@ class KeyReused(RequestError):
 
 
 class UniqueKeyHeld(RequestError):
-    """The unique key of a task to be created, or to be reopened after its end, is held by another task.
+    """Another task holds the unique key of a task that is to be created, or reopened after its end.
 
     Attributes:
         holder: the task that holds the key.

@@ -2,8 +2,8 @@
 
 A ULID is 48 bits of milliseconds and 80 random bits, written as 26 characters of Crockford's base 32 (Source: the ULID
 specification). The milliseconds are the task's home, which is `max(due, now)` at the task's creation. The first 16
-random bits are its shard. The id thus determines the record's key, ids sort by due time, and changing the number of
-shards does not move any record.
+random bits are its shard. The id therefore determines the record's key, ids sort by due time, and changing the number
+of shards does not move any record.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class RateUpdate:
 
     Attributes:
         at_most: upper bounds of fields; absent fields are below any bound.
-        needed_until: the item can be removed some time after this.
+        needed_until: the item can be removed some time after this time.
         is_listed: whether the write adds the rate to its owner's list.
     """
 

@@ -62,7 +62,7 @@ class TakenOver:
 
     Attributes:
         task: the record in the new epoch.
-        timer: the timer of its check, to be written first; `None` if no check is needed.
+        timer: the timer for the record's check, to be written first; `None` if no check is needed.
         was_cut_off: whether a running attempt was cut off; a topology's run is not cut off, but continues outside the
             Region's workers.
     """

@@ -89,7 +89,7 @@ class Takeover:
     Attributes:
         task: the record in the new epoch.
         divergence: how the restored record differs from the record in the replaced table.
-        timer: the timer of its check, to be written first; `None` if an earlier timer is sufficient.
+        timer: the timer for the record's check, to be written first; `None` if an earlier timer is sufficient.
         copies_contents: whether the replaced table has contents that the record refers to.
     """
 

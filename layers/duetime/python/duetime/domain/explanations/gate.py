@@ -307,7 +307,7 @@ class LockFacts:
 
     Attributes:
         claim: the task's request.
-        lock: its current holders.
+        lock: the lock with its current holders.
         line: the first tasks waiting for the lock.
         holders: the lock's holders that are tasks of the same owner.
     """

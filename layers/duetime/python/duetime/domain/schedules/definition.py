@@ -250,7 +250,7 @@ class ChangedOccurrence:
     """A user's change to one occurrence.
 
     Attributes:
-        nominal: the occurrence's instant in the timing; nothing runs at this instant anymore.
+        nominal: the occurrence's instant in the timing; nothing runs at this instant.
         at: when the occurrence runs instead; `None` if it is skipped.
     """
 

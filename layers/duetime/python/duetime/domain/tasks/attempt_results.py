@@ -94,7 +94,7 @@ class Postponed:
     Attributes:
         until: when to check again.
         reason: the reason for the wait as shown to users, such as `lock db-17`.
-        rate_places: its places in the lines of its rates; `None` leaves them unchanged.
+        rate_places: the task's places in the lines of its rates; `None` leaves them unchanged.
         keeps_before: key of the lock for which the task is first in line; while it waits, the task keeps its locks with
             smaller keys.
     """

@@ -175,7 +175,7 @@ class Origin:
         """Rejects an implausible time.
 
         Raises:
-            FieldInvalid: the time is before 1970, or further in the future than clock differences can explain.
+            FieldInvalid: the time is before 1970, or farther in the future than clock differences can explain.
         """
         if self.at < 0:
             raise FieldInvalid("time", "lies before 1970", FaultCode.OUT_OF_RANGE)

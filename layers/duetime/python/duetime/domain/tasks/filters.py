@@ -46,13 +46,13 @@ class TaskFilter:
         name_contains: a part of the name, ignoring case. No lists are maintained for this condition or for the error
             conditions.
         error_type: error type of the last failed attempt.
-        error_contains: a part of its error's type or message, ignoring case.
-        schedule: name of the schedule that created it.
+        error_contains: a part of the error's type or message, ignoring case.
+        schedule: name of the schedule that created the tasks.
         parent: the topology whose nodes match.
-        parent_task_id: the task that started it.
-        group: the group that it is a member of.
+        parent_task_id: the task that started the tasks.
+        group: the group that the tasks are members of.
         is_topology: whether only topologies match.
-        definition: name of the definition that it runs.
+        definition: name of the definition that the topologies run.
     """
 
     states: tuple[State, ...] = ()

@@ -286,7 +286,7 @@ class Query(StrEnum):
 
     Attributes:
         STATUS: the status of the task.
-        PROGRESS: its progress.
+        PROGRESS: the progress of the task.
         SUMMARY: a summary for people.
     """
 

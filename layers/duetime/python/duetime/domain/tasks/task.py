@@ -253,7 +253,7 @@ class Task(TaskOptions):
         lease_expires_at: end of the lease, which may be taken over after the largest assumed clock difference.
         unacknowledged: number of consecutive pull worker leases, including the current one, that no client has
             acknowledged; `None` after an acknowledgement, and for leases of worker functions.
-        lease_nonce: nonce of the latest claim by a pull worker, which only its lease id contains, or by a worker that
+        lease_nonce: nonce of the latest claim by a pull worker, which only the lease's id contains, or by a worker that
             runs handler packages; `None` if there was no such claim.
         deferred_fence: the fence of the last attempt whose target accepted the work and will report its end later.
         job: the ARN of the AWS job of the current or latest attempt.

@@ -173,8 +173,8 @@ class Unique:
     """Makes a task the only task with its key among its owner's tasks.
 
     Attributes:
-        on_conflict: what happens to this creation if another task holds the key; later creations choose this
-            themselves.
+        on_conflict: what happens to this creation if another task holds the key; each later creation makes this choice
+            itself.
     """
 
     key: str

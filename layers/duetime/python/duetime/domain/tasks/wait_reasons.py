@@ -20,7 +20,7 @@ class WaitReason(StrEnum):
 
     Attributes:
         LOCK: its lock.
-        CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
+        CONCURRENCY_LIMIT: the limit on running tasks of its type or owner.
         ORDER: an earlier task of its ordered key.
         RATE: its rate limit, which is used up.
         SWITCH: a switch that has stopped its type, its owner or all tasks.

@@ -262,7 +262,7 @@ class CriticalPath:
     """The chain of nodes that determines the run's duration.
 
     Attributes:
-        nodes: their names, in order.
+        nodes: names of the nodes, in order.
         seconds: total duration of the nodes, which is a lower bound on the run's duration, no matter how many workers
             there are.
     """
