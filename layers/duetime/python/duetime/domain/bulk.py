@@ -50,7 +50,7 @@ class BulkKind(StrEnum):
         END: cancels, stops or rolls back the open nodes of a topology that has failed or ended.
         DELETE: erases the ended tasks that match a filter, or the nodes of a deleted topology.
         SIGNAL: wakes the tasks that wait for an event.
-        PURGE: removes all stored data of some tasks or of an owner.
+        PURGE: removes all data that is stored for some tasks or an owner.
     """
 
     CANCEL = "cancel"

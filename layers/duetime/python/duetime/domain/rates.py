@@ -209,7 +209,7 @@ class Convert:
 
 @frozen
 class Join:
-    """The attempt must wait. This update takes the next place in its line, unless the state has changed."""
+    """The attempt must wait. This update takes the next place in line, unless the state has changed."""
 
     update: RateUpdate
 
@@ -288,7 +288,7 @@ class StartRequest:
         return max(self._slot(state), *(end for end in ahead if end > self.at + self._interval(state)), 0)
 
     def line_length(self, state: RateState) -> int:
-        """Number of places of all priorities that are still to come."""
+        """Number of places, over all priorities, whose time has not come yet."""
         last = max(state.of(line) for line in LINES)
         return max(0, -(-(last - self._slot(state)) // self._interval(state))) if last > self.at else 0
 

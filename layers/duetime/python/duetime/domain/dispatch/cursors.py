@@ -1,6 +1,6 @@
 """Cursors, which record each reading's progress through the minutes of a shard group, separately for lagging queues.
 
-The dispatch status shows operators whether dispatch, which serves all owners, lags.
+The dispatch status, which covers the tasks of all owners, shows operators whether dispatch lags.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ def _start_of(zone: Zone, day: date) -> Millis:
 
 
 _NEVER_MANY = 100_000
-"""Maximum number of steps of a search; searching two years of days in eight calendars takes far fewer steps."""
+"""Maximum number of steps in a search; searching two years of days in eight calendars takes far fewer steps."""
 
 
 def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:

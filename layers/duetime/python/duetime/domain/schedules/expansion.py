@@ -195,7 +195,7 @@ def expand_timing(
     """Expands a schedule's timing.
 
     Args:
-        stored: the schedule; missed occurrences have been decided.
+        stored: the schedule after the decision about missed occurrences.
         schedule: the schedule in computable form.
         until: expand up to this instant; at most `horizon`.
         horizon: how far ahead occurrences are placed.

@@ -246,7 +246,7 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
 def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Nodes, as JSON, in which the placeholders of parameters are replaced by values.
 
-    In a payload or a JSON body, a string that consists only of a placeholder becomes the value itself, of any type.
+    In a payload or a JSON body, a string that consists only of a placeholder becomes the value itself, whatever its type.
     Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
     """
     found = Replacement(_PLACEHOLDER, PARAMETER_PREFIX, values)

@@ -200,7 +200,7 @@ class Run:
         number: number of the run, counted from 1.
         begun_at: when the run started; stored before any task is created, because the ids of its nodes' tasks are
             derived from this time.
-        shards: number of shards when the run started, which is also stored.
+        shards: number of shards when the run started; stored for the same reason.
     """
 
     topology: TaskId
