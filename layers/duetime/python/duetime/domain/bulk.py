@@ -1,7 +1,7 @@
 """Bulk operations and their requests.
 
-One request covers many tasks, which one lease holder at a time processes page by page. A purge removes as much of the
-data that is stored for some tasks or an owner as possible, and its result is a receipt.
+One request covers many tasks, which one lease holder at a time processes page by page. A purge removes as much as
+possible of the data that is stored for some tasks or an owner, and its result is a receipt.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class FilterAction:
     Attributes:
         after: id of the last examined task; the bulk operation continues after this task.
         after_name: name of the last examined schedule, if the operation is on schedules.
-        limit: maximum number of matched tasks that are processed, including tasks that turn out not to be changeable.
+        limit: maximum number of matched tasks that are processed, including tasks that turn out to be unchangeable.
         per_second: maximum number of these tasks per second; `None` for no limit.
         is_dry: whether to only count tasks and change nothing.
         until: exclude tasks that were created or ended after this time; `None` for no limit.

@@ -40,7 +40,7 @@ time."""
 UPLOAD_LIFE = 15 * MINUTE
 """How long the signed URL of an upload, or of an uploaded payload, is valid."""
 ABANDONED_UPLOAD_DAYS = 1
-"""Days after which an upload is removed if no task was created with it."""
+"""Number of days after which an upload is removed if no task was created with it."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
 """How often a task that waits for a lock checks the lock. The task is also notified when the lock is released."""
 LOCK_LIFE = DAY
@@ -240,7 +240,8 @@ shorter delay is needed."""
 CLAIM_LEAD = 10
 """How many milliseconds before the due time a worker claims a task, so that the claim does not make the task late."""
 SPAN_EXPORT_TIME = SECOND
-"""How long an invocation may export spans at its end; spans that are not exported by then are dropped or wait."""
+"""How long an invocation may export spans at its end; spans that are not exported by then are dropped or left for a
+later export."""
 CALLBACK_ATTEMPTS = 60
 """Maximum number of attempts of a callback. The attempts take about a day in total, because waits average half of the
 longest waits. If all attempts fail, the task's outcome does not change."""

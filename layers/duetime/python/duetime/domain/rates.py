@@ -2,7 +2,8 @@
 
 Starts are counted by the generic cell rate algorithm (GCRA; Source: ITU-T Recommendation I.371, annex A). The count is
 one number: the time of the next start if all starts were evenly spaced. A start may be earlier than that time by as
-many intervals as the burst. In addition, each priority has a line, stored as the time of its last place. A task that
+    many intervals as the burst allows. In addition, each priority has a line, stored as the time of its last place. A
+    task that
 cannot start takes the next place, and is checked again at that time; only the count decides whether the task may start.
 
 Each start and each place of a higher priority shifts the lines of lower priorities. So that places need not be

@@ -660,7 +660,7 @@ class ScheduleStore(Protocol):
         ...
 
     def count(self, owner: str, most: int) -> int:
-        """The number of an owner's schedules, at most `most`; eventually consistent."""
+        """The number of an owner's schedules, counted up to `most`, eventually consistent."""
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:

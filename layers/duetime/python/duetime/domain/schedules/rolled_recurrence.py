@@ -109,7 +109,7 @@ class RolledRecurrence:
         return self.inner.lost(after, until)
 
     def possible(self, after: Millis, until: Millis) -> Sequence[Millis]:
-        """The instants in (after, until] that could occur, whatever the calendars are, in order."""
+        """The instants in (after, until] that could occur under any calendars, in order."""
         return sorted({landing for _, landing in self._candidates(after, until, MAX_ROLL_DAYS)})
 
     def _candidates(self, after: Millis, until: Millis, most_days: int) -> Iterator[tuple[Millis, Millis]]:

@@ -254,7 +254,7 @@ def _year_of(at: Millis) -> int:
 
 @lru_cache(maxsize=8192)
 def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
-    """A zone's periods of a UTC year, found by sampling and binary search for clock changes."""
+    """A zone's periods in a UTC year, found by sampling and binary search for clock changes."""
     info = _zone_info(name)
     start, end = _bound(info, year), _bound(info, year + 1)
     looks = [start - SECOND, *range(start + _LOOK - SECOND, end, _LOOK), end - SECOND]

@@ -159,7 +159,7 @@ def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
 
 
 def outcome_origin(task: Task) -> Origin:
-    """The outcome as the event that creates its callback task, so that a repeated creation leads to the same task."""
+    """The event that creates an outcome's callback task, so that a repeated creation leads to the same task."""
     return Origin(CALLBACK_TYPE, f"{task.outcome_id}-{task.state}", task.outcome_at)
 
 

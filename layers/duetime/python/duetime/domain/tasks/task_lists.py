@@ -252,7 +252,7 @@ def lists_of_state(task: Task | TaskSnapshot, now: Millis) -> list[ListName]:
 
 
 def _is_found_by_id(task: Task | TaskSnapshot, now: Millis) -> bool:
-    """Whether a scheduled task is found by a search by due time among ids from about now on."""
+    """Whether a search by due time, which reads ids from about now on, finds a scheduled task."""
     return task.node_ref is None and not _is_moved(task) and task.id.home >= now - LIST_LATE
 
 

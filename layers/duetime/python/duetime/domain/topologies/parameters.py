@@ -36,7 +36,7 @@ class Replacement:
     """Replaces placeholders with values.
 
     In a payload or the JSON body of a request, a string that consists only of a placeholder becomes the value itself,
-    of any type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
+    whatever its type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
 
     Attributes:
         placeholder: pattern with two groups, which are the escape characters and the name.
@@ -246,8 +246,8 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
 def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Nodes, as JSON, in which the placeholders of parameters are replaced by values.
 
-    In a payload or a JSON body, a string that consists only of a placeholder becomes the value itself, whatever its type.
-    Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
+    In a payload or a JSON body, a string that consists only of a placeholder becomes the value itself, whatever its
+    type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
     """
     found = Replacement(_PLACEHOLDER, PARAMETER_PREFIX, values)
     return {key: found.in_node(node) for key, node in nodes.items()}
