@@ -232,8 +232,8 @@ SEND_STEP = 100
 SHORTEST_WAIT_SENT_IN_TIME = 3 * SECOND
 """Messages that must arrive within this time are sent at once."""
 FEWEST_WAITED_FOR = 2
-"""The trigger does not wait to send fewer messages than this on time, because the trigger's waiting costs twice as much
-as holding the messages in workers (`sizes`)."""
+"""The trigger does not wait until the planned time of fewer messages than this, because the trigger's waiting costs
+twice as much as holding the messages in workers (`sizes`)."""
 LATEST_SEND = 50
 """If a message is sent later than planned by more than this many milliseconds, its queue delay is recomputed, because a
 shorter delay is needed."""

@@ -258,10 +258,10 @@ class SendGroup:
 def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) -> list[SendGroup]:
     """Groups messages by when to send them within the next second, in order of time.
 
-    All messages are sent at once in two cases: if there are so many that workers receive full batches, whose messages
-    share one wait, or if the precision is not `normal`, because `relaxed` does not hold messages and `exact` should be
-    early. The trigger does not wait to send the last messages on time if its own waiting would cost more than the
-    workers' waiting.
+    All messages are sent at once in two cases: if there are so many messages that workers receive full batches, whose
+        messages share one wait, or if the precision is not `normal` (`relaxed` does not hold messages, and `exact`
+        should be early). The trigger does not wait for the planned time of the last messages if its own waiting would
+        cost more than the workers' waiting.
     """
     if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
         return [SendGroup(now, tuple(messages))]
