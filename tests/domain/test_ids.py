@@ -34,7 +34,7 @@ def test_ids_sort_by_home_time(early: int, late: int, one: int, other: int) -> N
 
 @given(years, shards)
 def test_a_partition_names_the_minute_in_utc_and_the_shard(home: int, shard: int) -> None:
-    """Two ids share a partition exactly if they have the same minute and shard."""
+    """Two ids share a partition if and only if they have the same minute and shard."""
     minute = home // 60_000
     here = TaskId.of(home, shard, 1).partition
     assert TaskId.of(minute * 60_000, shard, 2).partition == here

@@ -106,14 +106,18 @@ class TimingOptions:
     ] = None
     extra_date: Annotated[
         list[str] | None,
-        _finer("--extra-date", metavar="TIME", help="An additional time; may be repeated; none: no times."),
+        _finer(
+            "--extra-date",
+            metavar="TIME",
+            help="An additional time; may be repeated. 'none' removes all additional times.",
+        ),
     ] = None
     exclude_date: Annotated[
         list[str] | None,
         _finer(
             "--exclude-date",
             metavar="DAY|TIME",
-            help="A day or time at which nothing runs; may be repeated; none: no times.",
+            help="A day or time at which nothing runs; may be repeated. 'none' removes all exclusions.",
         ),
     ] = None
     dialect: Annotated[Dialect | None, _finer("--dialect", help="The cron dialect of --cron.")] = None

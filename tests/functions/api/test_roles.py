@@ -53,7 +53,7 @@ def codes_of(caller: Gateway) -> dict[str, str]:
 @pytest.mark.usefixtures("secured")
 @pytest.mark.parametrize("role", Role)
 def test_an_operation_is_refused_unless_the_role_includes_the_declared_role(role: Role) -> None:
-    """An operation is refused exactly if the caller's role does not include the role that the operation declares."""
+    """An operation is refused if and only if the caller's role does not include the operation's declared role."""
     found = codes_of(scoped(f"openid duetime:{role}"))
     for operation in OPERATIONS:
         refusal = "operator_required" if operation.needs is Role.OPERATOR else "role_required"

@@ -235,7 +235,7 @@ class Stores(Protocol):
 
     @property
     def cursors(self) -> CursorStore:
-        """Read positions of each group of shards."""
+        """The read positions of each group of shards."""
         ...
 
     @property

@@ -37,7 +37,7 @@ _BY_GRAPH = "notify_within_seconds"
 
 @frozen
 class TaskFieldMerge:
-    """Updates of fields that are merged.
+    """Field updates that are merged into the stored values.
 
     Attributes:
         patch: the given fields, as JSON.

@@ -300,7 +300,7 @@ class TaskReopener:
         """
         require_legal(task, move)
         if move is Move.RERUN and task.node_ref is not None and task.state is State.SUCCEEDED:
-            # The node's children have begun with the node's result.
+            # The node's children have already started, using the node's result.
             raise StateConflict(task, f"{DONE[move]} on its own: name its node in a retry of its topology")
         if task.finished_at is None:
             raise StateConflict(task, f"{DONE[move]} before its follow-ups are done")
