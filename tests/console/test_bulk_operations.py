@@ -70,4 +70,6 @@ def test_operations_of_the_system_without_effect_are_only_counted(console: Conso
     page.goto(page.url.replace("/settings", "/bulk-operations"))
     expect(page.locator("tr[data-row]")).to_have_count(1)
     expect(page.locator("tr[data-row]")).to_contain_text("cancel tasks")
-    expect(page.locator("main")).to_contain_text("1 operation of duetime's own with nothing to do is not shown.")
+    expect(page.locator("main")).to_contain_text(
+        "1 operation that duetime started and that had nothing to do is not shown."
+    )

@@ -17,41 +17,41 @@ interface TaskOption {
 }
 
 const START: readonly TaskOption[] = [
-  { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Instead of the seconds. Such as 2026-12-01T09:00:00+01:00." },
+  { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Replaces “Due in seconds”. Such as 2026-12-01T09:00:00+01:00." },
   { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Order among tasks that are due at the same time." },
   { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "A task that has not started this long after its due time fails with Expired." },
   { path: "fair_key", label: "Fair key", kind: "text", option: "--fair-key", hint: "Tasks of other keys do not wait behind tasks of this key." },
   { path: "fair_weight", label: "Weight of the fair key", kind: "number", usual: "1", option: "--fair-weight", hint: "The share of the key, from 1 to 5, while several keys have many tasks." },
-  { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
-  { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
-  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "At most this many seconds; then the task fails with LockWaitExpired." },
-  { path: "lock.mode", label: "The lock is", kind: { "": "for one task, or as many as may hold it", shared: "shared with all tasks that share it" } },
+  { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "The lock is held while the task runs." },
+  { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "The maximum at any time." },
+  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "The maximum in seconds; after it, the task fails with LockWaitExpired." },
+  { path: "lock.mode", label: "The lock is", kind: { "": "for one task, or for as many as may hold it", shared: "shared with all tasks that share it" } },
   { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
-  { path: "locks", label: "Several locks", kind: "json", usual: "[]", hint: 'Instead of one: JSON such as [{"key": "db-17"}, {"key": "gpu", "mode": "shared"}].' },
+  { path: "locks", label: "Several locks", kind: "json", usual: "[]", hint: 'Replaces the single lock. JSON such as [{"key": "db-17"}, {"key": "gpu", "mode": "shared"}].' },
   { path: "rate.key", label: "Rate", kind: "text", option: "--rate-key", hint: "Limits how often attempts of all tasks with this key start." },
-  { path: "rate.limit", label: "Starts at most", kind: "number", option: "--rate-limit", hint: "Attempts within the seconds in the next field." },
+  { path: "rate.limit", label: "Starts at most", kind: "number", option: "--rate-limit", hint: "Attempts within the time in the next field." },
   { path: "rate.per_seconds", label: "In seconds", kind: "number", usual: "1", option: "--rate-per" },
   { path: "rate.burst", label: "And at once", kind: "number", usual: "0", option: "--rate-burst", hint: "Additional starts after a pause." },
 ];
 const ATTEMPTS: readonly TaskOption[] = [
-  { path: "timeout_seconds", label: "Timeout in seconds", kind: "number", usual: "60", option: "--timeout", hint: "Of one attempt." },
-  { path: "retry.max_attempts", label: "Attempts", kind: "number", usual: "5", option: "--max-attempts", hint: "At most; 1 means no retry." },
-  { path: "retry.initial_seconds", label: "First wait", kind: "number", usual: "1", hint: "Seconds, at most." },
+  { path: "timeout_seconds", label: "Timeout in seconds", kind: "number", usual: "60", option: "--timeout", hint: "The limit for one attempt." },
+  { path: "retry.max_attempts", label: "Attempts", kind: "number", usual: "5", option: "--max-attempts", hint: "The maximum; 1 means no retry." },
+  { path: "retry.initial_seconds", label: "First wait", kind: "number", usual: "1", hint: "The maximum in seconds." },
   { path: "retry.multiplier", label: "Each wait grows by", kind: "number", usual: "2" },
-  { path: "retry.max_seconds", label: "Longest wait", kind: "number", usual: "300", hint: "Seconds." },
+  { path: "retry.max_seconds", label: "Longest wait", kind: "number", usual: "300", hint: "In seconds." },
   { path: "retry.max_duration_seconds", label: "No attempt later than", kind: "number", option: "--retry-for", hint: "Seconds after the start of the first attempt." },
   { path: "notify_within_seconds", label: "Reports within seconds", kind: "number", usual: "3600", option: "--notify-within", hint: "For a target that accepts work and reports later." },
   { path: "rollback_on_failure", label: "Roll back when it has failed for good", kind: "check", option: "--rollback-on-failure" },
 ];
 const TARGET: readonly TaskOption[] = [
-  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON of its kind, such as {"kind": "lambda", "arn": …}; empty: the handler of the type.' },
+  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON of its kind, such as {"kind": "lambda", "arn": …}. Leave empty for the type\'s handler.' },
   { path: "allow_unknown_type", label: "Accept it even if its handler is not deployed yet", kind: "check", option: "--allow-unknown-type" },
 ];
 const NOTICES: readonly TaskOption[] = [
-  { path: "callback_url", label: "Callback URL", kind: "text", option: "--callback-url", hint: "The outcome is posted to it, signed." },
+  { path: "callback_url", label: "Callback URL", kind: "text", option: "--callback-url", hint: "The signed outcome is posted to this URL." },
   { path: "notify_on.to", label: "Notices go to", kind: "text", option: "--notify-to", hint: "A URL, an SNS topic or an event bus." },
-  { path: "notify_on.late_seconds", label: "Notice of a start this late", kind: "number", option: "--notify-late", hint: "Seconds; empty: none." },
-  { path: "notify_on.running_seconds", label: "Notice of an attempt this long", kind: "number", option: "--notify-running", hint: "Seconds; empty: none." },
+  { path: "notify_on.late_seconds", label: "Notice of a start this late", kind: "number", option: "--notify-late", hint: "In seconds. Leave empty for no notice." },
+  { path: "notify_on.running_seconds", label: "Notice of an attempt this long", kind: "number", option: "--notify-running", hint: "In seconds. Leave empty for no notice." },
   { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One per line, such as team=dba." },
   { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
 ];
@@ -59,12 +59,12 @@ const SAME_KEY: readonly TaskOption[] = [
   { path: "group.id", label: "Member of the group", kind: "text", option: "--group", hint: "The group is created if it does not exist." },
   { path: "unique.key", label: "Only task of the key", kind: "text", option: "--unique", hint: "One of your tasks at a time holds a key." },
   { path: "unique.until", label: "It holds the key", kind: { "": "until it has ended", started: "until it starts" }, option: "--unique-until" },
-  { path: "unique.on_conflict", label: "If another task holds it", kind: { "": "that one is kept", replace: "that one gets these fields", refuse: "this is refused" }, option: "--on-conflict" },
-  { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each later creation with the key replaces its fields." },
+  { path: "unique.on_conflict", label: "If another task holds it", kind: { "": "that task is kept", replace: "that task gets these fields", refuse: "this task is refused" }, option: "--on-conflict" },
+  { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each later creation with the key replaces the task's fields." },
   { path: "debounce.seconds", label: "For seconds", kind: "number", option: "--debounce", hint: "Seconds from the latest creation, instead of a due time." },
   { path: "debounce.max_seconds", label: "At the latest after", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
   { path: "order.key", label: "After the tasks of the key", kind: "text", option: "--order", hint: "The task waits for the outcome of tasks that were created before it." },
-  { path: "order.on_failure", label: "If it fails for good", kind: { "": "the next one runs", stop: "the next ones wait until it is retried or deleted" }, option: "--order-stop" },
+  { path: "order.on_failure", label: "If it fails for good", kind: { "": "the next task runs", stop: "the next tasks wait until it is retried or deleted" }, option: "--order-stop" },
 ];
 const GROUPS: readonly [string, readonly TaskOption[]][] = [
   ["When it starts", START],

@@ -69,7 +69,7 @@ interface FormProps {
 function Form({ initial, title, note, close }: FormProps) {
   const text = useSignal(initial);
   const fault = useSignal("");
-  // Even if a request is resent after a lost response, it creates only one topology.
+  // Even if the request is resent after a lost response, only one topology is created.
   const key = useSignal(newKey());
   const area = useRef<HTMLTextAreaElement>(null);
   const { busy, problem, send } = useSending();

@@ -29,7 +29,7 @@ export function decisive(node: TopologyNode, nodes: Nodes): string[] {
   return node.trigger_rule === "one_failed" ? node.depends_on : ended("skipped");
 }
 
-/** Whether it was skipped although its trigger rule was met, because its condition was false. */
+/** Whether a node was skipped although its trigger rule was met, because its condition was false. */
 function isByCondition(node: TopologyNode, nodes: Nodes): boolean {
   if (!node.when) return false;
   const outcomes = node.depends_on.map((parent) => outcomeIn(nodes, parent));

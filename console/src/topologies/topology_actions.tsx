@@ -23,10 +23,10 @@ const OFFERS: readonly Offer[] = [
   {
     name: "pause",
     title: "Pause",
-    text: () => "No more nodes start; running nodes continue to their end.",
+    text: () => "No more nodes start; running nodes continue until they end.",
     isOffered: (topology) => OPEN.includes(topology.state) && topology.requested_action === null,
   },
-  { name: "resume", title: "Resume", text: () => "All of its nodes continue.", isOffered: isPausing },
+  { name: "resume", title: "Resume", text: () => "All of the topology's nodes continue.", isOffered: isPausing },
   {
     name: "retry",
     title: "Retry failed nodes",
