@@ -43,9 +43,9 @@ interface Counted {
   matched: number;
   examined: number;
   pages: number;
-  /** Continues the count; null at its end. */
+  /** The token that continues the count; null at its end. */
   next: string | null;
-  /** Confirms the count. */
+  /** The token that confirms the count. */
   token: string | null;
 }
 
@@ -155,7 +155,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
             class={found ? "danger" : "primary"}
             disabled={busy.value || counting.value || (found !== null && (found.matched === 0 || typed.value !== must))}
           >
-            {!found ? "Count them" : `${kind === "cancel" ? "Cancel" : "Retry"} ${found.matched}${found.next ? " or more" : ""}`}
+            {!found ? "Count the tasks" : `${kind === "cancel" ? "Cancel" : "Retry"} ${found.matched}${found.next ? " or more" : ""}`}
           </button>
         </footer>
       </form>

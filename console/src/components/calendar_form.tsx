@@ -87,7 +87,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
       <form onSubmit={(event) => void submit(event)}>
         <div class="fields">
           {!calendar && <Text label="Name" value={name.value} set={(text) => (name.value = text)} required />}
-          <Choice label="What it is for" value={values.value.mode} options={MODES} set={(mode) => set({ mode })} />
+          <Choice label="Purpose" value={values.value.mode} options={MODES} set={(mode) => set({ mode })} />
           <Text label="Time zone" value={values.value.timezone} set={(timezone) => set({ timezone })} required hint="An IANA name." />
           <Text label="Known until" value={values.value.known_until} set={(known_until) => set({ known_until })} hint="Such as 2028-12-01T00:00:00Z, if later times are not known yet. You are notified a month before this time." />
         </div>

@@ -27,7 +27,7 @@ const OFFERS: readonly Offer[] = [
   { name: "reject", title: "Reject", text: "The task fails with the error Rejected.", states: ["waiting"], danger: true, approve: false },
   { name: "run", title: "Run now", text: "The task is started now, before its due time.", states: ["scheduled", "waiting"] },
   { name: "pause", title: "Pause", text: "The task does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
-  { name: "resume", title: "Resume", text: "The task runs at its due time, or now if that is past.", states: ["paused"] },
+  { name: "resume", title: "Resume", text: "The task runs at its due time, or now if the due time is past.", states: ["paused"] },
   { name: "retry", title: "Retry", text: "The task runs again from its first attempt.", states: ["failed"] },
   { name: "rollback", title: "Roll back", text: "The task's target is asked to undo its work.", states: ["succeeded", "failed"] },
   {

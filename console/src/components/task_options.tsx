@@ -20,11 +20,11 @@ const START: readonly TaskOption[] = [
   { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Replaces “Due in seconds”. Such as 2026-12-01T09:00:00+01:00." },
   { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Order among tasks that are due at the same time." },
   { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "A task that has not started this long after its due time fails with Expired." },
-  { path: "fair_key", label: "Fair key", kind: "text", option: "--fair-key", hint: "Tasks of other keys do not wait behind tasks of this key." },
+  { path: "fair_key", label: "Fair key", kind: "text", option: "--fair-key", hint: "Tasks with other keys do not wait behind tasks with this key." },
   { path: "fair_weight", label: "Weight of the fair key", kind: "number", usual: "1", option: "--fair-weight", hint: "The share of the key, from 1 to 5, while several keys have many tasks." },
   { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "The lock is held while the task runs." },
   { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "The maximum at any time." },
-  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "The maximum in seconds; after it, the task fails with LockWaitExpired." },
+  { path: "lock.wait_seconds", label: "Longest wait for the lock", kind: "number", option: "--lock-wait", hint: "In seconds; after this time, the task fails with LockWaitExpired." },
   { path: "lock.mode", label: "The lock is", kind: { "": "for one task, or for as many as may hold it", shared: "shared with all tasks that share it" } },
   { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
   { path: "locks", label: "Several locks", kind: "json", usual: "[]", hint: 'Replaces the single lock. JSON such as [{"key": "db-17"}, {"key": "gpu", "mode": "shared"}].' },
@@ -41,11 +41,11 @@ const ATTEMPTS: readonly TaskOption[] = [
   { path: "retry.max_seconds", label: "Longest wait", kind: "number", usual: "300", hint: "In seconds." },
   { path: "retry.max_duration_seconds", label: "No attempt later than", kind: "number", option: "--retry-for", hint: "Seconds after the start of the first attempt." },
   { path: "notify_within_seconds", label: "Reports within seconds", kind: "number", usual: "3600", option: "--notify-within", hint: "For a target that accepts work and reports later." },
-  { path: "rollback_on_failure", label: "Roll back when it has failed for good", kind: "check", option: "--rollback-on-failure" },
+  { path: "rollback_on_failure", label: "Roll back when the task has failed for good", kind: "check", option: "--rollback-on-failure" },
 ];
 const TARGET: readonly TaskOption[] = [
-  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON of its kind, such as {"kind": "lambda", "arn": …}. Leave empty for the type\'s handler.' },
-  { path: "allow_unknown_type", label: "Accept it even if its handler is not deployed yet", kind: "check", option: "--allow-unknown-type" },
+  { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON with a kind, such as {"kind": "lambda", "arn": …}. Leave empty for the type\'s handler.' },
+  { path: "allow_unknown_type", label: "Accept the task even if its handler is not deployed yet", kind: "check", option: "--allow-unknown-type" },
 ];
 const NOTICES: readonly TaskOption[] = [
   { path: "callback_url", label: "Callback URL", kind: "text", option: "--callback-url", hint: "The signed outcome is posted to this URL." },
@@ -53,18 +53,18 @@ const NOTICES: readonly TaskOption[] = [
   { path: "notify_on.late_seconds", label: "Notice of a start this late", kind: "number", option: "--notify-late", hint: "In seconds. Leave empty for no notice." },
   { path: "notify_on.running_seconds", label: "Notice of an attempt this long", kind: "number", option: "--notify-running", hint: "In seconds. Leave empty for no notice." },
   { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One per line, such as team=dba." },
-  { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
+  { path: "notify_on.failed", label: "Notice when the task has failed for good", kind: "check", option: "--notify-failed" },
 ];
 const SAME_KEY: readonly TaskOption[] = [
   { path: "group.id", label: "Member of the group", kind: "text", option: "--group", hint: "The group is created if it does not exist." },
-  { path: "unique.key", label: "Only task of the key", kind: "text", option: "--unique", hint: "One of your tasks at a time holds a key." },
-  { path: "unique.until", label: "It holds the key", kind: { "": "until it has ended", started: "until it starts" }, option: "--unique-until" },
-  { path: "unique.on_conflict", label: "If another task holds it", kind: { "": "that task is kept", replace: "that task gets these fields", refuse: "this task is refused" }, option: "--on-conflict" },
-  { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each later creation with the key replaces the task's fields." },
-  { path: "debounce.seconds", label: "For seconds", kind: "number", option: "--debounce", hint: "Seconds from the latest creation, instead of a due time." },
-  { path: "debounce.max_seconds", label: "At the latest after", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
-  { path: "order.key", label: "After the tasks of the key", kind: "text", option: "--order", hint: "The task waits for the outcome of tasks that were created before it." },
-  { path: "order.on_failure", label: "If it fails for good", kind: { "": "the next task runs", stop: "the next tasks wait until it is retried or deleted" }, option: "--order-stop" },
+  { path: "unique.key", label: "Unique key", kind: "text", option: "--unique", hint: "Only one of your tasks at a time can hold this key." },
+  { path: "unique.until", label: "The key is held", kind: { "": "until it has ended", started: "until it starts" }, option: "--unique-until" },
+  { path: "unique.on_conflict", label: "If another task holds the key", kind: { "": "that task is kept", replace: "that task gets these fields", refuse: "this task is refused" }, option: "--on-conflict" },
+  { path: "debounce.key", label: "Debounce key", kind: "text", option: "--unique", hint: "Each later creation with the key replaces the task's fields." },
+  { path: "debounce.seconds", label: "Postponed by seconds", kind: "number", option: "--debounce", hint: "Seconds from the latest creation, instead of a due time." },
+  { path: "debounce.max_seconds", label: "Postponed at most by", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
+  { path: "order.key", label: "After the tasks with the key", kind: "text", option: "--order", hint: "The task waits for the outcome of tasks that were created before it." },
+  { path: "order.on_failure", label: "If the task fails for good", kind: { "": "the next task runs", stop: "the next tasks wait until it is retried or deleted" }, option: "--order-stop" },
 ];
 const GROUPS: readonly [string, readonly TaskOption[]][] = [
   ["When it starts", START],

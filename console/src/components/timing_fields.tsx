@@ -202,7 +202,7 @@ function Limits({ values, set }: { values: TimingValues; set: Set }) {
         )}
         <Text label="Not before" value={values.start_at} set={(start_at) => set({ start_at })} hint="Such as 2026-12-01T00:00:00Z." />
         <Text label="Not after" value={values.end_at} set={(end_at) => set({ end_at })} />
-        <Text label="Runs left" value={values.remaining_runs} set={(remaining_runs) => set({ remaining_runs })} number hint="Empty: no limit." />
+        <Text label="Runs left" value={values.remaining_runs} set={(remaining_runs) => set({ remaining_runs })} number hint="Leave empty for no limit." />
         <Text label="Dates added" value={values.extra_dates} set={(extra_dates) => set({ extra_dates })} hint="Such as 2026-12-30T09:00:00, separated by commas." />
         <Text label="Dates left out" value={values.excluded_dates} set={(excluded_dates) => set({ excluded_dates })} hint="Days or times, such as 2026-12-28, separated by commas." />
         <Text label="Spread in seconds" value={values.spread_seconds} set={(spread_seconds) => set({ spread_seconds })} number hint="All occurrences are delayed by the same time, up to this limit. The delay is derived from the name." />

@@ -96,7 +96,7 @@ function Table({ operations, done }: { operations: readonly BulkOperation[]; don
   );
 }
 
-/** A count, with its name on narrow screens, which have no headings. */
+/** A count, with its name on narrow screens, where the table has no headings. */
 const Count = ({ label, value }: { label: string; value: number }) => (
   <td class="number">
     {value.toLocaleString("en")} <span class="narrow-only muted">{label}</span>

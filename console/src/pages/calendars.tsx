@@ -36,7 +36,7 @@ export function Calendars() {
           <thead>
             <tr>
               <th scope="col">Calendar</th>
-              <th scope="col">What it is for</th>
+              <th scope="col">Purpose</th>
               <th scope="col">Has</th>
               <th scope="col">Time zone</th>
               <th scope="col">Known until</th>

@@ -193,7 +193,7 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
             Keep them
           </button>
           <button type="submit" class={action.danger ? "danger" : "primary"} disabled={busy.value || (found.value !== null && matched === 0)}>
-            {found.value ? `${action.verb} ${matched}` : "Count them"}
+            {found.value ? `${action.verb} ${matched}` : "Count the tasks"}
           </button>
         </footer>
       </form>

@@ -156,7 +156,7 @@ function SwitchChecks({ switches: { data, problem } }: { switches: Resource<Swit
   );
 }
 
-/** The reason why a list cannot tell whether matching tasks exist; empty if it can. */
+/** The reason why it is unknown whether a list has matching tasks; empty if it is known. */
 function unknownOf({ found, problem, isOld }: Tasks): string {
   const read = found.value;
   if (problem.value) return problem.value.title;

@@ -58,7 +58,7 @@ export function Settings() {
       <div class="page-head">
         <div>
           <h1>Settings</h1>
-          <p class="muted">The settings of this deployment. They are changed in its code and take effect with the next deploy; owner quotas and API keys take effect at once.</p>
+          <p class="muted">The settings of this deployment. Changes are made in its code and take effect with the next deployment; owner quotas and API keys take effect at once.</p>
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}

@@ -51,7 +51,7 @@ export function CreateTopology({ from, node }: CreateTopologyProps) {
         <Form
           initial={text.value}
           title={node !== undefined ? `Run from ${node}` : from ? "Run again" : "New topology"}
-          note={node === undefined ? "" : "A new topology with this node and all nodes that depend on it. Results of the nodes before it are not passed on."}
+          note={node === undefined ? "" : "A new topology with this node and all nodes that depend on it. Results of earlier nodes are not passed on."}
           close={() => (text.value = null)}
         />
       )}

@@ -13,7 +13,7 @@ export const RULES: Record<TopologyNode["trigger_rule"], string> = {
 
 export type Outcome = "succeeded" | "failed" | "skipped" | "open";
 
-/** How a node counts for its children. */
+/** The outcome of a node, as its children's trigger rules see it. */
 export function outcomeOf(node: TopologyNode): Outcome {
   if (node.state === "succeeded") return "succeeded";
   if (node.state === "cancelled" && node.reason === "skipped") return "skipped";
