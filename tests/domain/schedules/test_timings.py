@@ -148,7 +148,7 @@ def test_an_error_for_an_invalid_timing_names_the_field_and_reason(
 ) -> None:
     """The error for an invalid timing names the field, the reason and the alternatives, if the timing is ambiguous."""
     with pytest.raises(FieldInvalid) as refusal:
-        parse_timing(**given_fields)  # each case has different types
+        parse_timing(**given_fields)  # type: ignore[arg-type]  # each case has different types
     assert refusal.value.field == field
     assert reason in refusal.value.reason
 

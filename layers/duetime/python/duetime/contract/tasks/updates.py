@@ -73,7 +73,7 @@ def task_update(document: Document) -> TaskUpdate:
     """Decodes an update.
 
     Raises:
-        FieldsInvalid: some fields are invalid, or there are none.
+        FieldsInvalid: some fields are invalid, or no field is given.
     """
     return update_of(read_body(TaskPatch, document))
 
