@@ -34,7 +34,7 @@ ENDED = replace(
 
 
 def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = AfterRestore.RERUN) -> Takeover:
-    """The changes of a record's takeover, after a check that there are any."""
+    """The changes that a takeover makes to a record; there must be at least one change."""
     divergence = divergence_of(restored, replaced, is_known=True)
     done = take_over(restored, replaced, divergence, after, EPOCH, LATER)
     assert done is not None
@@ -120,7 +120,7 @@ def test_an_attempt_running_at_the_restore_point_counts_as_started_later(
 
 
 def test_skip_repeats_the_end_of_a_task_that_had_ended() -> None:
-    """For a task that had ended, `skip` repeats the end, and a timer makes the restored table do the follow-ups."""
+    """For a task that had ended, `skip` repeats the end, and a timer starts its follow-ups in the restored table."""
     done = taken(WAITING, ENDED, AfterRestore.SKIP)
     assert (done.task.state, done.task.attempt_history) == (State.SUCCEEDED, (LINE,))
     assert (done.task.fence, done.task.finished_at, done.task.version) == (FIRST + 1, None, 7)

@@ -158,7 +158,7 @@ _WORDS = st.text("0123456789PTRYMWDHS/:-+Z. minutesrate()", max_size=60) | st.te
 
 @given(_WORDS)
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Any text for a rate, interval or date is read or raises `FieldInvalid`."""
+    """Any string for a rate, interval or date is either read or raises `FieldInvalid`."""
     for given_field in ({"rate": text}, {"interval": text}, {"dates": [text]}):
         with contextlib.suppress(FieldInvalid):
             parse_timing(**given_field)

@@ -41,7 +41,7 @@ def path_of(operation: Operation[Any]) -> str:
 
 
 def codes_of(caller: Gateway) -> dict[str, str]:
-    """For each operation, the error code if the caller lacks the role, or otherwise an empty text."""
+    """For each operation, the error code if the caller lacks the role, or otherwise an empty string."""
     found = {}
     for operation in OPERATIONS:
         answer = caller.send(operation.method, path_of(operation))

@@ -1,4 +1,4 @@
-"""Computes changes of a schedule and the resulting revision.
+"""Computes changes to a schedule and the resulting revision.
 
 Decisions are returned as values; the current time is a parameter.
 
