@@ -319,7 +319,7 @@ def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, recei
     ("secret", "told"),
     [
         ("not json", "is not a JSON object"),
-        ('{"client_id": "us", "client_secret": "MARK-b7a1"}', "needs the texts"),
+        ('{"client_id": "us", "client_secret": "MARK-b7a1"}', "needs the string fields"),
         (
             '{"client_id": "us", "client_secret": "MARK-b7a1", "token_url": "http://example.org/MARK-b7a1"}',
             "not an https URL",

@@ -131,7 +131,7 @@ class TaskControl:
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Run now a task that has not started; a running task does not change.
+        """Let a task that has not started run now; a running task does not change.
 
         A task also does not change if an earlier copy of this request, with the same version, was already applied. The
         same is true for `retry`.
