@@ -144,7 +144,7 @@ def test_a_task_that_had_only_begun_is_paused_until_rerun(after: AfterRestore) -
 
 
 def test_a_second_decision_skip_ends_a_paused_task_that_had_ended() -> None:
-    """A second decision, `skip`, ends a paused task if it had ended before; otherwise the task stays paused."""
+    """`skip` ends a task that `ask` has paused if the task had ended before the restore; otherwise, it stays paused."""
     held = taken(WAITING, ENDED, AfterRestore.ASK).task
     assert held.tags == {HELD_TAG: "scheduled"}
     done = take_over(held, ENDED, Divergence.ENDED, AfterRestore.SKIP, EPOCH, LATER)

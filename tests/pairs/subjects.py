@@ -441,7 +441,7 @@ def schedule_made(world: World, in_minutes: int = 1, **fields: object) -> None:
 
 
 def overlap_control(world: World) -> None:
-    """A schedule for twenty minutes.
+    """A schedule that covers twenty minutes.
 
     Its next occurrence is placed, and the trigger is about to place another occurrence.
     """
@@ -450,20 +450,20 @@ def overlap_control(world: World) -> None:
 
 
 def recurring_due(world: World) -> None:
-    """A schedule for twenty minutes with an occurrence on its queue."""
+    """A schedule that covers twenty minutes, with an occurrence on its queue."""
     schedule_made(world)
     world.time.run_until((world.time.now() // MINUTE + 1) * MINUTE + 2 * SECOND)
 
 
 def recurring_busy(world: World) -> None:
-    """A schedule for twenty minutes with a running occurrence."""
+    """A schedule that covers twenty minutes, with a running occurrence."""
     recurring_due(world)
     world.do(partial(operations.ACCEPTING.act, world))
     world.behavior = "done"
 
 
 def recurring_held(world: World) -> None:
-    """A paused schedule for twenty minutes."""
+    """A paused schedule that covers twenty minutes."""
     schedule_made(world, in_minutes=3)
     reply = answered(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
     assert reply.status == 200, reply

@@ -134,7 +134,7 @@ def test_a_repeat_that_overtakes_the_first_request_is_not_a_conflict() -> None:
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
 def test_a_late_repeat_does_not_restart_a_backfill(is_cancelled: bool) -> None:  # noqa: FBT001 - a test parameter
-    """The slower of two identical requests places no occurrence again, even if the backfill was cancelled."""
+    """The slower of two identical requests does not restart the backfill, even if it was cancelled meanwhile."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 1 *")
         schedules.amend(cron="0 12 * * *")

@@ -200,7 +200,7 @@ def test_a_new_table_is_counted_by_changes() -> None:
         assert agrees(account)
         found = summary_of(account)
         assert (found["is_complete"], found["counted_since"], found["recounted_at"]) == (True, None, None)
-        assert len(scans) <= 2, "one for each shard of the stream that brings the first changes"
+        assert len(scans) <= 2, "one scan for each stream shard that delivers the first changes"
 
 
 def test_the_invocation_in_the_runbook_corrects_wrong_counts() -> None:

@@ -97,7 +97,7 @@ class AttemptWatching:
         self.errors: dict[tuple[str, int], str] = {}
 
     def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Check a change of a task's record."""
+        """Check a change to a task's record."""
         if not self.is_off:
             self._watch(name, old, new)
 

@@ -1,4 +1,4 @@
-"""A fault simulation of a complete account, in which all calls can fail for some minutes and then all work must end."""
+"""Simulates a complete account in which any call can fail for several minutes; afterwards, all work must finish."""
 
 from __future__ import annotations
 

@@ -39,11 +39,11 @@ class NodeWatching:
     # The following methods record users' requests and responses.
 
     def stopped(self, topology: str) -> None:
-        """Record a response that a topology is cancelled; from then on, all its nodes have the cancel request."""
+        """Record a response that reports a topology as cancelled; from then on, all nodes have the cancel request."""
         self._stopped_at[topology] = self._account.time.now()
 
     def held(self, topology: str) -> None:
-        """Record a response that a topology is paused; from then on, all its nodes have the pause request."""
+        """Record a response that reports a topology as paused; from then on, all nodes have the pause request."""
         self._held_at[topology] = self._account.time.now()
 
     def let_go(self, topology: str) -> None:
@@ -54,7 +54,7 @@ class NodeWatching:
     # The following methods check what happens.
 
     def written(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Check a change of a task's record."""
+        """Check a change to a task's record."""
         if _NODE_REF not in new:
             return
         before, after = read_state(old[_STATE]), read_state(new[_STATE])

@@ -63,7 +63,7 @@ def test_no_change_restarts_a_stopped_occurrence_or_drops_another(seed: int) -> 
 
 @pytest.mark.slow
 def test_a_stopped_occurrence_that_begins_again_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The invariants find the deliberate defect that changes of the schedule ignore the user's stops."""
+    """The invariants find the deliberate defect that changes to the schedule ignore the user's stops."""
     monkeypatch.setattr(expansion_planner, "is_stopped", lambda _task: False)
     assert any("has stopped" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))
 

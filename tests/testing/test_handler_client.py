@@ -39,7 +39,7 @@ def test_a_handler_creates_tasks(duetime: Duetime) -> None:
 
 
 def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
-    """Equal requests in one attempt each create a task, and the following attempts get the same tasks."""
+    """Identical requests in one attempt each create a task, and the following attempts get the same tasks."""
     found: list[list[str]] = []
 
     def fan_out(context: Context, _payload: object) -> None:
@@ -99,7 +99,7 @@ def test_a_coroutine_awaits_its_client(duetime: Duetime) -> None:
 
 
 def test_every_phase_of_a_class_has_the_client(duetime: Duetime) -> None:
-    """Equal requests in two phases create two tasks."""
+    """Identical requests in two phases create two tasks."""
 
     class Transfer:
         def prepare(self, context: Context, _payload: object) -> None:

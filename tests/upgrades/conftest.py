@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True, scope="module")
 def registry() -> Iterator[None]:
-    """Remove the handlers that frozen records need after the test."""
+    """After the module's tests, remove the handlers that frozen records need."""
     before = dict(REGISTRY)
     yield
     REGISTRY.clear()

@@ -243,11 +243,15 @@ class TaskOptions:
         ),
     ] = None
     callback_url: Annotated[
-        str | None, _notices(metavar="URL", help="POST the outcome, signed, to this URL; empty: no callback.")
+        str | None,
+        _notices(metavar="URL", help="POST the signed outcome to this URL; an empty value means no callback."),
     ] = None
     notify_to: Annotated[
         str | None,
-        _notices(metavar="ADDRESS", help="Notify this URL, SNS topic or event bus (ARN) of failures; empty: none."),
+        _notices(
+            metavar="ADDRESS",
+            help="Notify this URL, SNS topic or event bus (ARN) of failures; an empty value means no notices.",
+        ),
     ] = None
     notify_failed: Annotated[
         bool | None,
@@ -289,7 +293,7 @@ class TaskOptions:
         _start(
             "--fair-key",
             metavar="KEY",
-            help="Tasks with other keys do not wait behind tasks with this key; empty: no key.",
+            help="Tasks with other keys do not wait behind tasks with this key; an empty value means no key.",
         ),
     ] = None
     fair_weight: Annotated[

@@ -319,9 +319,9 @@ class Environment:
     """Whether programs may also call the API with API keys, which administrators create, at `/key/v1` instead of
     `/v1`."""
     key_cache_seconds: int = 0
-    """How long API Gateway may accept a key again without invoking the authorizer, 0 to 300 seconds. A revoked key may
-    be accepted for that long; with 0, a revoked key is rejected at once, and each request with a key invokes the
-    authorizer."""
+    """The seconds (0 to 300) for which API Gateway may accept a key without invoking the authorizer again. A revoked
+    key may be accepted for that long; with 0, a revoked key is rejected at once, and each request with a key invokes
+    the authorizer."""
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Owners that several callers act for, by name, with the identities of these callers in the form of owners, such as
     `{"billing": ("123456789012:role/Billing", "auth0|5f7c")}`. A request names the owner in `X-Duetime-Owner`."""

@@ -140,7 +140,7 @@ MUTANTS = (
         "occurrence.key, purpose).task_id(occurrence.due_at,",
     ),
     Mutant(
-        "after a change of the timing, occurrences of the old timing still run",
+        "after a change to the timing, occurrences of the old timing still run",
         "domain/schedules/schedule_record.py",
         "return placed.revision == self.revision or self.means(placed.nominal)",
         "return True",

@@ -410,10 +410,10 @@ class RateControl:
     """An owner's settings for a rate.
 
     Attributes:
-        number: number of the action that set these values.
+        number: the number of the action that set these values.
         paused_at: when the rate was paused; `None` if it is not paused.
         pin: the rate that replaces the tasks' rates; `None` if not pinned.
-        resets: whether this action also resets the lines and the count of starts.
+        resets: whether this action also resets both the count of starts and the waiting lines.
     """
 
     number: int = 0

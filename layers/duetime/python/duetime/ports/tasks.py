@@ -301,7 +301,7 @@ class UploadStore(Protocol):
     """Payloads that clients have uploaded, which are kept until a task is created with them."""
 
     def sign(self, upload: Upload, content: UploadedBytes, now: Millis) -> SignedUpload:
-        """Sign the request that writes an upload of this size and type; no other request is signed."""
+        """Sign the request that writes an upload; the signature is valid only for this size and type."""
         ...
 
     def attach(self, upload: Upload, task_id: TaskId, expiry: Expiry) -> Content | None:

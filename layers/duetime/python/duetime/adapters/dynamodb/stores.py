@@ -217,7 +217,7 @@ class DynamoStores:
 
     @cached_property
     def cursors(self) -> DynamoCursorStore:
-        """The read positions of each group of shards."""
+        """The read position of each group of shards."""
         from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 
         return DynamoCursorStore(self._client, self._table, self._runtime.telemetry, self._settings.cursors_of)
