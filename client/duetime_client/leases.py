@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LEASES = "/v1/leases"
 KEEP: object = object()
-"""Means that no new checkpoint is given, because `None` is a valid checkpoint."""
+"""The value that means that no new checkpoint is given; `None` cannot mean this, because it is a valid checkpoint."""
 _TRACEBACK_LENGTH = 20_000
 
 

@@ -31,7 +31,7 @@ class LiveConnection(Protocol):
         ...
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """Return the next message, or `None` after a timeout in seconds.
+        """Return the next message, or `None` if no message arrives within `timeout` seconds.
 
         Raises:
             Unreachable: The connection is closed.
@@ -51,7 +51,7 @@ class AsyncLiveConnection(Protocol):
         ...
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
-        """Return the next message, or `None` after a timeout in seconds."""
+        """Return the next message, or `None` if no message arrives within `timeout` seconds."""
         ...
 
     async def close(self) -> None:
@@ -108,7 +108,7 @@ class WebSocketConnection:
             raise _lost(self._url, error) from error
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """Return the next message, or `None` after a timeout in seconds."""
+        """Return the next message, or `None` if no message arrives within `timeout` seconds."""
         try:
             return _parsed(self._socket.recv(timeout=timeout))
         except TimeoutError:
@@ -157,7 +157,7 @@ class AsyncWebSocketConnection:
             raise _lost(self._url, error) from error
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
-        """Return the next message, or `None` after a timeout in seconds."""
+        """Return the next message, or `None` if no message arrives within `timeout` seconds."""
         # Imported here, because blocking clients do not need asyncio.
         import asyncio  # noqa: PLC0415 - see the line above
 

@@ -50,7 +50,7 @@ _CLASS_NAME = type.__dict__["__name__"]
 
 
 def acknowledge_within(lease_seconds: int) -> int:
-    """How many seconds a lease lasts before its first heartbeat: few, to free a lost worker's tasks soon."""
+    """How many seconds a lease lasts before its first heartbeat; a short time frees a lost worker's tasks soon."""
     return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 

@@ -206,7 +206,7 @@ class Context:
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that the handler calls, which is the same in all attempts but differs inside each step."""
+        """A key for the handler's calls to services, which is the same in all attempts, but differs in each step."""
         from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
 
         return idempotency_key(self.task_id)

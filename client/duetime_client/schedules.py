@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SCHEDULES = "/v1/schedules"
 _OF_THE_SCHEDULE = object()
-"""Means that no payload is given, because null is a valid payload."""
+"""The value that means that no payload is given; `None` cannot mean this, because null is a valid payload."""
 Backfills: TypeAlias = list[Backfill]
 Occurrences: TypeAlias = list[Occurrence]
 

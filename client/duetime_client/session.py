@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Hosts that are this machine, which the environment's proxy cannot reach."""
+"""Host names of this machine, which a proxy from the environment cannot reach."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_KEY_SECONDS = "Idempotency-Key-Seconds"
 
@@ -170,7 +170,7 @@ class Session:
 
         try:
             return decrypted_within(self.codec, document)
-        except Exception as error:  # a codec may raise what it likes
+        except Exception as error:  # a codec can raise any exception
             raise DecryptionFailed(error) from error
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:

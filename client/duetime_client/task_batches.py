@@ -62,7 +62,7 @@ class BatchFunction(TaskFunction[P, Any]):
         return self.function(items)  # type: ignore[call-arg, arg-type]  # a function of items
 
     def runner(self, task: Task) -> Callable[[Context, Any], object]:
-        """Return the method that runs one attempt in a batch or, for the last of several attempts, in a separate call.
+        """Return the method that runs an attempt in a batch or, if it is a task's last of several, in a separate call.
 
         The separate call keeps a task from failing permanently because of another task.
         """

@@ -65,7 +65,8 @@ def uploaded(session: Session, sent: bytes, payload: object, key: str) -> Steps[
         raise PayloadTooLarge(len(sent))
     content_type = sent.content_type if isinstance(sent, Binary) else OCTET_STREAM
     if session.step_keys is not None and isinstance(key, RandomKey):
-        # The key will be derived from the body, and therefore from the id.
+        # The creation's key will be derived from its body, which contains the upload's id, so the id must not be
+        # random.
         key = ""
     plain = payload if isinstance(payload, bytes) else json.dumps(payload, sort_keys=True).encode()
     digest = sha256(b"\0".join((key.encode(), content_type.encode(), plain))).hexdigest()

@@ -91,7 +91,7 @@ _UNWAITED_PAUSE = 2.0
 """Pause, in seconds, after a request that the API answered without waiting for tasks."""
 _NAME_LENGTH = 40
 _REPORTING = 1.0
-"""How many seconds of a stop are reserved for reporting tasks that have not ended."""
+"""The number of seconds at the end of a stop that are reserved for reporting unfinished tasks."""
 
 
 class Registration(Protocol):

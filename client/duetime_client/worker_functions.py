@@ -29,7 +29,8 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
         payload: type[P] | None = None,
         retry_rule: RetryRule = RETRY_ALL,
     ) -> None:
-        # Called first, so that attributes copied from a function that is itself a handler do not replace this object's.
+        # This call comes first; otherwise, attributes of a function that is itself a handler would replace this
+        # object's.
         update_wrapper(self, function)
         super().__init__(task_type, payload)
         self.function = function

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Since = Annotated[
-    str, typer.Option(metavar="TIME", help="Only calls from this time on, or since this long ago, such as 2d.")
+    str, typer.Option(metavar="TIME", help="Only calls since this time; a duration, such as 2d, counts back from now.")
 ]
-Until = Annotated[
-    str, typer.Option(metavar="TIME", help="Only calls until this time, or until this long ago; default: now.")
-]
+Until = Annotated[str, typer.Option(metavar="TIME", help="Only calls until this time or duration ago; default: now.")]
 Caller = Annotated[str, typer.Option(metavar="TEXT", help="Only calls by identities with this text in their names.")]
 OfOwner = Annotated[str, typer.Option(metavar="OWNER", help="Only calls for this owner.")]
 OfOperation = Annotated[

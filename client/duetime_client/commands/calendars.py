@@ -53,7 +53,7 @@ def show(call: Call, name: CalendarName) -> None:
 def put(
     call: Call,
     name: CalendarName,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of the calendar, or iCalendar (.ics).")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File with the calendar: JSON or iCalendar (.ics).")],
     *,
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="For an .ics file: excludes (default) or includes.")

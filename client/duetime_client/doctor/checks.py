@@ -935,7 +935,7 @@ _REPLICATED = {
         "queries there do not include what this Region has archived",
     ),
 }
-"""The finding for a bucket that is not replicated, and the consequence, by the stack output with the bucket's name."""
+"""For each stack output with a bucket's name, the finding if the bucket is not replicated, and the consequence."""
 
 
 def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
