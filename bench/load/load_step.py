@@ -1,4 +1,4 @@
-"""Generates a load step, in which locust, in a separate process, sends requests at a given rate for some time."""
+"""Generates a load step: a separate process with locust sends requests at a given rate for some time."""
 
 from __future__ import annotations
 

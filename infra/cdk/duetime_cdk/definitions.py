@@ -62,7 +62,7 @@ class Schedule(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
         **fields: Any,  # noqa: ANN401 - the fields of the API
     ) -> None:
-        """Define the schedule.
+        """Add the schedule to your app.
 
         Args:
             scope: a construct of your app.
@@ -103,7 +103,7 @@ class TopologyDefinition(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
         **fields: Any,  # noqa: ANN401 - the fields of the API
     ) -> None:
-        """Define the definition.
+        """Add the definition to your app.
 
         Args:
             scope: a construct of your app.

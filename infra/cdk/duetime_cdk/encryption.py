@@ -24,7 +24,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     # A table's key encrypts the keys of its partitions (Source: DynamoDB Developer Guide, "Authorizing use of your
     # customer managed key").
     "dynamodb": (*_READ_AND_WRITE, "kms:Encrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:DescribeKey"),
-    # Senders generate data keys, receivers decrypt them (Source: SQS Developer Guide, "Key management").
+    # Senders generate data keys, and receivers decrypt them (Source: SQS Developer Guide, "Key management").
     "sqs": _READ_AND_WRITE,
     "s3": _READ_AND_WRITE,
     "secretsmanager": _READ,

@@ -424,9 +424,9 @@ class Environment:
     25 million tasks a day). 0: there is no recount, and the summary lacks tasks that the stream did not report."""
     task_lists: int = 1
     """Lists of tasks by state, type, name, tag, schedule and end, kept from the table's stream for owners with more
-    than about a thousand tasks. The lists cost two to five write units for a task that comes alone, and a tenth of that
-    in busy seconds. 0: there are no lists, and a filter reads all of an owner's tasks. A different number builds the
-    lists anew, which is needed after they were off."""
+    than about a thousand tasks. The lists cost two to five write units for an isolated task, and a tenth of that in
+    busy seconds. 0: there are no lists, and a filter reads all of an owner's tasks. A different number rebuilds the
+    lists, which is needed after they were off."""
     broadcast_batch_size: int = 500
     """Maximum number of table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
     broadcast_batch_seconds: int | None = None
@@ -867,8 +867,8 @@ DEV = Environment(
 )
 STAGING = Environment(
     name="staging",
-    # Workers depend on the egress function, and everything depends on the trigger and the API, so these get
-    # reservations.
+    # Workers depend on the egress function, and everything depends on the trigger and the API, so these functions get
+    # reserved concurrency.
     reserved={
         FunctionName.TRIGGER: 10,
         FunctionName.API: 100,

@@ -456,7 +456,7 @@ class Functions(Construct):
         return function
 
     def _egress(self) -> LambdaFunction:
-        """The function that makes HTTP calls; it may only read the secrets with which it signs or which it sends."""
+        """The function that makes HTTP calls; it may only read the secrets that it sends or signs with."""
         settings, secret = self._environment, self._stores.signing.secret
         variables = {
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),

@@ -116,11 +116,10 @@ class LambdaFunction(Construct):
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
         self.live: lambda_.Function | lambda_.Alias = self.function
-        """The resource that is invoked: the function's alias, except on the local stack, which replaces code in
-        place."""
+        """The resource that is invoked, which is the function's alias or, on the local stack, the function itself."""
         self.live_name, self.live_arn = self.function.function_name, self.function.function_arn
-        """Name and ARN of the invoked resource, which create no dependency on it, so that functions can name each
-        other."""
+        """Name and ARN of the invoked resource; these create no dependency on the resource, so functions can refer to
+        each other."""
         if environment.name != LOCAL:
             self.live = lambda_.Alias(self, "Live", alias_name=LIVE, version=self.function.current_version)
             self.live_name, self.live_arn = f"{self.live_name}:{LIVE}", f"{self.live_arn}:{LIVE}"

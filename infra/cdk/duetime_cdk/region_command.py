@@ -401,7 +401,7 @@ def _side(deployment: TwoRegions, region: str, clock: _ClockOfCommand) -> Side:
 
 
 class _Failures:
-    """Shows errors from AWS and about the Regions as errors of the command."""
+    """Reports AWS errors and Region errors as errors of the command."""
 
     def __enter__(self) -> None:
         return None

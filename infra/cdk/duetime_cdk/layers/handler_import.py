@@ -130,7 +130,7 @@ def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, 
 
 
 def module_text(handlers: Mapping[str, Any]) -> str:
-    """The source of the module that lists the types, and describes their handlers."""
+    """The source of the module that lists the types and describes their handlers."""
     docstring = '"""The task types that have a handler, written when the layers were built."""'
     lines = "".join(f"    {name!r}: {form!r},\n" for name, form in handlers.items())
     return f"{docstring}\n\nTYPES = {tuple(handlers)!r}\nHANDLERS = {{\n{lines}}}\n"
