@@ -140,7 +140,7 @@ class LeaseOperations(Resource):
         """Report a failure with its traceback, and whether another attempt may succeed.
 
         `retry_in_seconds` replaces the wait of the task's retry policy.
-        Any error can be reported: characters that cannot be encoded are escaped, and long texts are cut.
+        Any error can be reported: characters that cannot be encoded are escaped, and long strings are cut.
         """
         body: dict[str, object] = {"error": error_document(kind, message), "retriable": retriable}
         if retry_in_seconds is not None:

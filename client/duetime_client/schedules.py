@@ -275,7 +275,7 @@ class ScheduleOperations(Resource):
         name: str | None = None,
         **timing: Unpack[TimingFields],
     ) -> Request[Occurrences]:
-        """Get the next occurrences of a timing after `start`, and whether each occurrence would run; creates nothing.
+        """Preview the occurrences of a timing after `start`, and whether each would run; nothing is created.
 
         `name` is the name of the future schedule, which determines the effect of `spread_seconds`.
         """

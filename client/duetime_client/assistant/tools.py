@@ -1,4 +1,4 @@
-"""Builds tools from the API's OpenAPI document, the only source of the tools' names, texts and schemas."""
+"""Builds tools from the API's OpenAPI document, the only source of the tools' names, descriptions and schemas."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def audit(  # noqa: PLR0913 - a command's options are its parameters
 
 
 def _time_ms(clock: Clock, text: str) -> int:
-    """Parse a time, or a duration before now; returns milliseconds since the epoch."""
+    """Convert a time, or a duration before now, to milliseconds since the epoch."""
     if text[4:5] != "-":
         return since_ms(clock, text)
     try:

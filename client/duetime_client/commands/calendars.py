@@ -27,7 +27,7 @@ CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the c
 ICALENDAR_SUFFIX = ".ics"
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SHOWN_DATES = 20
-"""Number of dates shown in a detail view; --json lists all dates."""
+"""Number of dates that a detail view shows; --json lists all dates."""
 
 
 @app.command("list")

@@ -1,4 +1,4 @@
-"""Shortens help to one screen with the most used options, the names of the other options, and examples.
+"""Shortens help to one screen with the most-used options, the names of the other options, and examples.
 
 `--help-all` describes every option. A screen has at least 24 lines; typer's own tables take five lines for an option.
 """

@@ -121,7 +121,7 @@ def _show_sums(by: str, found: Sequence[CostSum]) -> None:
     ]
     console().print(table_of(found, columns))
     total = sum(each.dollars for each in found)
-    console().print(f"{total:,.6f} dollars in all: writes and time in workers; `duetime cost estimate` has the rest")
+    console().print(f"{total:,.6f} dollars in all for writes and worker time; see `duetime cost estimate` for the rest")
 
 
 def _document(found: CostEstimate) -> dict[str, object]:
@@ -143,7 +143,7 @@ def _show(found: CostEstimate) -> None:
     console().print(f"{found.per_million:,.2f} dollars per million tasks, without the idle deployment")
     console().print(
         f"By the list prices of {found.workload.region} as assumed on {AS_OF}, without free tiers. Durations are"
-        " assumed, not measured. Left out: alarms, metrics and the dashboard of CloudWatch, storage, what your handlers"
-        " use.",
+        " assumed, not measured. Not included: CloudWatch's alarms, metrics and dashboard, storage, and what your"
+        " handlers use.",
         style="dim",
     )

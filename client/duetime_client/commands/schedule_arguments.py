@@ -108,7 +108,7 @@ def permanent_timing(text: str | None) -> PermanentTiming | None:
 
 
 def whole_seconds(text: str | None, option: str) -> int | None:
-    """The whole seconds of a duration option, if given."""
+    """The value of a duration option in whole seconds, if given."""
     if text is None:
         return None
     try:

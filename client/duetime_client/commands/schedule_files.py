@@ -132,7 +132,7 @@ def _surplus(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Ma
 
 
 def apply_entries(client: Client, entries: Sequence[Entry], *, dry_run: bool, yes: bool) -> list[Done]:
-    """Show how the entries differ from the deployment's schedules, and apply them if confirmed; delete nothing."""
+    """Show how the entries differ from the deployment's schedules, and apply them if confirmed; nothing is deleted."""
     steps = plan(entries, present_schedules(client, entries))
     return _applied(client, steps, dry_run=dry_run, yes=yes, quiet=False)
 

@@ -223,7 +223,7 @@ def preview(
         str | None, typer.Option("--name", metavar="NAME", help="Name of the schedule, for --spread.")
     ] = None,
 ) -> None:
-    """Show the occurrences of a timing, with the decisions about DST and calendars; creates nothing."""
+    """Show the occurrences of a timing, with the decisions about DST and calendars; nothing is created."""
     clock = call.clock
     fields = timing_fields(timing, clock)
     first = None if begin is None else moment(begin, clock, "--from")

@@ -69,7 +69,7 @@ def level_lines(
     width: int,
     height: int,
 ) -> Iterator[Text]:
-    """The levels as lines; if too many, only levels around the first open level, and summaries of the other levels."""
+    """The levels as lines; of a tall graph, only levels around the first open level, and summaries of the rest."""
     first, last = _window(grouped, nodes, height)
     longest = max((len(keys) for keys in grouped), default=0)
     cells = min(longest, _MOST_CELLS, max(_FEWEST_CELLS, width // _SHARE_OF_CELLS))

@@ -1,4 +1,4 @@
-"""Lists a deployment's alarms, with their conditions and texts. Each alarm has a section in the runbook."""
+"""Lists a deployment's alarms, with their conditions and descriptions. Each alarm has a section in the runbook."""
 
 from __future__ import annotations
 

@@ -811,7 +811,7 @@ class Environment:
             if re.fullmatch(SECRET_NAME_PATTERN, name) is None or _SECRET_ARN.fullmatch(secret.arn) is None:
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: the secret {name!r} needs a name of letters, digits and _ . / -, and"
-                    " the whole ARN of a secret in Secrets Manager"
+                    " the complete ARN of a secret in Secrets Manager"
                 )
             if not secret.hosts or any(not host or set(host) & set("*/: \t\n") for host in secret.hosts):
                 raise UnsafeEnvironment(
@@ -837,14 +837,14 @@ class Environment:
     def _check_reservations(
         self, setting: str, reserved: Mapping[str, tuple[str, ...]], patterns: re.Pattern[str]
     ) -> None:
-        """Check reservations for owners, because a pattern that can match nothing would protect nothing."""
+        """Check reservations for owners, because a pattern that never matches would not protect anything."""
         for pattern, owners in reserved.items():
             if patterns.fullmatch(pattern) is None:
                 raise UnsafeEnvironment(f"environment {self.name!r}: {pattern!r} in `{setting}` can match nothing")
             if not _are_owners(owners):
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: `{setting}` needs the owners of {pattern!r}, such as"
-                    " 123456789012:role/Billing; `*` is everybody"
+                    " 123456789012:role/Billing; `*` allows everybody"
                 )
 
 

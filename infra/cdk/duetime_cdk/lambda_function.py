@@ -230,7 +230,7 @@ def _layers(name: FunctionName, layers: LayerVersions, package: HandlersPackage 
 
 
 def _tracing_layers(scope: Construct, environment: Environment) -> list[lambda_.ILayerVersion]:
-    """The tracing layer, which comes first, so that our own layers override files that both contain."""
+    """The tracing layer, which comes first, so that our own layers take precedence over its files."""
     if not environment.otlp_layer:
         return []
     return [lambda_.LayerVersion.from_layer_version_arn(scope, "Tracing", environment.otlp_layer)]

@@ -95,11 +95,11 @@ def add(
         )
         if described.get("DeletionProtectionEnabled"):
             there.update_table(TableName=table, DeletionProtectionEnabled=True)
-        say("2. the replica has a continuous backup of its own")
+        say("2. the replica has its own continuous backup")
         stream = there.describe_table(TableName=table)["Table"].get("LatestStreamArn", "")
         say(f"Now deploy in {first} with this setting:")
         say(f'    regions=("{first}", "{region}"),')
-        say(f"Then deploy a stack of the same name in {region}, with it and:")
+        say(f"Then deploy a stack with the same name in {region}, with this setting and:")
         say(f'    table="{table}",')
         say(f'    table_stream_arn="{stream}",')
         say(f"Then replicate large contents and the archive: duetime region replicate --stack {stack}")

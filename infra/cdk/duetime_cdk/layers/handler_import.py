@@ -107,7 +107,7 @@ def described_handlers(package: str, folders: Sequence[Path], source: Path | Non
 
 
 def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, Sequence[str]]) -> None:
-    """Check that the worker searches for the handlers of a package in that package.
+    """Check that a package has handlers only for types that the worker searches for in that package.
 
     Args:
         types: the types that have a handler in the package.
