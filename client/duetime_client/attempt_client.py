@@ -109,13 +109,13 @@ class AttemptClients:
     def _blocking(self) -> Client:
         sleep: dict[str, Any] = {} if self.sleep is None else {"sleep": self.sleep}
         client = Client(self.url, http_transport=self.transport, **sleep, **self.options)
-        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - its maker
+        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - this code creates the object
         return client
 
     @cached_property
     def _asynchronous(self) -> AsyncClient:
         client = AsyncClient(self.url, http_transport=self.transport, **self.options)
-        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - its maker
+        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - this code creates the object
         return client
 
 

@@ -134,7 +134,7 @@ class Watch:
         yield OpenConnection((yield from self.address()))
         yield SendMessage({"do": "subscribe", "ref": _REF, "topic": self.topic, **self.subscription})
         opened = read_at = pinged_at = self.now()
-        # Finds writes that happened between the last reading and the subscription.
+        # This reading finds writes that happened between the last reading and the subscription.
         is_over = yield from self._reread(is_connected=True)
         is_stale = False
         while not is_over and self.now() < opened + RENEW_AFTER:

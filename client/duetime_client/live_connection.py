@@ -50,7 +50,7 @@ class AsyncLiveConnection(Protocol):
         """Send a message."""
         ...
 
-    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
+    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as in `LiveConnection`
         """Return the next message, or `None` if no message arrives within `timeout` seconds."""
         ...
 
@@ -156,7 +156,7 @@ class AsyncWebSocketConnection:
         except _failures() as error:
             raise _lost(self._url, error) from error
 
-    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
+    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as in `LiveConnection`
         """Return the next message, or `None` if no message arrives within `timeout` seconds."""
         # Imported here, because blocking clients do not need asyncio.
         import asyncio  # noqa: PLC0415 - see the line above

@@ -114,7 +114,7 @@ class Session:
             headers[IDEMPOTENCY_KEY] = self.step_keys.take(request.path, content or b"")
         if self.codec is not None and content is not None and not isinstance(request.body, bytes):
             # The idempotency key is computed before the encryption, whose output differs each time.
-            from duetime_client.encryption import encrypted_body  # noqa: PLC0415 - for clients with a codec only
+            from duetime_client.encryption import encrypted_body  # noqa: PLC0415 - only clients with a codec need it
 
             content = _json_of(encrypted_body(self.codec, request.body))
         repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
@@ -166,7 +166,7 @@ class Session:
         """
         if self.codec is None:
             return document
-        from duetime_common.payload_codecs import decrypted_within  # noqa: PLC0415 - for clients with a codec only
+        from duetime_common.payload_codecs import decrypted_within  # noqa: PLC0415 - only clients with a codec need it
 
         try:
             return decrypted_within(self.codec, document)

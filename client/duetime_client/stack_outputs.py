@@ -46,7 +46,7 @@ def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]
     """
     session = _session(stack)
     arn = _output(stack, session, SIGNING_SECRET)
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra, which was found before
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an optional package, found above
     from botocore.exceptions import ClientError as Rejected  # noqa: PLC0415 - same
 
     try:
@@ -75,7 +75,7 @@ def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types
 
 
 def _output(stack: str, session: Any, name: str) -> str:  # noqa: ANN401 - botocore has no types
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra, which was found before
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an optional package, found above
     from botocore.exceptions import ClientError as Rejected  # noqa: PLC0415 - same
 
     try:

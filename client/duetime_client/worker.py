@@ -299,7 +299,7 @@ class Worker:
             name = getattr(task_type, "__name__", None) or "report"
             raise TypeError(f'@worker.task needs the type of the tasks: write @worker.task("{name}")')
         if payload is not None:
-            from duetime_common.payload_models import check_model  # noqa: PLC0415 - for those with a class only
+            from duetime_common.payload_models import check_model  # noqa: PLC0415 - only types with a class need it
 
             check_model(payload)
         check_batch(batch)

@@ -105,7 +105,7 @@ def fields_of(data: bytes) -> CalendarFields:
     if not isinstance(fields, dict):
         raise typer.BadParameter("should be a JSON object", param_hint="FILE")
     fields.pop("name", None)
-    return fields  # type: ignore[return-value] # the API says which fields there are
+    return fields  # type: ignore[return-value] # the API validates the fields
 
 
 def show_calendars(calendars: Sequence[Calendar], _: Clock) -> None:

@@ -161,7 +161,7 @@ def print_logs(
     """Print recent lines and, with `follow`, new lines until Ctrl-C; a codec decrypts the lines."""
     first = since_ms(clock, since)
     lines = reader.follow(first, clock.sleep) if follow else reader.read(first)
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an optional package, found above
 
     try:
         for logged in lines:

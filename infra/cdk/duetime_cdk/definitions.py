@@ -49,7 +49,7 @@ class Schedule(Construct):
     `Schedule(self, "Nightly", stack=scheduler, name="nightly", cron="30 1 * * *", task={"type": "report"})`
     """
 
-    def __init__(  # noqa: PLR0913 - what users write by name
+    def __init__(  # noqa: PLR0913 - users pass these arguments by name
         self,
         scope: Construct,
         id_: str,
@@ -90,7 +90,7 @@ class Schedule(Construct):
 class TopologyDefinition(Construct):
     """A topology definition that CloudFormation creates, gives new versions and deletes with your stack."""
 
-    def __init__(  # noqa: PLR0913 - what users write by name
+    def __init__(  # noqa: PLR0913 - users pass these arguments by name
         self,
         scope: Construct,
         id_: str,

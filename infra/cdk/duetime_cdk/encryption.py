@@ -37,7 +37,7 @@ def key_of(scope: Construct, environment: Environment) -> kms.IKey | None:
     if not environment.kms_key_arn:
         return None
     known = scope.node.try_find_child("Key")
-    return known or kms.Key.from_key_arn(scope, "Key", environment.kms_key_arn)  # type: ignore[return-value]  # made here
+    return known or kms.Key.from_key_arn(scope, "Key", environment.kms_key_arn)  # type: ignore[return-value]  # the child is a key
 
 
 def table_encryption(key: kms.IKey | None) -> dynamodb.TableEncryption:

@@ -181,7 +181,7 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     ),
     FunctionName.DEADLETTER: FunctionSize(memory_mb=256, timeout_seconds=60),
     FunctionName.INTAKE: FunctionSize(memory_mb=512, timeout_seconds=60),
-    # Creates the tasks of up to 10,000 nodes.
+    # This function creates the tasks of up to 10,000 nodes.
     FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # The longest timeout that Lambda allows; throttled operations continue for hours over many invocations.
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
