@@ -168,7 +168,7 @@ def write(folder: Path, figures: Mapping[str, Any], comparisons: Sequence[Compar
 def _page(figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Iterator[str]:
     yield "# Results of the benchmark"
     yield ""
-    yield f"Written by `{COMMAND}` on {figures['machine']}. Each ratio is the median of pairs that were timed in turn"
+    yield f"Written by `{COMMAND}` on {figures['machine']}. Each ratio is the median of pairs timed alternately"
     yield "in one run, with the smallest and the largest; the seconds depend on the machine, the ratios much less."
     yield ""
     yield "| key | measured | against | ratio | from | to | seconds |"

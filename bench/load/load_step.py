@@ -60,7 +60,7 @@ class Count:
     p50_ms: float
     p99_ms: float
     coming_back: int
-    """The number of these responses that have a `Retry-After` header."""
+    """The number of responses with this status that have a `Retry-After` header."""
 
 
 @dataclass(frozen=True, slots=True)

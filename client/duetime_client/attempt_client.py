@@ -1,6 +1,6 @@
 """`context.client`: the clients of a running attempt, which create tasks as children of the attempt's task.
 
-A repeated attempt creates nothing twice, because each creation has an idempotency key that does not depend on the
+A repeated attempt creates nothing twice, because each create request has an idempotency key that does not depend on the
 attempt. The API stores the keys of each task separately. Without an explicit key, a request's key consists of the
 digest of the request's path and body, and the request's position among identical requests in the phase.
 """

@@ -117,7 +117,7 @@ class LeaseOperations(Resource):
 
     @Operation
     def put_step(self, lease: str, step: str, result: object = None, *, duration_ms: int = 0) -> Request[Any]:
-        """Store a step's result (at most 32 KB of JSON); returns it, or the result that another attempt stored."""
+        """Store a step's result (at most 32 KB of JSON), and return what is stored, which may be another attempt's."""
         body = {"result": result, "duration_ms": duration_ms}
         return Request("PUT", f"{LEASES}/{segment(lease)}/steps/{segment(step)}", _step, body=body, repeatable=True)
 

@@ -206,5 +206,5 @@ def guard(if_match: str | None) -> dict[str, str]:
 
 
 def segment(name: str) -> str:
-    """Escape a name as one path segment, whatever characters it has."""
+    """Escape a name, which can have any characters, as one path segment."""
     return quote(name, safe="", errors="replace")

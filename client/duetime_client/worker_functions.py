@@ -75,7 +75,7 @@ def json_result(result: Any) -> object:  # noqa: ANN401 - same
         return json_of_bytes(result)
     try:
         return plain(result)
-    except BaseException as error:  # the value may be of the author's own class
+    except BaseException as error:  # the value can be an instance of any class
         raise ResultNotJson("the result of the handler is not JSON") from error
 
 

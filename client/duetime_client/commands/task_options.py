@@ -71,7 +71,7 @@ class UniqueUntil(StrEnum):
 
 
 class UniqueConflict(StrEnum):
-    """How a creation is handled when another task holds its unique key."""
+    """How a create request is handled when another task holds its unique key."""
 
     KEEP = "keep"
     REPLACE = "replace"

@@ -109,7 +109,7 @@ class Step:
 
     Attributes:
         line: Line of the entry in the file; 0 for a schedule that is not in the file.
-        fields: All fields for a creation; a merge patch of the differences for an update.
+        fields: All fields for a new schedule; a merge patch of the differences for an update.
         etag: The schedule's version that the step is based on.
         fault: Why the entry is not valid.
     """

@@ -58,7 +58,7 @@ concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _TYPES = re.compile(r"[A-Za-z0-9_.:/*?-]+")
 _REDACTED = re.compile(r"[^/].*|(?:/[^/]+)+", re.DOTALL)
-"""A name of a field, or a JSON pointer."""
+"""A field name, or a JSON pointer."""
 _SHORTEST_RETENTION_DAYS = 2
 _ARNS = re.compile(r"\*|arn:\S+:\S+")
 _OWNER = re.compile(OWNER_PATTERN)

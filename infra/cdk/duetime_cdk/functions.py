@@ -524,7 +524,7 @@ class Functions(Construct):
 
     @property
     def _redacted(self) -> str:
-        """The value of the variable with redacted fields, by patterns of types."""
+        """The value of the variable that maps type patterns to redacted fields."""
         paths = {pattern: [*each] for pattern, each in self._environment.redact.items()}
         return json.dumps(paths, separators=(",", ":")) if paths else ""
 
@@ -589,10 +589,10 @@ def _json_of(quotas: Quotas | None) -> str:
 
 
 def _days_text(by_type: Mapping[str, int]) -> str:
-    """The value of a variable with days by patterns of types; the order of the patterns matters."""
+    """The value of a variable that maps type patterns to days; the order of the patterns matters."""
     return json.dumps(dict(by_type), separators=(",", ":")) if by_type else ""
 
 
 def _owners_text(owners: Mapping[str, Sequence[str]]) -> str:
-    """The value of a variable with patterns of owners by names; the order of the names matters."""
+    """The value of a variable that maps names to owner patterns; the order of the names matters."""
     return json.dumps({name: sorted(who) for name, who in owners.items()}, separators=(",", ":")) if owners else ""

@@ -51,7 +51,7 @@ class RegionsRejected(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class _ClockOfCommand:
-    """`duetime.ports.runtime.Clock` that uses the command's clock."""
+    """A `duetime.ports.runtime.Clock` that uses the command's clock."""
 
     clock: Clock
 

@@ -279,7 +279,7 @@ def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
 
 
 def _chunks(function_arn: str) -> dict[str, Any]:
-    """A state that waits for many nodes in child executions, each for as many nodes as an inline map can process."""
+    """A state that starts child executions, each of which waits for as many nodes as an inline map can process."""
     return {
         "Type": "Map",
         "ItemsPath": "$.plan.chunks",
