@@ -83,7 +83,7 @@ class WebSocketConnection:
             WebSocketMissing: The package is not installed.
         """
         try:
-            # Imported here, because the package is an optional extra.
+            # The package is imported here because it is an optional extra.
             from websockets.sync.client import connect  # noqa: PLC0415 - see the line above
         except ModuleNotFoundError as error:
             raise WebSocketMissing from error
@@ -138,7 +138,7 @@ class AsyncWebSocketConnection:
             WebSocketMissing: The package is not installed.
         """
         try:
-            # Imported here, because the package is an optional extra.
+            # The package is imported here because it is an optional extra.
             from websockets.asyncio.client import connect  # noqa: PLC0415 - see the line above
         except ModuleNotFoundError as error:
             raise WebSocketMissing from error
@@ -158,7 +158,7 @@ class AsyncWebSocketConnection:
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as in `LiveConnection`
         """Return the next message, or `None` if no message arrives within `timeout` seconds."""
-        # Imported here, because blocking clients do not need asyncio.
+        # asyncio is imported here because blocking clients do not need it.
         import asyncio  # noqa: PLC0415 - see the line above
 
         try:

@@ -66,7 +66,7 @@ class Attempt:
     """Runs a handler under a lease, renews the lease while it runs, and reports the outcome."""
 
     def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
-        # Imported here, because the module needs httpx, which is imported only when the first client is created.
+        # The module is imported here because it needs httpx, which is imported only with the first client.
         from duetime_client.attempt_client import clients_of_lease  # noqa: PLC0415 - see the line above
 
         task = leased.task

@@ -67,7 +67,7 @@ def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]
 
 def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all other modules.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
     except ModuleNotFoundError:
         raise StackUnreadable(stack, 'botocore is not installed: pip install "duetime-client[aws]"') from None

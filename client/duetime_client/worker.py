@@ -294,7 +294,7 @@ class Worker:
             TypeError: The decorator is used without a type (`@worker.task`) or for a class, or a keyword has a wrong
                 value.
         """
-        # Checked at run time, because a decorator without parentheses is an easy mistake.
+        # The type is checked at run time, because a decorator without parentheses is an easy mistake.
         if not isinstance(task_type, str) or not task_type:
             name = getattr(task_type, "__name__", None) or "report"
             raise TypeError(f'@worker.task needs the type of the tasks: write @worker.task("{name}")')

@@ -195,7 +195,7 @@ def _import_crontab(draft: Draft, source: Source, *, has_users: bool) -> None:
 
 def _account_importer() -> Importer:
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all other modules.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError as error:

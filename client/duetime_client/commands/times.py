@@ -14,7 +14,7 @@ SHOWN_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def seconds_of_span(text: str) -> float:
-    """The seconds of a duration such as `90`, `5m`, `1h30m`, `250ms`.
+    """The seconds of a duration such as `90`, `5m`, `1h30m` or `250ms`.
 
     Raises:
         ValueError: The text is not a duration.

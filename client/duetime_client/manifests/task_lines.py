@@ -32,7 +32,7 @@ class TaskLine:
 
 def lines_of_json(text: str) -> Iterator[TaskLine]:
     """Yield the tasks in JSON lines, which have one object each; empty lines are skipped."""
-    # Not `splitlines()`: a JSON string can contain other line separators, such as U+2028.
+    # `splitlines()` is not used, because a JSON string can contain other line separators, such as U+2028.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue

@@ -530,7 +530,7 @@ class Functions(Construct):
 
     @property
     def _callable(self) -> dict[Variable, str]:
-        """The variables with the allowed targets, so that the creation of a task with another target is rejected."""
+        """The variables with the allowed targets, so that requests to create tasks with other targets are rejected."""
         settings = self._environment
         return {
             Variable.AWS_TARGETS: " ".join(settings.aws_targets),
