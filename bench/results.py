@@ -79,8 +79,8 @@ _KEYS_BY_COMMAND = {
 OTHERWISE = {key: command for command, keys in _KEYS_BY_COMMAND.items() for key in keys}
 """Figures that other commands save, and that `make bench` keeps, with the command for each."""
 NOISE = 1.15
-"""A ratio's median counts as worse if it exceeds the committed run's largest ratio by this factor; less can be
-noise."""
+"""A ratio's median counts as worse if it exceeds the committed run's largest ratio by this factor; smaller increases
+can be noise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _INSTEAD: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (Enum, "value.value"),
     (Mapping, "dict(value)"),
 )
-"""Suggested replacements for values of these classes."""
+"""Suggested replacements for values of classes that JSON cannot represent."""
 _NUMBERS_AND_TEXT = (str, int, float, bool, type(None))
 
 
