@@ -46,7 +46,7 @@ def comparisons() -> Iterator[Comparison]:
     )
     task = _task()
     item = item_of(task)
-    plain = {name: TypeDeserializer().deserialize({**value}) for name, value in item.items()}  # type: ignore[typeddict-item]  # any type's letter
+    plain = {name: TypeDeserializer().deserialize({**value}) for name, value in item.items()}  # type: ignore[typeddict-item]  # any type descriptor is allowed
     yield compare_cpu(
         "a record to an item and back",
         _repeated(lambda: task_of(item_of(task))),

@@ -54,8 +54,8 @@ def compare(
 
 
 compare_cpu = partial(compare, clock=time.process_time)
-"""Like `compare`, but measures this process's CPU time, which suits code that never waits and depends less on other
-load."""
+"""Like `compare`, but measures this process's CPU time, which depends less on other load, and suits code that never
+waits."""
 
 
 def _seconds(work: Callable[[], object], clock: Callable[[], float]) -> float:

@@ -79,8 +79,8 @@ _KEYS_BY_COMMAND = {
 OTHERWISE = {key: command for command, keys in _KEYS_BY_COMMAND.items() for key in keys}
 """Figures that other commands save, and that `make bench` keeps, with the command for each."""
 NOISE = 1.15
-"""A ratio's median counts as worse if it exceeds the committed run's largest ratio by this factor; less can be
-noise."""
+"""A ratio's median counts as worse if it exceeds the committed run's largest ratio by this factor; smaller increases
+can be noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,9 @@ def write(folder: Path, figures: Mapping[str, Any], comparisons: Sequence[Compar
 def _page(figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Iterator[str]:
     yield "# Results of the benchmark"
     yield ""
-    yield f"Written by `{COMMAND}` on {figures['machine']}. Each ratio is the median of pairs that were timed in turn"
-    yield "in one run, with the smallest and the largest; the seconds depend on the machine, the ratios much less."
+    yield f"Written by `{COMMAND}` on {figures['machine']}. Each ratio is the median of pairs timed"
+    yield "alternately in one run; the smallest and the largest ratio are also shown. The seconds depend on the"
+    yield "machine, and the ratios much less."
     yield ""
     yield "| key | measured | against | ratio | from | to | seconds |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"

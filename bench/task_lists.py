@@ -109,7 +109,7 @@ class Reads:
     """Counts of DynamoDB reads since the last reset.
 
     Attributes:
-        rounds: number of rounds of reads, one after another; reads that run in parallel count as one round.
+        rounds: number of sequential rounds of reads; reads that run in parallel count as one round.
     """
 
     requests: int = 0
@@ -271,7 +271,7 @@ class Row:
         hits: number of tasks or topologies on the page.
         reads: number of read requests to DynamoDB.
         units: number of read units.
-        rounds: number of rounds of reads, one after another; not meaningful on the engine, where threads send the
+        rounds: number of sequential rounds of reads; not meaningful on the engine, where threads send the
             requests.
         seconds: median time.
     """

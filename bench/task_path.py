@@ -1,4 +1,4 @@
-"""Compares the cost of accepting and running tasks on the embedded engine with that of the bare writes this needs."""
+"""Compares accepting and running tasks on the embedded engine with making only the writes that this requires."""
 
 from __future__ import annotations
 

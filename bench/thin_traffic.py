@@ -59,7 +59,7 @@ class MeteredAccount(Tasks):
     def _count_call(self, call: Call) -> None:
         self.requests[call.machine.function, call.operation] += 1
 
-    def _run(self, machine: Any, invocation: Any, context: Any) -> None:  # noqa: ANN401 - of the base class
+    def _run(self, machine: Any, invocation: Any, context: Any) -> None:  # noqa: ANN401 - as in the base class
         began = self.now
         try:
             super()._run(machine, invocation, context)

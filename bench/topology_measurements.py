@@ -1,4 +1,4 @@
-"""Measures, in virtual time and thus reproducibly, how long graphs take (their makespan) and their write units.
+"""Measures how long graphs take (their makespan), and their write units, reproducibly in virtual time.
 
 python -m bench.topology_measurements [FOLDER]
 

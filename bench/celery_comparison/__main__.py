@@ -41,7 +41,7 @@ class TasksMissing(RuntimeError):
 class CountingProxy(ProxyServer):
     """Counts requests by operation."""
 
-    def __init__(self, *given: Any) -> None:  # noqa: ANN401 - the base class's own
+    def __init__(self, *given: Any) -> None:  # noqa: ANN401 - as in the base class
         super().__init__(*given)
         self._lock = threading.Lock()
         self.requests: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Sends tasks with Celery, runs them in one worker, and prints the CPU seconds, in Celery's virtual environment.
+"""Sends tasks with Celery, runs them in one worker, and prints the CPU seconds; runs in Celery's own environment.
 
 Usage: python celery_program.py PORT COUNT
 """

@@ -1,6 +1,6 @@
 """Measures the API function's CPU time per request by calling its handler in this process.
 
-DynamoDB is that of the embedded AWS.
+The embedded AWS provides DynamoDB.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Generates a load step, in which locust, in a separate process, sends requests at a given rate for some time."""
+"""Generates a load step: a separate process with locust sends requests at a given rate for some time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Count:
     p50_ms: float
     p99_ms: float
     coming_back: int
-    """The number of these responses that have a `Retry-After` header."""
+    """The number of responses with this status that have a `Retry-After` header."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,5 +100,5 @@ def _report(environment: Environment, **_: object) -> None:
     Path(options.report).write_text(json.dumps({"came": came, "accepted": _ACCEPTED}))
 
 
-events.init_command_line_parser.add_listener(_options)  # type: ignore[no-untyped-call] # locust left it so
+events.init_command_line_parser.add_listener(_options)  # type: ignore[no-untyped-call] # locust has no types for this function
 events.quitting.add_listener(_report)  # type: ignore[no-untyped-call] # same

@@ -61,7 +61,7 @@ def table_of_any_width(over: Stack) -> Iterator[Callable[[float], None]]:
 class _NarrowTable(ProxyServer):
     """A proxy that puts the emulator's DynamoDB behind a rate limit."""
 
-    def __init__(self, *given: Any) -> None:  # noqa: ANN401 - the base class's own
+    def __init__(self, *given: Any) -> None:  # noqa: ANN401 - as in the base class
         super().__init__(*given)
         self._lock = threading.Lock()
         self._bucket = Bucket()

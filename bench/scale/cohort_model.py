@@ -28,7 +28,7 @@ BATCH = 10
 RUN_WRITES = 2
 """Write units for a claim and an outcome, which are written to the partition of the task's minute and shard."""
 CLAIM_SECONDS = 0.002
-"""Assumed seconds for each claim, when a worker with less than a third of a vCPU claims a batch's tasks one after
+"""Assumed seconds for each claim when a worker with less than a third of a vCPU claims a batch's tasks one after
 another."""
 _QUANTILES = 400
 

@@ -93,8 +93,8 @@ class Scheduler:
 
 def _outcomes(process: subprocess.Popen[str], plan: Plan, show: Callable[[Progress], None]) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
-    assert process.stdin is not None, "a pipe"  # noqa: S101 - for the types
-    assert process.stdout is not None, "a pipe"  # noqa: S101 - for the types
+    assert process.stdin is not None, "a pipe"  # noqa: S101 - for the type checker
+    assert process.stdout is not None, "a pipe"  # noqa: S101 - for the type checker
     with process.stdin as plan_input:
         plan_input.write(json.dumps(asdict(plan)))
     for line in process.stdout:

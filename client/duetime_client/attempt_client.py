@@ -1,6 +1,6 @@
 """`context.client`: the clients of a running attempt, which create tasks as children of the attempt's task.
 
-A repeated attempt creates nothing twice, because each creation has an idempotency key that does not depend on the
+A repeated attempt creates nothing twice, because each create request has an idempotency key that does not depend on the
 attempt. The API stores the keys of each task separately. Without an explicit key, a request's key consists of the
 digest of the request's path and body, and the request's position among identical requests in the phase.
 """
@@ -109,13 +109,13 @@ class AttemptClients:
     def _blocking(self) -> Client:
         sleep: dict[str, Any] = {} if self.sleep is None else {"sleep": self.sleep}
         client = Client(self.url, http_transport=self.transport, **sleep, **self.options)
-        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - its maker
+        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - this code creates the object
         return client
 
     @cached_property
     def _asynchronous(self) -> AsyncClient:
         client = AsyncClient(self.url, http_transport=self.transport, **self.options)
-        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - its maker
+        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - this code creates the object
         return client
 
 

@@ -42,7 +42,7 @@ def authenticated(authentication: Authentication, token: str) -> httpx.Auth | No
 def signed_by_iam() -> httpx.Auth:
     """Return the authentication that signs requests with the environment's AWS credentials."""
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all other modules.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         from duetime_client.sigv4 import SigV4  # noqa: PLC0415 - see the line above
     except ModuleNotFoundError as error:
         raise CredentialsMissing('IAM authentication needs botocore: pip install "duetime-client[aws]"') from error

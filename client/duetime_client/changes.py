@@ -38,7 +38,7 @@ MINE = "mine"
 """The topic for all of the caller's tasks."""
 
 REREAD_AFTER = timedelta(seconds=30)
-"""Interval between full readings; the change in a lost message is noticed after this time at most."""
+"""Interval between full readings; if a message is lost, its change is noticed after this time at most."""
 STALE_REREAD_AFTER = timedelta(seconds=1)
 """Shortest interval between readings of stale entries, because the API can report stale entries several times a
 second."""
@@ -134,7 +134,7 @@ class Watch:
         yield OpenConnection((yield from self.address()))
         yield SendMessage({"do": "subscribe", "ref": _REF, "topic": self.topic, **self.subscription})
         opened = read_at = pinged_at = self.now()
-        # Finds writes that happened between the last reading and the subscription.
+        # This reading finds writes that happened between the last reading and the subscription.
         is_over = yield from self._reread(is_connected=True)
         is_stale = False
         while not is_over and self.now() < opened + RENEW_AFTER:
@@ -144,7 +144,8 @@ class Watch:
             is_over = yield from self._handed_out(_changes_in(self.readable(frame)), is_connected=True)
             is_stale = is_stale or frame.get("kind") == "stale"
             if not is_over and self.now() >= read_at + (STALE_REREAD_AFTER if is_stale else REREAD_AFTER):
-                # Cleared before the reading, because messages that arrive meanwhile may report newer stale entries.
+                # The flag is cleared before the reading, because messages that arrive meanwhile may report newer
+                # changes.
                 is_stale = False
                 is_over = yield from self._reread(is_connected=True)
                 read_at = self.now()

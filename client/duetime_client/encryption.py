@@ -44,7 +44,7 @@ def encrypted_body(codec: PayloadCodec, body: Any) -> Any:  # noqa: ANN401 - any
 
 
 def _encrypted_texts(codec: PayloadCodec, body: dict[str, Any]) -> dict[str, Any]:
-    """Encrypt the texts in a report: the progress or error message, and the traceback."""
+    """Encrypt the strings in a report: the progress or error message, and the traceback."""
     match body:
         case {"percent": _, "message": str(message)}:
             return {"message": encrypted_text(codec, message)}

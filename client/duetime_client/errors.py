@@ -25,7 +25,7 @@ class HeaderInvalid(ClientError, ValueError):
 
 
 class NotJson(ClientError, ValueError):
-    """A value in a request is not JSON. The message names the field and a replacement, but never contains the value."""
+    """JSON cannot represent a value in a request. The message names the field and a replacement, never the value."""
 
 
 class CredentialsMissing(ClientError):

@@ -80,7 +80,7 @@ class SendMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReceiveMessage:
-    """Receive a message over the WebSocket; the result is `None` after a timeout in seconds."""
+    """Receive a message over the WebSocket; the result is `None` if no message arrives within `timeout` seconds."""
 
     timeout: float
 

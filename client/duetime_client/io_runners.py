@@ -78,7 +78,7 @@ class Runner:
                     continue
                 try:
                     outcome = devices.carry_out(step)
-                except Exception as raised:  # noqa: BLE001 - the steps decide what to do about it
+                except Exception as raised:  # noqa: BLE001 - the steps handle the exception
                     error = raised
 
 
@@ -171,7 +171,7 @@ class AsyncRunner:
                         continue
                     try:
                         outcome = await devices.carry_out(step)
-                    except Exception as raised:  # noqa: BLE001 - the steps decide what to do about it
+                    except Exception as raised:  # noqa: BLE001 - the steps handle the exception
                         error = raised
 
 

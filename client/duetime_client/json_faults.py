@@ -1,4 +1,4 @@
-"""Finds the value of a request that is not JSON, and suggests a replacement."""
+"""Finds the value in a request that cannot be represented in JSON, and suggests a replacement."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _INSTEAD: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (Enum, "value.value"),
     (Mapping, "dict(value)"),
 )
-"""Suggested replacements for values of these classes."""
+"""Suggested replacements for values of classes that JSON cannot represent."""
 _NUMBERS_AND_TEXT = (str, int, float, bool, type(None))
 
 
 def fault_of(body: object) -> str | None:
-    """Return the first value that is not JSON as `field: reason`, or `None` if all values are JSON."""
+    """Return the first value that JSON cannot represent, as `field: reason`; `None` if there is no such value."""
     return next(_faults(body, "", ()), None)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LEASES = "/v1/leases"
 KEEP: object = object()
-"""Means that no new checkpoint is given, because `None` is a valid checkpoint."""
+"""The value that means that no new checkpoint is given; `None` cannot mean this, because it is a valid checkpoint."""
 _TRACEBACK_LENGTH = 20_000
 
 
@@ -117,7 +117,7 @@ class LeaseOperations(Resource):
 
     @Operation
     def put_step(self, lease: str, step: str, result: object = None, *, duration_ms: int = 0) -> Request[Any]:
-        """Store a step's result (at most 32 KB of JSON); returns it, or the result that another attempt stored."""
+        """Store a step's result (at most 32 KB of JSON), and return what is stored, which may be another attempt's."""
         body = {"result": result, "duration_ms": duration_ms}
         return Request("PUT", f"{LEASES}/{segment(lease)}/steps/{segment(step)}", _step, body=body, repeatable=True)
 
@@ -140,7 +140,7 @@ class LeaseOperations(Resource):
         """Report a failure with its traceback, and whether another attempt may succeed.
 
         `retry_in_seconds` replaces the wait of the task's retry policy.
-        Any error can be reported: characters that cannot be encoded are escaped, and long texts are cut.
+        Any error can be reported: characters that cannot be encoded are escaped, and long strings are cut.
         """
         body: dict[str, object] = {"error": error_document(kind, message), "retriable": retriable}
         if retry_in_seconds is not None:

@@ -125,7 +125,7 @@ TaskState: TypeAlias = Literal[
 TopologyFailurePolicy: TypeAlias = Literal["stop", "continue", "rollback"]
 """How a topology treats its other nodes when one has failed."""
 UniqueKeyConflictPolicy: TypeAlias = Literal["keep", "replace", "refuse"]
-"""How a creation is handled when another task holds its unique key."""
+"""How a create request is handled when another task holds its unique key."""
 UniqueKeyScope: TypeAlias = Literal["started", "ended"]
 """How long a task holds its unique key."""
 WaitReason: TypeAlias = Literal[

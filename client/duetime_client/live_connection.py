@@ -31,7 +31,7 @@ class LiveConnection(Protocol):
         ...
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """Return the next message, or `None` after a timeout in seconds.
+        """Return the next message, or `None` if no message arrives within `timeout` seconds.
 
         Raises:
             Unreachable: The connection is closed.
@@ -50,8 +50,8 @@ class AsyncLiveConnection(Protocol):
         """Send a message."""
         ...
 
-    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
-        """Return the next message, or `None` after a timeout in seconds."""
+    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as in `LiveConnection`
+        """Return the next message, or `None` if no message arrives within `timeout` seconds."""
         ...
 
     async def close(self) -> None:
@@ -83,7 +83,7 @@ class WebSocketConnection:
             WebSocketMissing: The package is not installed.
         """
         try:
-            # Imported here, because the package is an optional extra.
+            # The package is imported here because it is an optional extra.
             from websockets.sync.client import connect  # noqa: PLC0415 - see the line above
         except ModuleNotFoundError as error:
             raise WebSocketMissing from error
@@ -108,7 +108,7 @@ class WebSocketConnection:
             raise _lost(self._url, error) from error
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """Return the next message, or `None` after a timeout in seconds."""
+        """Return the next message, or `None` if no message arrives within `timeout` seconds."""
         try:
             return _parsed(self._socket.recv(timeout=timeout))
         except TimeoutError:
@@ -138,7 +138,7 @@ class AsyncWebSocketConnection:
             WebSocketMissing: The package is not installed.
         """
         try:
-            # Imported here, because the package is an optional extra.
+            # The package is imported here because it is an optional extra.
             from websockets.asyncio.client import connect  # noqa: PLC0415 - see the line above
         except ModuleNotFoundError as error:
             raise WebSocketMissing from error
@@ -156,9 +156,9 @@ class AsyncWebSocketConnection:
         except _failures() as error:
             raise _lost(self._url, error) from error
 
-    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
-        """Return the next message, or `None` after a timeout in seconds."""
-        # Imported here, because blocking clients do not need asyncio.
+    async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as in `LiveConnection`
+        """Return the next message, or `None` if no message arrives within `timeout` seconds."""
+        # asyncio is imported here because blocking clients do not need it.
         import asyncio  # noqa: PLC0415 - see the line above
 
         try:

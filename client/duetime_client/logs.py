@@ -117,7 +117,7 @@ class LogReader:
                 fields = _object_in(event.get("message", ""))
                 if fields is not None and self._wanted.matches(fields):
                     at_ms = int(event.get("timestamp", since_ms))
-                    # The embedded AWS has no event ids, so equal lines of the same millisecond count as one.
+                    # The embedded AWS has no event ids, so identical lines of the same millisecond count as one.
                     id_ = event.get("eventId") or f"{at_ms} {event.get('logStreamName')} {event['message']}"
                     yield id_, LogLine(at_ms, fields)
             if "nextToken" not in page:

@@ -50,7 +50,7 @@ _CLASS_NAME = type.__dict__["__name__"]
 
 
 def acknowledge_within(lease_seconds: int) -> int:
-    """How many seconds a lease lasts before its first heartbeat: few, to free a lost worker's tasks soon."""
+    """How many seconds a lease lasts before its first heartbeat; a short time frees a lost worker's tasks soon."""
     return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
@@ -66,7 +66,7 @@ class Attempt:
     """Runs a handler under a lease, renews the lease while it runs, and reports the outcome."""
 
     def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
-        # Imported here, because the module needs httpx, which is imported only when the first client is created.
+        # The module is imported here because it needs httpx, which is imported only with the first client.
         from duetime_client.attempt_client import clients_of_lease  # noqa: PLC0415 - see the line above
 
         task = leased.task
@@ -126,7 +126,7 @@ class Attempt:
         Returns:
             `released`, or `failed` for a task that must not start again; `lost` if the API did not accept the report.
         """
-        self.context._until = -math.inf  # noqa: SLF001 - its maker
+        self.context._until = -math.inf  # noqa: SLF001 - this code creates the object
         lease, message = self.leased.id, "the worker was stopped before the handler returned"
         try:
             if self._starts_once:
@@ -156,7 +156,7 @@ class Attempt:
         client, lease = self._client, self.leased.id
         try:
             result = handler(self.context, self._payload())
-        except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
+        except BaseException as error:  # noqa: BLE001 - a handler can raise any exception
             return self._ended_by(error, rule)
         stored, refusal = self._stored(result, MAX_RESULT_BYTES, "result")
         return self._failure(*refusal) if refusal else lambda: client.leases.complete(lease, stored)
@@ -220,8 +220,8 @@ class Attempt:
         """Renew the lease repeatedly until the handler ends or the lease is lost."""
         context, interval = self.context, self._first_interval
         while not self._ended.is_set() and not context.lost:
-            context._wake.wait(min(interval, max(0.0, context._until - time.monotonic())))  # noqa: SLF001 - its maker
-            context._wake.clear()  # noqa: SLF001 - its maker
+            context._wake.wait(min(interval, max(0.0, context._until - time.monotonic())))  # noqa: SLF001 - this code creates the object
+            context._wake.clear()  # noqa: SLF001 - this code creates the object
             interval = self._interval
             if not self._ended.is_set() and not context.lost and not self._renew():
                 # The renewal is retried soon; if no retry succeeds, the lease expires.
@@ -229,7 +229,7 @@ class Attempt:
                 context.heartbeat()
 
     def _steps(self) -> StepKeeper:
-        from duetime_client.pulled_steps import LeasedSteps  # noqa: PLC0415 - for handlers with steps only
+        from duetime_client.pulled_steps import LeasedSteps  # noqa: PLC0415 - only handlers with steps need it
 
         return LeasedSteps(self._client, self.leased.id, self.context)
 
@@ -253,25 +253,25 @@ class Attempt:
 
     def _renewed(self, requested_at: float, state: LeaseState) -> None:
         # The lease's duration counts from the time of the request, because the API cannot have renewed it earlier.
-        self.context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
-        self.context._requested_action = state.requested_action  # noqa: SLF001 - its maker
+        self.context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - this code creates the object
+        self.context._requested_action = state.requested_action  # noqa: SLF001 - this code creates the object
 
     def _renew(self) -> bool:
         """Renew the lease once; returns whether the API responded, even if only to say that the lease is lost."""
         context = self.context
-        progress, context._progress = context._progress, None  # noqa: SLF001 - its maker
+        progress, context._progress = context._progress, None  # noqa: SLF001 - this code creates the object
         requested_at = time.monotonic()
         try:
             state = self._client.leases.renew(self.leased.id, *(progress or ()))
         except (Conflict, NotFound):
             # The attempt is over or belongs to another worker; if the handler has ended meanwhile, its outcome decides.
             if not self._ended.is_set():
-                context._until = requested_at  # noqa: SLF001 - its maker
+                context._until = requested_at  # noqa: SLF001 - this code creates the object
         except Exception as error:  # noqa: BLE001 - whatever it was, the next one may come through
             # Progress is sent again with the next renewal, unless the API rejected it; if no renewal succeeds, the
             # lease expires.
             if not _is_refused(error):
-                context._progress = context._progress or progress  # noqa: SLF001 - its maker
+                context._progress = context._progress or progress  # noqa: SLF001 - this code creates the object
             return False
         else:
             self._renewed(requested_at, state)

@@ -44,7 +44,7 @@ class LeasedSteps:
         return None if self._context.lost else _now()
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result; returns the stored result, which may come from another attempt."""
+        """Store a result, and return the stored result, which may be another attempt's."""
         with stored():
             found = self._client.leases.put_step(self._lease, name, json.loads(result), duration_ms=_now() - began)
         return json.dumps(found).encode()

@@ -1,4 +1,4 @@
-"""Truncates texts to the API's request limits."""
+"""Truncates strings to the API's request limits."""
 
 from __future__ import annotations
 

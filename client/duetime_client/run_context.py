@@ -206,8 +206,8 @@ class Context:
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that the handler calls, which is the same in all attempts but differs inside each step."""
-        from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
+        """A key for the handler's calls to services, which is the same in all attempts, but differs in each step."""
+        from duetime_common.steps import idempotency_key  # noqa: PLC0415 - only handlers that use it need the import
 
         return idempotency_key(self.task_id)
 
@@ -241,7 +241,7 @@ class Context:
     @property
     def _all_steps(self) -> Steps:
         if self._steps is None:
-            from duetime_client.handler_values import steps_of  # noqa: PLC0415 - for handlers with steps only
+            from duetime_client.handler_values import steps_of  # noqa: PLC0415 - only handlers with steps need it
 
             if self._step_keeper is None:
                 raise StepInvalid("this context stores no steps")
@@ -259,7 +259,7 @@ class Context:
             CheckpointInvalid: the checkpoint is not JSON or is too large.
             LeaseLost: the lease has been lost.
         """
-        from duetime_client.handler_values import encoded_checkpoint  # noqa: PLC0415 - for handlers that use it only
+        from duetime_client.handler_values import encoded_checkpoint  # noqa: PLC0415 - only handlers that use it need the import
 
         data = encoded_checkpoint(checkpoint)
         if self.lost:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SCHEDULES = "/v1/schedules"
 _OF_THE_SCHEDULE = object()
-"""Means that no payload is given, because null is a valid payload."""
+"""The value that means that no payload is given; `None` cannot mean this, because null is a valid payload."""
 Backfills: TypeAlias = list[Backfill]
 Occurrences: TypeAlias = list[Occurrence]
 
@@ -275,7 +275,7 @@ class ScheduleOperations(Resource):
         name: str | None = None,
         **timing: Unpack[TimingFields],
     ) -> Request[Occurrences]:
-        """Get the next occurrences of a timing after `start`, and whether each occurrence would run; creates nothing.
+        """Preview the occurrences of a timing after `start`, and whether each would run; nothing is created.
 
         `name` is the name of the future schedule, which determines the effect of `spread_seconds`.
         """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Hosts that are this machine, which the environment's proxy cannot reach."""
+"""Host names of this machine, which a proxy from the environment cannot reach."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_KEY_SECONDS = "Idempotency-Key-Seconds"
 
@@ -114,7 +114,7 @@ class Session:
             headers[IDEMPOTENCY_KEY] = self.step_keys.take(request.path, content or b"")
         if self.codec is not None and content is not None and not isinstance(request.body, bytes):
             # The idempotency key is computed before the encryption, whose output differs each time.
-            from duetime_client.encryption import encrypted_body  # noqa: PLC0415 - for clients with a codec only
+            from duetime_client.encryption import encrypted_body  # noqa: PLC0415 - only clients with a codec need it
 
             content = _json_of(encrypted_body(self.codec, request.body))
         repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
@@ -166,11 +166,11 @@ class Session:
         """
         if self.codec is None:
             return document
-        from duetime_common.payload_codecs import decrypted_within  # noqa: PLC0415 - for clients with a codec only
+        from duetime_common.payload_codecs import decrypted_within  # noqa: PLC0415 - only clients with a codec need it
 
         try:
             return decrypted_within(self.codec, document)
-        except Exception as error:  # a codec may raise what it likes
+        except Exception as error:  # a codec can raise any exception
             raise DecryptionFailed(error) from error
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
@@ -206,5 +206,5 @@ def guard(if_match: str | None) -> dict[str, str]:
 
 
 def segment(name: str) -> str:
-    """Escape a name as one path segment, whatever characters it has."""
+    """Escape a name, which can have any characters, as one path segment."""
     return quote(name, safe="", errors="replace")

@@ -45,7 +45,7 @@ class CallVerifier:
         keys: secrets (`whsec_`) or public keys (`whpk_`). With public keys only, the receiver cannot forge calls
             itself; public keys need the extra `signatures`.
         owner: the owner for whom calls must be made; `None` for any owner of the keys.
-        audience: the URL, without query, to which calls must be addressed; `None` for any URL.
+        audience: the URL, without its query, to which calls must be addressed; `None` for any URL.
         now: returns the current time, in seconds since the epoch.
     """
 

@@ -46,7 +46,7 @@ def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]
     """
     session = _session(stack)
     arn = _output(stack, session, SIGNING_SECRET)
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra, which was found before
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an optional package, found above
     from botocore.exceptions import ClientError as Rejected  # noqa: PLC0415 - same
 
     try:
@@ -67,7 +67,7 @@ def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]
 
 def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all other modules.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
     except ModuleNotFoundError:
         raise StackUnreadable(stack, 'botocore is not installed: pip install "duetime-client[aws]"') from None
@@ -75,7 +75,7 @@ def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types
 
 
 def _output(stack: str, session: Any, name: str) -> str:  # noqa: ANN401 - botocore has no types
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra, which was found before
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an optional package, found above
     from botocore.exceptions import ClientError as Rejected  # noqa: PLC0415 - same
 
     try:

@@ -28,7 +28,7 @@ ClassOf: TypeAlias = type[M]
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 """Final states: the outcome of the task is known."""
 OnConflict: TypeAlias = Literal["keep", "replace"]
-"""How a creation with a unique key was handled, because this task holds the key."""
+"""How a create request was handled, because this task already holds the request's unique key."""
 
 
 class Progress(BaseModel):
@@ -293,11 +293,11 @@ class Task(ResponseModel):
 
     @property
     def on_conflict(self) -> OnConflict | None:
-        """`keep` or `replace` if a creation returned this existing task because it holds the unique key."""
+        """`keep` or `replace` if the create request returned this existing task because it holds the unique key."""
         return self._on_conflict
 
     def answering(self, on_conflict: str | None) -> Self:
-        """Record how a creation with the task's unique key was handled, and return the task."""
+        """Record how a create request with the task's unique key was handled, and return the task."""
         self._on_conflict = "replace" if on_conflict == "replace" else None if on_conflict is None else "keep"
         return self
 

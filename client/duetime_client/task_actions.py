@@ -141,7 +141,7 @@ def reason_body(reason: str) -> dict[str, object] | None:
 def action(
     path: str, reason: str, if_match: str | None, *, nodes: Sequence[str] = (), repeatable: bool = False
 ) -> Request[Task]:
-    """The request for an action on a task or a topology, whose path ends with the action."""
+    """The request for an action on a task or a topology; the request's path ends with the action's name."""
     body = {**(reason_body(reason) or {}), **({"nodes": list(nodes)} if nodes else {})}
     return Request("POST", path, task_of, body=body or None, headers=guard(if_match), repeatable=repeatable)
 

@@ -51,18 +51,18 @@ class BatchFunction(TaskFunction[P, Any]):
         batch: Batch,
         concurrency: Callable[[], int],
     ) -> None:
-        super().__init__(task_type, function, payload, retry_rule)  # type: ignore[arg-type]  # a function of items
+        super().__init__(task_type, function, payload, retry_rule)  # type: ignore[arg-type]  # the function takes items
         self.batch = batch
         self._concurrency = concurrency
         self._open: dict[Hashable, _Group] = {}
         self._changed = threading.Condition()
 
-    def __call__(self, items: Sequence[BatchItem[Context, P]]) -> Any:  # type: ignore[override]  # noqa: ANN401 - a function's result
+    def __call__(self, items: Sequence[BatchItem[Context, P]]) -> Any:  # type: ignore[override]  # noqa: ANN401 - a function can return any value
         """Call the function, as in a test."""
-        return self.function(items)  # type: ignore[call-arg, arg-type]  # a function of items
+        return self.function(items)  # type: ignore[call-arg, arg-type]  # the function takes items
 
     def runner(self, task: Task) -> Callable[[Context, Any], object]:
-        """Return the method that runs one attempt in a batch or, for the last of several attempts, in a separate call.
+        """Return the method that runs an attempt in a batch or, if it is a task's last of several, in a separate call.
 
         The separate call keeps a task from failing permanently because of another task.
         """
@@ -112,8 +112,8 @@ class BatchFunction(TaskFunction[P, Any]):
         reasons = [_why_not(item.context) for item in items]
         called = [item for item, reason in zip(items, reasons, strict=True) if reason is None]
         try:
-            found = batch_outcomes(called, returned_by(self.function(called))) if called else []  # type: ignore[call-arg, arg-type]  # a function of items
-        except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
+            found = batch_outcomes(called, returned_by(self.function(called))) if called else []  # type: ignore[call-arg, arg-type]  # the function takes items
+        except BaseException as error:  # noqa: BLE001 - a handler can raise any exception
             found = [_error_for(item.context, error) for item in called]
         outcomes = iter(found)
         return [next(outcomes) if reason is None else reason for reason in reasons]

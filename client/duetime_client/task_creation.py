@@ -59,7 +59,7 @@ def upload_of(session: Session, fields: Mapping[str, object], key: str) -> Steps
     is_large = isinstance(payload, bytes) and len(payload) > MAX_PAYLOAD_BYTES
     if not is_large and session.codec is None:
         return None
-    from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - for few payloads only
+    from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - only a few payloads need it
 
     sent = sent_payload(session.codec, fields)
     if not isinstance(sent, bytes) or len(sent) <= MAX_PAYLOAD_BYTES:

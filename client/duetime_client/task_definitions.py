@@ -55,7 +55,7 @@ class TaskType(Generic[P]):
         """
         if self.payload_model is None:
             return payload
-        from duetime_common.payload_models import to_json  # noqa: PLC0415 - for those with a class only
+        from duetime_common.payload_models import to_json  # noqa: PLC0415 - only types with a class need it
 
         try:
             return to_json(self.payload_model, payload)

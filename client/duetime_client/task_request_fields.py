@@ -92,7 +92,7 @@ class HttpTarget(TypedDict):
 
 
 class Debounce(TypedDict):
-    """Each creation with the key replaces the task's fields and makes the task due `seconds` later."""
+    """Each create request with the key replaces the task's fields and makes the task due `seconds` later."""
 
     key: str
     seconds: int
@@ -183,7 +183,7 @@ class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
     `allow_unknown_type`, `unique`, `debounce`, `order`, `parent_task_id`, `group`, `after` and `trigger_rule` are for
-    creations only. `allow_unknown_type` accepts a type whose handler is not deployed yet; `parent_task_id` is the task
+    new tasks only. `allow_unknown_type` accepts a type whose handler is not deployed yet; `parent_task_id` is the task
     that starts the new task, and `after` names the tasks that must end before it starts.
     """
 

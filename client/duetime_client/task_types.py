@@ -32,7 +32,7 @@ class TypeInfo(ResponseModel):
         is_pulled: whether pull workers lease its tasks.
         phases: the phases that its handler offers.
         payload_schema: JSON Schema of the payload that its handler takes; `None` for any JSON.
-        defaults: the options that its tasks have unless their creation gives them.
+        defaults: the default options of its tasks.
         sources: where each default comes from: `handler` or `owner`.
         retention_days: how long an ended task can be read.
         redacted: the parts of payloads and results that are hidden from read-only callers and the archive.
@@ -67,7 +67,7 @@ class TypeOperations(Resource):
 
     @Operation
     def put(self, name: str, /, **options: Unpack[TypeOptions]) -> Request[TypeInfo]:
-        """Set the options that the caller's tasks of a type have unless their creation gives them.
+        """Set the options that the caller's tasks of a type have by default.
 
         The options replace defaults that the caller set before, and take precedence over a handler's defaults; `None`
         turns off a handler's default.

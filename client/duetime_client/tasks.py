@@ -92,7 +92,7 @@ class TaskOperations(TaskActions, FilterActions):
 
         The same bytes with the same key give the same upload.
         """
-        from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - for few payloads only
+        from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - only a few payloads need it
 
         sent: Any = sent_payload(self._session.codec, {"payload": payload})
         return uploaded(self._session, sent, payload, key_or_random(idempotency_key))

@@ -41,7 +41,7 @@ class _Upload(ResponseModel):
 
 
 def sent_payload(codec: PayloadCodec | None, fields: Mapping[str, object]) -> object:
-    """The payload of a creation as it is sent, which is encrypted if the client has a codec."""
+    """The payload of a create request as it is sent, which is encrypted if the client has a codec."""
     payload = fields.get("payload")
     if codec is None:
         return payload
@@ -56,7 +56,7 @@ def uploaded(session: Session, sent: bytes, payload: object, key: str) -> Steps[
         session: The API.
         sent: The bytes to upload.
         payload: The payload before any encryption, because encrypting it again gives different bytes.
-        key: The idempotency key of the creation; if the creation is repeated, the upload is the same.
+        key: The idempotency key of the create request; if the request is repeated, the upload is the same.
 
     Raises:
         PayloadTooLarge: The payload has too many bytes.
@@ -65,7 +65,8 @@ def uploaded(session: Session, sent: bytes, payload: object, key: str) -> Steps[
         raise PayloadTooLarge(len(sent))
     content_type = sent.content_type if isinstance(sent, Binary) else OCTET_STREAM
     if session.step_keys is not None and isinstance(key, RandomKey):
-        # The key will be derived from the body, and therefore from the id.
+        # The create request's key will be derived from its body, which contains the upload's id, so the id must not be
+        # random.
         key = ""
     plain = payload if isinstance(payload, bytes) else json.dumps(payload, sort_keys=True).encode()
     digest = sha256(b"\0".join((key.encode(), content_type.encode(), plain))).hexdigest()

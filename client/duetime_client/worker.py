@@ -91,7 +91,7 @@ _UNWAITED_PAUSE = 2.0
 """Pause, in seconds, after a request that the API answered without waiting for tasks."""
 _NAME_LENGTH = 40
 _REPORTING = 1.0
-"""How many seconds of a stop are reserved for reporting tasks that have not ended."""
+"""The number of seconds at the end of a stop that are reserved for reporting unfinished tasks."""
 
 
 class Registration(Protocol):
@@ -294,12 +294,12 @@ class Worker:
             TypeError: The decorator is used without a type (`@worker.task`) or for a class, or a keyword has a wrong
                 value.
         """
-        # Checked at run time, because a decorator without parentheses is an easy mistake.
+        # The type is checked at run time, because a decorator without parentheses is an easy mistake.
         if not isinstance(task_type, str) or not task_type:
             name = getattr(task_type, "__name__", None) or "report"
             raise TypeError(f'@worker.task needs the type of the tasks: write @worker.task("{name}")')
         if payload is not None:
-            from duetime_common.payload_models import check_model  # noqa: PLC0415 - for those with a class only
+            from duetime_common.payload_models import check_model  # noqa: PLC0415 - only types with a class need it
 
             check_model(payload)
         check_batch(batch)

@@ -29,7 +29,8 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
         payload: type[P] | None = None,
         retry_rule: RetryRule = RETRY_ALL,
     ) -> None:
-        # Called first, so that attributes copied from a function that is itself a handler do not replace this object's.
+        # This call comes first; otherwise, attributes of a function that is itself a handler would replace this
+        # object's.
         update_wrapper(self, function)
         super().__init__(task_type, payload)
         self.function = function
@@ -74,7 +75,7 @@ def json_result(result: Any) -> object:  # noqa: ANN401 - same
         return json_of_bytes(result)
     try:
         return plain(result)
-    except BaseException as error:  # the value may be of the author's own class
+    except BaseException as error:  # the value can be an instance of any class
         raise ResultNotJson("the result of the handler is not JSON") from error
 
 

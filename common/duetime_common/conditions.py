@@ -26,7 +26,8 @@ STEPS = 1_000_000
 """Maximum number of steps in an evaluation; this many steps take about a second. Filtering a 1 MB list needs a fifth of
 this number."""
 _STEPS_AT_CREATION = 5_000
-"""Maximum number of steps on a document without results. No useful condition of the maximum length needs this many."""
+"""Maximum number of steps on a document without results. No useful condition needs this many steps, even at the
+maximum length."""
 _CHARACTERS = 16
 """Number of characters whose processing takes about as long as one step."""
 PARENTS, PARAMETERS, PAYLOAD = "parents", "parameters", "payload"
@@ -126,7 +127,7 @@ class _BoundedInterpreter(TreeInterpreter):
         return super().visit(node, *args, **kwargs)
 
     def _paying(self, compare: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
-        """Return a comparison that spends steps for the size of the values, because values are compared in depth."""
+        """Return a comparison that spends steps for the size of the values, because nested values are also compared."""
 
         def paid(left: object, right: object) -> object:
             self._budget.spend(min(self._budget.size(left), self._budget.size(right)))

@@ -35,11 +35,11 @@ LONGEST_WINDOW_SECONDS = 300
 LISTED_FROM = 1_000
 """Lists by type, state and end are kept for owners with more than this number of tasks."""
 LISTS, LIST_BLOCK = 2, 45
-"""Number of lists with a plain task (by type and by end), and number of tasks in the same list and batch that share a
-write unit."""
+"""Number of lists that contain a plain task (by type and by end), and number of tasks in the same list and batch that
+share a write unit."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.11, 0.56
-"""Average seconds that a single worker holds a message with precision `normal`, if the trigger sends the message, and
-if the API sends the message."""
+"""Average seconds that a single worker holds a message with precision `normal`: first for messages from the trigger,
+then for messages from the API."""
 EARLY_HOLD = 1.5
 """Average seconds that a single worker holds a message with precision `exact`."""
 FEWEST_ALIGNED, MOST_ALIGNED = 2, 100

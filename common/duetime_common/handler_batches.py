@@ -105,7 +105,7 @@ class BatchItem(Generic[C, P]):
     def fail(self, error: BaseException) -> None:
         """Fail only this task's attempt, as if its handler had raised the error.
 
-        If called repeatedly, the last error counts.
+        If this method is called repeatedly, the last error counts.
 
         Raises:
             TypeError: `error` is not an exception.

@@ -69,7 +69,7 @@ def requested_wait(error: BaseException) -> float | None:
 
 @frozen
 class RetryRule:
-    """Defines which exceptions of a handler are retried. By default, all exceptions are retried; `RetryIn` always is.
+    """Defines which exceptions of a handler are retried. By default, all are retried; `RetryIn` is always retried.
 
     Attributes:
         retry_on: only these exceptions and their subclasses are retried; `None` for all.

@@ -38,8 +38,8 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 """Maximum length of a stored error message, in characters. A longer message is truncated."""
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_TRACEBACK_LENGTH = 4_000
-"""Maximum length of a stored traceback, in characters. The end of a longer traceback is stored, and less of it if it
-does not compress to `MAX_TRACEBACK_BYTES`."""
+"""Maximum length of a stored traceback, in characters. Only the end of a longer traceback is stored; the end is
+shortened until it compresses to `MAX_TRACEBACK_BYTES`."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_ENCRYPTED_TEXT_LENGTH = 512
 """Maximum length of a stored error or progress message that a codec has encrypted, in characters."""

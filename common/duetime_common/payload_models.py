@@ -80,8 +80,8 @@ def plain(value: object) -> object:
     """
     model = type(value)
     if _is_model(model):
-        # If two keys are equal in JSON, such as 1 and "1", the text contains both keys, but the document only the last
-        # key.
+        # If two keys are equal in JSON, such as 1 and "1", the text contains both keys, but the document would
+        # contain only the last key.
         json.loads(_adapter(model).dump_json(value), object_pairs_hook=_checked)
         return _adapter(model).dump_python(value, mode="json")
     return value

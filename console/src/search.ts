@@ -34,7 +34,7 @@ export const QUALIFIERS: Record<string, string> = {
   due: "due before or after a time: due:<now+1h",
   created: "created before or after a time",
   finished: "finished before or after a time: finished:>02:00",
-  nodes: "nodes:yes lists nodes of topologies, too, as searches for a state do",
+  nodes: "nodes:yes also lists nodes of topologies, as searches for a state do",
 };
 
 const { schedule: _schedule, parent: _parent, error: _error, nodes: _nodes, ...ofTopologies } = QUALIFIERS;

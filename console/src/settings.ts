@@ -15,7 +15,7 @@ function kept<T>(name: string, initial: T): Signal<T> {
     try {
       localStorage.setItem(`duetime.${name}`, text);
     } catch {
-      // Same.
+      // Storage is unavailable, so the preference is lost when the page is closed.
     }
   });
   return made;

@@ -7,8 +7,8 @@ let offset = 0;
 let clockIsKnown: () => void;
 const LONGEST_WAIT_MS = 3_000;
 
-/** Resolved once a response has given the server's time or no response comes. Before that, this computer's clock may be
- * wrong. */
+/** Resolved once a response has given the server's time, or after three seconds. Before that, this computer's clock may
+ * be wrong. */
 export const clockKnown = new Promise<void>((resolve) => {
   clockIsKnown = resolve;
   setTimeout(resolve, LONGEST_WAIT_MS);
@@ -125,9 +125,8 @@ export function offsetOf(instant: number, timeZone = zoneName.value): number {
 
 const LOCAL = /^(?:(\d{4})-(\d\d)-(\d\d)(?:[T ](?=\d))?)?(?:(\d{1,2}):(\d\d)(?::(\d\d))?)?$/;
 
-/** A typed time without an offset, in the displayed zone: `2026-12-01T09:00`, `2026-12-01`, or `09:00` of today. Null
- * for
- * any other text. */
+/** A typed time without an offset, in the displayed zone: `2026-12-01T09:00`, `2026-12-01`, or `09:00` of today.
+ * Null for any other text. */
 export function typedTime(text: string, timeZone = zoneName.value): number | null {
   const found = LOCAL.exec(text);
   if (!text || !found) return null;

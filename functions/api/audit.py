@@ -78,7 +78,10 @@ def _record(event: Mapping[str, Any], response: Response, operation: str, path: 
 
 
 def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
-    """The request's owner and caller. Each is empty if unknown, and the owner also if the caller may not act for it."""
+    """The request's owner and caller, each empty if unknown.
+
+    The owner is also empty if the caller may not act for the owner.
+    """
     handler = (event["requestContext"].get("authorizer") or {}).get(requests.HANDLER)
     if handler is not None:
         return handler["owner"], f"handler of {handler['task_id']}"

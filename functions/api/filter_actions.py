@@ -80,7 +80,7 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
         if body.dry_run and until is not None:
             token = confirmation_token(body, request.owner, deployment, until)
         return answer(json_text(filter_action_response(done, scope, token)))
-    # `begin` hashes the kind too, because requests of different kinds can have equal bodies.
+    # `begin` also hashes the kind, because requests of different kinds can have identical bodies.
     return begin(request, wanted, document.value)
 
 

@@ -65,7 +65,7 @@ def resume_rate(request: Request) -> Response:
 
 @route(rates.RESET)
 def reset_rate(request: Request) -> Response:
-    """Reset the starts that a rate has counted, and its queue."""
+    """Reset a rate's count of starts and its queue."""
     return _answer(composed(LimitServices).rates.reset(request.owner, _key(request), request.attribution))
 
 

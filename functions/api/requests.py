@@ -148,7 +148,7 @@ def _sender_with_lease(caller: Caller, lease: str, operation: Operation[Any]) ->
 def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
     """The caller of a request, with the owner that it acts for.
 
-    An administrator may read any owner's data, but may act only for its own owners.
+    An administrator may read the data of every owner, but may write only for the owners that it may act for.
 
     Raises:
         CallerUnknown: the gateway passed no identity.
@@ -181,7 +181,7 @@ def owners_of_caller(event: Mapping[str, Any], settings: Settings) -> Sequence[s
 
 
 def _teams_of(identity: Identity, settings: Settings) -> frozenset[str]:
-    """The owners that an identity may act for, in addition to its own."""
+    """The owners that an identity may act for, in addition to the owner with the identity's name."""
     return identity.owners | {owner for owner, members in settings.teams.items() if identity.name in members}
 
 
@@ -247,7 +247,7 @@ def _identity_of_claims(claims: Mapping[str, Any], teams_claim: str) -> Identity
 
 
 def _items(claim: object) -> list[str]:
-    """The items of a claim, which is a list, a text with spaces, or the text `[a b]` (the gateway's form of a list)."""
+    """The items of a claim: a list, a string with spaces, or the string `[a b]` (the gateway's form of a list)."""
     if isinstance(claim, list):
         return [each for each in claim if isinstance(each, str)]
     return claim.removeprefix("[").removesuffix("]").replace(",", " ").split() if isinstance(claim, str) else []
@@ -345,7 +345,7 @@ class Request(Generic[Q]):
     def attributed(self, reason: str) -> Attribution:
         """The caller of the request, with the given reason."""
         actor = self.caller.actor if self.parent is None else f"handler of {self.parent}"
-        # The record already contains the owner, so an equal actor is left out.
+        # The record already contains the owner, so an actor that is the owner is left out.
         return Attribution(name="" if actor == self.owner else actor, reason=reason)
 
     @property

@@ -252,7 +252,7 @@ def _name(request: Request) -> str:
 def _key(request: Request, said: object) -> IdempotencyKey | None:
     """The idempotency key of a request.
 
-    Its hash includes the operation, because two operations can have equal bodies.
+    The hash includes the operation, because requests for different operations can have identical bodies.
     """
     return IdempotencyKey(request.key, body_hash([request.operation.id, said])) if request.key else None
 

@@ -68,18 +68,18 @@ def _answer(status: HTTPStatus, headers: Mapping[str, str], content: bytes = b""
 
 
 def sign_in() -> Mapping[str, Any]:
-    """Settings for sign-in with an identity provider; empty if the deployment has none."""
+    """Settings for sign-in with an identity provider; empty if the deployment has no sign-in."""
     found: Mapping[str, Any] = json.loads(os.environ.get(Variable.SIGN_IN, "") or "{}")
     return found
 
 
 def codec_endpoint() -> str:
-    """Address of the endpoint that decrypts payloads for people; empty if the deployment has none."""
+    """Address of the endpoint that decrypts payloads for people; empty if the deployment has no such endpoint."""
     return os.environ.get(Variable.CODEC_ENDPOINT, "")
 
 
 def _public(settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The sign-in settings that the page needs. They contain no secret, because a public client has no secret."""
+    """The sign-in settings that the page needs. These settings contain no secret, because a public client has none."""
     return {name: settings[name] for name in ("issuer", "client_id", "audience")} if settings else None
 
 

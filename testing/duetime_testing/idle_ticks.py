@@ -96,7 +96,7 @@ class IdleTicks:
         return -((-start_of(minute + 1) - _DELAYS[reading]) // MINUTE) * MINUTE
 
     def _cursors(self) -> DynamoCursorStore:
-        return DynamoCursorStore(self.account.dynamodb, "tasks", FakeTelemetry())  # type: ignore[arg-type] # a client
+        return DynamoCursorStore(self.account.dynamodb, "tasks", FakeTelemetry())  # type: ignore[arg-type] # it stands in for a client
 
     def _stored(self) -> Sequence[int] | None:
         cursors = self._cursors().read(_GROUP)

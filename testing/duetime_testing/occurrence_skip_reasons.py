@@ -10,7 +10,7 @@ _WORDS = {
     "deleted": ("was deleted",),
     "catch_up": ("missed",),
 }
-"""Phrases in the API's reason texts, by the short name of the reason."""
+"""Phrases in the API's reasons, by each reason's short name."""
 
 
 def is_reason(wanted: str, said: str | None) -> bool:

@@ -25,7 +25,7 @@ def test_a_paced_action_shows_its_progress_and_can_be_stopped(console: Console, 
         world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
     page = console.open("/tasks?q=tag:team:docs")
     page.get_by_role("button", name="Cancel all…").click()
-    page.get_by_role("button", name="Count them").click()
+    page.get_by_role("button", name="Count the tasks").click()
     page.get_by_label("Tasks a second, at most").fill("1")
     page.get_by_role("button", name="Cancel 20").click()
     expect(page.locator("h1")).to_contain_text("Cancelling tasks")
@@ -70,4 +70,6 @@ def test_operations_of_the_system_without_effect_are_only_counted(console: Conso
     page.goto(page.url.replace("/settings", "/bulk-operations"))
     expect(page.locator("tr[data-row]")).to_have_count(1)
     expect(page.locator("tr[data-row]")).to_contain_text("cancel tasks")
-    expect(page.locator("main")).to_contain_text("1 operation of duetime's own with nothing to do is not shown.")
+    expect(page.locator("main")).to_contain_text(
+        "1 operation that duetime started and that had nothing to do is not shown."
+    )

@@ -113,7 +113,7 @@ def test_the_page_of_an_unknown_task_shows_the_problem(console: Console) -> None
 
 
 def test_the_page_cannot_run_or_load_foreign_content(console: Console, world: World) -> None:
-    """Scripts from other origins, assigned markup and requests to other origins are blocked."""
+    """The page can neither assign HTML as text nor send requests to other origins."""
     console.expected = ("Content Security Policy", "TrustedHTML", "Failed to", "Refused to")
     page = console.open("/tasks")
     assert (

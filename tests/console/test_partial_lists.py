@@ -100,7 +100,7 @@ def test_the_tasks_for_an_action_are_counted_across_all_pages(console: Console, 
     page.route("**/v1/tasks/cancel", hold)
     page.get_by_role("button", name="Cancel all…").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_role("button", name="Count them").click()
+    dialog.get_by_role("button", name="Count the tasks").click()
     expect(dialog.get_by_role("status")).to_contain_text("0 tasks match, of 1,000 examined so far")
     console.check_accessibility(page)
     dialog.get_by_role("button", name="Stop counting").click()

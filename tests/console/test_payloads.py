@@ -166,7 +166,7 @@ def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
     first = page.url
     page.get_by_role("button", name="Run again…").click()
     expect(dialog.get_by_label("Payload")).to_contain_text("3,072,000 bytes of video/mp4")
-    expect(dialog).to_contain_text("Its bytes are uploaded again when you create the task")
+    expect(dialog).to_contain_text("The bytes are uploaded again when you create the task")
     expect(dialog).not_to_contain_text("$binary")
     console.check_accessibility(page)
     page.get_by_label("Due in seconds").fill("7200")

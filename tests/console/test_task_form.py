@@ -222,7 +222,7 @@ def test_a_known_type_shows_its_payload_and_its_defaults(
     page.get_by_role("button", name="New task").click()
     expect(page.locator(f"datalist option[value='{PLAIN}']")).to_be_attached()
     page.get_by_label("Type", exact=True).fill(PLAIN)
-    expect(page.get_by_text("Payload of the handler: to (string), copies (integer, optional)")).to_be_visible()
+    expect(page.get_by_text("Handler payload: to (string), copies (integer, optional)")).to_be_visible()
     expect(page.get_by_text("timeout_seconds: 30")).to_be_visible()
     payload = page.get_by_label("Payload", exact=True)
     expect(payload).to_have_value(json.dumps({"to": "", "copies": 1}, indent=2))

@@ -359,7 +359,7 @@ def test_a_bulk_cancel_requires_the_counted_number_as_confirmation(console: Cons
     expect(page.get_by_role("button", name="Cancel all…")).to_be_disabled()
     page.goto(page.url.partition("#")[0] + "#/tasks?q=tag:team:billing")
     page.get_by_role("button", name="Cancel all…").click()
-    page.get_by_role("button", name="Count them").click()
+    page.get_by_role("button", name="Count the tasks").click()
     expect(page.locator("dialog")).to_contain_text("101 tasks match")
     confirm = page.get_by_role("button", name="Cancel 101")
     expect(confirm).to_be_disabled()

@@ -41,7 +41,7 @@ def test_an_arn_is_recognized_only_in_the_form_of_its_service(service: AwsServic
     ],
 )
 def test_an_arn_of_a_resource_that_cannot_be_called_has_no_form(arn: str) -> None:
-    """Other resources, patterns, and texts with additional characters around an ARN have no form."""
+    """Other resources, patterns, and strings with extra characters around an ARN have no form."""
     assert not any(re.fullmatch(arn_pattern(each), arn) for each in AwsService)
 
 

@@ -90,7 +90,7 @@ def test_joined_cursors_are_joined_for_each_queue(main: int, low: int, other_mai
 
 
 def test_a_scan_reads_only_minutes_that_ended_before_its_delay() -> None:
-    """A scan reads only minutes that ended at least its delay ago."""
+    """A scan reads a minute only when the scan's delay has passed since the minute's end."""
     ahead, *back = horizons(NOW, 180 * SECOND)
     assert ahead == minute_of(NOW + 3 * MINUTE)
     for minute, delay in zip(back, RECOVERY_SCAN_DELAYS, strict=True):

@@ -171,7 +171,7 @@ def test_a_recovery_scan_skips_finished_tasks_and_valid_leases() -> None:
 
 
 def test_the_last_recovery_scan_sets_another_timer_for_a_running_task() -> None:
-    """A task that runs for days gets a timer for a later day; a waiting task with a future check gets none."""
+    """A task that runs for days gets a timer for a later day; a waiting task with a future check gets no timer."""
     assert is_open_past_due(replace(ENTRY, state=State.RUNNING, leased_until=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, next_at=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, state=State.PAUSED), NOW)
@@ -206,7 +206,7 @@ def test_records_entries_and_timers_have_the_same_fair_key_share() -> None:
 
 
 def test_only_a_due_task_keeps_its_message_if_its_fair_key_changes() -> None:
-    """If its fair key changes, a due task keeps its message, which may have been received; others need new ones."""
+    """If its fair key changes, a due task keeps its message, which may have been received; other tasks need another."""
     keyed = task(fair_key="customer-17", next_at=NOW + HOUR)
     assert is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-17"})
     assert not is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-18"})

@@ -104,8 +104,8 @@ def test_an_event_without_an_accepted_value_in_each_field_does_not_match(pattern
     ],
     ids=str,
 )
-def test_objects_in_lists_match_by_element(pattern: dict[str, Any], is_match: bool) -> None:  # noqa: FBT001 - expected
-    """All fields of a pattern must match in the same list element, `true` is no number, and `exists` needs a value."""
+def test_objects_in_lists_match_by_element(pattern: dict[str, Any], is_match: bool) -> None:  # noqa: FBT001 - a test parameter
+    """A pattern's fields must match in one list element, `true` is not a number, and `exists` needs a value."""
     reject_pattern(pattern)
     assert matches(pattern, EVENT) is is_match
 

@@ -47,7 +47,7 @@ class Labeled(Point):
 
 @frozen(order=True)
 class Version:
-    """A class with an order."""
+    """A class whose instances can be ordered."""
 
     number: int
     name: str
@@ -91,16 +91,16 @@ def test_methods_of_the_class_are_kept() -> None:
 
 @pytest.mark.parametrize("arguments", [(), (1, 2, [], "", 3)])
 def test_missing_and_unknown_arguments_are_rejected(arguments: tuple[object, ...]) -> None:
-    """A missing argument is refused if the field has no default, and so is an argument for a field that takes none."""
+    """A missing argument for a field without a default is refused, as is an argument for a field that takes none."""
     with pytest.raises(TypeError, match=r"Point\.__init__"):
-        Point(*arguments)  # type: ignore[arg-type]  # that is the mistake
+        Point(*arguments)  # type: ignore[arg-type]  # this is the tested mistake
 
 
 def test_kw_only_rejects_positional_arguments() -> None:
     """`kw_only` refuses positional arguments, and allows a field without a default after a field with a default."""
     assert Named(second=3).first == 1
     with pytest.raises(TypeError):
-        Named(1, 3)  # type: ignore[call-arg]  # that is the mistake
+        Named(1, 3)  # type: ignore[call-arg]  # this is the tested mistake
 
 
 @pytest.mark.parametrize("name", ["x", "unknown"])
@@ -132,9 +132,9 @@ def test_instances_are_ordered_only_with_the_order_option() -> None:
     assert max(first, second) is second
     assert first <= Version(1, "b") >= first
     with pytest.raises(TypeError):
-        _ = first < (2, "a")  # type: ignore[operator]  # that is the mistake
+        _ = first < (2, "a")  # type: ignore[operator]  # this is the tested mistake
     with pytest.raises(TypeError):
-        _ = Point(1) < Point(2)  # type: ignore[operator]  # that is the mistake
+        _ = Point(1) < Point(2)  # type: ignore[operator]  # this is the tested mistake
 
 
 def test_the_representation_names_the_fields() -> None:
@@ -167,4 +167,4 @@ def test_copies_have_all_fields_and_are_frozen(copied: Callable[[Labeled], Label
     made = copied(original)
     assert (made, repr(made), made is original) == (original, repr(original), False)
     with pytest.raises(FrozenInstanceError):
-        made.x = 2  # type: ignore[misc]  # that is the mistake
+        made.x = 2  # type: ignore[misc]  # this is the tested mistake

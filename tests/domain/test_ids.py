@@ -20,7 +20,7 @@ years = st.integers(0, 4_102_444_800_000)
 @example(0, 0, 0)
 @example(LAST_INSTANT, MAX_SHARDS - 1, (1 << 64) - 1)
 def test_the_home_millisecond_and_shard_are_decoded_from_an_id(home: int, shard: int, tail: int) -> None:
-    """The home millisecond and the shard of an id can be read from its text alone."""
+    """The home millisecond and the shard of an id can be read from the id's text alone."""
     parsed = TaskId.parse(TaskId.of(home, shard, tail).text)
     assert (parsed.home, parsed.shard) == (home, shard)
 
@@ -34,7 +34,7 @@ def test_ids_sort_by_home_time(early: int, late: int, one: int, other: int) -> N
 
 @given(years, shards)
 def test_a_partition_names_the_minute_in_utc_and_the_shard(home: int, shard: int) -> None:
-    """Two ids share a partition exactly if they have the same minute and shard."""
+    """Two ids share a partition if and only if they have the same minute and shard."""
     minute = home // 60_000
     here = TaskId.of(home, shard, 1).partition
     assert TaskId.of(minute * 60_000, shard, 2).partition == here
@@ -68,7 +68,7 @@ def test_an_invalid_id_is_rejected(text: str) -> None:
 
 @given(st.text() | st.from_regex(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", fullmatch=True))
 def test_parsing_any_text_succeeds_or_raises_only_the_parsers_error(text: str) -> None:
-    """Any text is either refused, or is an id with a partition."""
+    """Any string is either refused or is an id with a partition."""
     with contextlib.suppress(InvalidTaskId):
         assert TaskId.parse(text).partition
 
@@ -81,7 +81,7 @@ def test_an_owners_tasks_are_spread_over_all_list_partitions() -> None:
 
 @given(homes, homes, shards, tails)
 def test_the_bytes_of_an_id_can_be_moved_to_another_time(home: int, other: int, shard: int, tail: int) -> None:
-    """An id's bytes that are moved to a time equal those of an id made for that time, as ordered lists need."""
+    """Moving an id's bytes to a time gives the bytes of an id made for that time, as ordered lists require."""
     task_id = TaskId.of(home, shard, tail)
     assert TaskId.home_of_data(task_id.data) == home
     assert TaskId.data_at_time(task_id.data, other) == task_id.at_time(other).data

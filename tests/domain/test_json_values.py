@@ -29,7 +29,7 @@ def test_a_stored_json_value_is_read_back_unchanged(value: object) -> None:
 
 @given(st.text(st.characters(), max_size=20))
 def test_a_text_without_surrogates_is_unchanged(text: str) -> None:
-    """A text without surrogates does not change."""
+    """A string without surrogates does not change."""
     assert writable(text) == text
     assert writable(f"{text}\udce9").encode().endswith(b"\\udce9")
 

@@ -33,7 +33,7 @@ def _claim(limit: int = 1, *, is_shared: bool = False) -> LockClaim:
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_shared_and_exclusive_holders_exclude_each_other(is_shared: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_shared_and_exclusive_holders_exclude_each_other(is_shared: bool) -> None:  # noqa: FBT001 - a test parameter
     """Holders in the other mode leave no room; holders in the same mode share the lock up to its limit."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared),))
     assert lock.room(_claim(100, is_shared=not is_shared)) == 0
@@ -165,7 +165,7 @@ def test_a_task_that_no_longer_waits_loses_only_its_reservation() -> None:
         ({"state": State.CANCELLED, "next_at": NOW}, False),
     ],
 )
-def test_removing_an_outdated_place_does_not_end_the_tasks_reservation(changes: dict[str, Any], is_kept: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_removing_an_outdated_place_does_not_end_the_tasks_reservation(changes: dict[str, Any], is_kept: bool) -> None:  # noqa: FBT001 - a test parameter
     """The removal of an outdated place ends the task's reservation only if the task no longer waits."""
     task = replace(waiting_task(id=TASKS[0]), **changes)
     lock = Lock(NAME, (Holder(task.id, RESERVED, NOW + SECOND),))
@@ -186,7 +186,7 @@ def test_removing_an_outdated_place_does_not_end_the_tasks_reservation(changes: 
         ({"state": State.RUNNING, "lease_expires_at": NOW, "fence": 4}, True),
     ],
 )
-def test_a_holder_is_dead_once_its_own_attempt_is_over(changes: dict[str, Any], dead: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_holder_is_dead_once_its_own_attempt_is_over(changes: dict[str, Any], dead: bool) -> None:  # noqa: FBT001 - a test parameter
     """A holder is dead only after its follow-ups, when no process can still be working; a reservation is never dead."""
     task = replace(waiting_task(), **{"fence": 3, "lease_expires_at": None, **changes})
     assert is_dead(Holder(task.id, 3, NOW), task) is dead

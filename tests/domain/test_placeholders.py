@@ -39,7 +39,7 @@ def filled(value: object) -> object:
 
 
 def test_placeholders_are_replaced_in_texts_at_any_depth() -> None:
-    """Placeholders are replaced in texts at any depth, while numbers, keys and other texts do not change."""
+    """Placeholders are replaced in strings at any depth, while numbers, keys and other strings do not change."""
     assert set(ALL) == set(PLACEHOLDERS)
     given = {"all": [{name: f"a <duetime.{name}> b" for name in ALL}], "n": 12345678901234567890, "<b>": "<duetime"}
     assert filled(given) == {

@@ -17,7 +17,7 @@ RUNNING = {"state": State.RUNNING, "run_at": NOW - 2 * MINUTE}
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_ended_task_needs_no_other_poll(state: State) -> None:
-    """An ended task needs no further poll."""
+    """A task that has ended need not be polled again."""
     assert poll_interval(task(state=state), NOW) is None
 
 

@@ -13,7 +13,7 @@ CREATES = Quota.CREATES
 
 
 def test_every_quota_is_a_field() -> None:
-    """The enum and the class have the same quotas."""
+    """The enum and the class define the same quotas."""
     assert [quota.value for quota in Quota] == list(Quotas.__dataclass_fields__)
 
 
@@ -57,7 +57,7 @@ def test_an_owner_may_use_five_seconds_of_its_limit_at_once() -> None:
 
 
 def test_processes_report_use_in_smaller_steps_close_to_a_limit() -> None:
-    """A process reports after each twentieth of a second's limit up to half of a limit, then after each hundredth."""
+    """A process reports after using 1/20 of a per-second limit, or 1/100 once half of the window's limit is used."""
     assert not is_close(1_000, 2_499)
     assert is_close(1_000, 2_500)
     assert portion(1_000, close=False) == 50

@@ -152,7 +152,7 @@ def test_no_window_has_more_starts_than_the_limit_and_the_burst(
 @pytest.mark.parametrize(("limit", "seconds", "burst"), [(50, 1, 10), (20, 1, 0), (5, 10, 2)])
 def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -> None:
     """A backlog starts at 90% of the limit or more, with about one wait and two writes per task."""
-    world = Askers(pace_of(Rate("crm", limit, seconds, burst), 0), Random(7), 8)  # noqa: S311 - a seeded one
+    world = Askers(pace_of(Rate("crm", limit, seconds, burst), 0), Random(7), 8)  # noqa: S311 - seeded
     count = 12 * limit
     world.run([Asker(NOON + number, number) for number in range(count)])
     assert max(at for at, _ in world.starts) - NOON <= 12 * seconds * 1_000 / 0.9
@@ -162,7 +162,7 @@ def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -
 
 def test_a_backlog_takes_new_places_after_an_outage_longer_than_all_turns() -> None:
     """After an outage that is longer than all turns, no task is put back again and again."""
-    world = Askers(pace_of(Rate("crm", 20), 0), Random(5), 8)  # noqa: S311 - a seeded one
+    world = Askers(pace_of(Rate("crm", 20), 0), Random(5), 8)  # noqa: S311 - seeded
     waiting = [Asker(NOON + number, number) for number in range(300)]
     world.run(waiting, NOON + 1_000)
     rest = [asker for asker in waiting if all(asker is not started for _, started in world.starts)]
@@ -175,7 +175,7 @@ def test_a_backlog_takes_new_places_after_an_outage_longer_than_all_turns() -> N
 
 def test_tasks_in_line_start_by_priority_and_then_by_age() -> None:
     """High-priority tasks start first even if they arrive last; tasks with the same priority start as they arrived."""
-    world = Askers(pace_of(Rate("crm", 10), 0), Random(3), 2)  # noqa: S311 - a seeded one
+    world = Askers(pace_of(Rate("crm", 10), 0), Random(3), 2)  # noqa: S311 - seeded
     came = {Priority.LOW: 0, Priority.NORMAL: 1_000, Priority.HIGH: 2_000}
     world.run(
         [Asker(NOON + at + number * 5, at + number, priority) for priority, at in came.items() for number in range(40)]
@@ -283,7 +283,7 @@ def test_tasks_of_two_rates_start_no_more_often_than_the_faster_allows(
 
 
 def test_tasks_of_two_rates_start_as_often_as_the_faster_allows() -> None:
-    """One task starts each second, although every second task asks for only one start per hour."""
+    """One task starts each second, even if every other task asks for only one start per hour."""
     rates = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 60, 60), 0)
     state, now, starts = RateState(), 10**9, 0
     for number in range(100):

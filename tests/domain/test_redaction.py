@@ -37,7 +37,7 @@ def test_a_name_matches_at_any_depth_and_a_pointer_from_the_root(path: str, expe
 
 
 def test_a_value_without_fields_can_only_be_removed_entirely() -> None:
-    """A value without fields can be removed only as a whole, and a missing result stays missing."""
+    """A value without fields can only be removed completely, and a missing result stays missing."""
     assert Paths.of(["card", "/card"]).removed_from("card") == "card"
     assert Paths.of(["*"]).removed_from("card") == GONE
     assert Paths.of(["*"]).removed_from(None) is None
@@ -55,7 +55,7 @@ def test_the_patterns_of_all_types_apply_to_an_unknown_type() -> None:
 
 
 def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> None:
-    """Contents in lists, schedule templates and graphs are redacted; other fields with the same names are not."""
+    """Contents in lists, schedule templates and graphs are redacted, but not other fields with the same names."""
     shown = POLICY.removed_from(
         {
             "card": "a field of the response",
@@ -94,7 +94,7 @@ def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
 
 
 def test_field_names_do_not_apply_to_bytes() -> None:
-    """The patterns' field names do not apply to bytes, whose JSON form is duetime's own."""
+    """Field names in patterns do not apply to bytes, whose JSON form is defined by duetime."""
     data = {"$binary": {"base64": "AAAA", "content_type": "image/png"}}
     assert POLICY.removed_from({"type": "payment.take", "payload": data})["payload"] == data
     assert POLICY.removed_from({"type": "secret", "payload": data})["payload"] == GONE

@@ -61,7 +61,7 @@ def test_a_takeover_cuts_off_attempts_started_in_the_other_region() -> None:
 
 
 def test_a_topology_continues_whatever_its_lease() -> None:
-    """A running topology waits again after a takeover and is not cut off, although its lease may last for weeks."""
+    """A running topology waits again after a takeover and is not cut off, even if its lease lasts for weeks."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 30 * DAY, target=TopologyTarget())
     assert running.is_topology
     done = taken_over(running, OPEN, NOW, keeps_leases=True)
@@ -70,7 +70,7 @@ def test_a_topology_continues_whatever_its_lease() -> None:
 
 
 def test_an_open_task_gets_a_new_timer_after_a_takeover() -> None:
-    """An open task gets a new timer, because its old timer may not be replicated; paused and blocked tasks get none."""
+    """An open task, unless paused or blocked, gets a new timer, because its old timer may not be replicated."""
     later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
     assert later is not None
     assert later.timer is not None
@@ -92,7 +92,7 @@ def test_a_takeover_repeats_the_follow_ups_of_a_recently_ended_task() -> None:
 
 
 def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
-    """Cursors go back by a quarter of an hour, except cursors that were already further behind."""
+    """Cursors go back by a quarter of an hour, except cursors that were already farther behind."""
     ahead = Cursors.at([minute_of(NOW + 3 * MINUTE), minute_of(NOW), minute_of(NOW), minute_of(NOW)])
     found = cursors_behind(ahead, NOW)
     assert found.floors[0] == minute_of(NOW - 15 * MINUTE) - 1
@@ -114,7 +114,7 @@ def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
 
 
 def test_a_node_of_an_earlier_run_is_not_left_over() -> None:
-    """A node of an earlier run is not left over, because its user may have retried it; a node of an unknown run is."""
+    """A node of an unknown run is left over, but not a node of an earlier run, as its user may have retried it."""
     topology = task(state=State.RUNNING, target=TopologyTarget())
     run = RunState(topology.id, (Begun(NOW, 2), Begun(NOW + HOUR, 2)), 1)
     first = Run(topology.id, 1, NOW, 2).task_id("a")

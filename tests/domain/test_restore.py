@@ -34,7 +34,7 @@ ENDED = replace(
 
 
 def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = AfterRestore.RERUN) -> Takeover:
-    """The changes of a record's takeover, after a check that there are any."""
+    """The changes that a takeover makes to a record; there must be at least one change."""
     divergence = divergence_of(restored, replaced, is_known=True)
     done = take_over(restored, replaced, divergence, after, EPOCH, LATER)
     assert done is not None
@@ -120,7 +120,7 @@ def test_an_attempt_running_at_the_restore_point_counts_as_started_later(
 
 
 def test_skip_repeats_the_end_of_a_task_that_had_ended() -> None:
-    """For a task that had ended, `skip` repeats the end, and a timer makes the restored table do the follow-ups."""
+    """For a task that had ended, `skip` repeats the end, and a timer starts its follow-ups in the restored table."""
     done = taken(WAITING, ENDED, AfterRestore.SKIP)
     assert (done.task.state, done.task.attempt_history) == (State.SUCCEEDED, (LINE,))
     assert (done.task.fence, done.task.finished_at, done.task.version) == (FIRST + 1, None, 7)
@@ -144,7 +144,7 @@ def test_a_task_that_had_only_begun_is_paused_until_rerun(after: AfterRestore) -
 
 
 def test_a_second_decision_skip_ends_a_paused_task_that_had_ended() -> None:
-    """A second decision, `skip`, ends a paused task if it had ended before; otherwise the task stays paused."""
+    """`skip` ends a task that `ask` has paused if the task had ended before the restore; otherwise, it stays paused."""
     held = taken(WAITING, ENDED, AfterRestore.ASK).task
     assert held.tags == {HELD_TAG: "scheduled"}
     done = take_over(held, ENDED, Divergence.ENDED, AfterRestore.SKIP, EPOCH, LATER)

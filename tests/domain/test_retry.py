@@ -66,5 +66,5 @@ def test_there_is_no_retry_after_the_last_allowed_attempt() -> None:
     ids=["by_its_policy", "as_the_target_asked", "sooner", "later", "after_its_process"],
 )
 def test_a_retry_waits_for_the_longest_required_time(failed: Failed, at: int) -> None:
-    """The target and the process's end can lengthen the policy's wait, and the handler can replace it."""
+    """The target and the process's end can lengthen the policy's wait, and the handler can replace the wait."""
     assert failed.retry_at(NOW, SECOND) == at

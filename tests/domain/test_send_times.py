@@ -68,7 +68,7 @@ def test_the_trigger_does_not_wait_for_a_single_message() -> None:
     [(Precision.EXACT, 5), (Precision.RELAXED, 5), (Precision.NORMAL, MOST_SENT_IN_TIME + 1)],
 )
 def test_many_messages_and_other_precisions_are_sent_at_once(precision: Precision, count: int) -> None:
-    """The trigger sends many messages at once, and also `relaxed` messages and `exact` messages."""
+    """The trigger does not wait if there are many messages, or if messages are `relaxed` or `exact`."""
     (group,) = send_groups([message(NOW + 60_000 + 37 * n) for n in range(count)], NOW, precision)
     assert (group.at, len(group.messages)) == (NOW, count)
 

@@ -17,7 +17,7 @@ FIRST = SigningKeys((SigningKey(KEY, T0),))
 
 @pytest.mark.parametrize("text", [KEY, f"whsec_{KEY}"])
 def test_a_generated_key_is_read_as_a_key_without_rotations(text: str) -> None:
-    """A key of mere characters, which is what CloudFormation generates, is read as a key without rotations."""
+    """A plain string, which is what CloudFormation generates, is read as a key without rotations."""
     keys = SigningKeys.parse(text)
     assert keys.live("ann", T0) == (SecretVersion(KEY),)
     assert SigningKeys.parse(keys.text) == keys
@@ -25,7 +25,7 @@ def test_a_generated_key_is_read_as_a_key_without_rotations(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"keys": 1}', '{"keys": [1]}', '{"keys": [{"key": "a", "since": 1}]}'])
 def test_the_error_for_an_invalid_key_does_not_show_its_text(text: str) -> None:
-    """The error for a key in an invalid form does not show the key's text."""
+    """The error for a key in an invalid form does not show the key."""
     with pytest.raises(ValueError, match=r"^(?!.*keys).*$"):
         SigningKeys.parse(text)
 
@@ -85,7 +85,7 @@ def test_a_rotation_keeps_its_schedule_unless_a_new_schedule_is_given() -> None:
 
 
 def test_a_rotation_for_all_owners_removes_rotations_of_single_owners() -> None:
-    """The number of rotations for single owners is limited, and a rotation for all owners removes them."""
+    """The number of rotations for single owners is limited, and a rotation for all owners removes such rotations."""
     keys = FIRST
     for number in range(500):
         keys = keys.rotated_for(f"{'o' * 100}{number:03}", T0)

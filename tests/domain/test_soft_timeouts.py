@@ -33,7 +33,7 @@ class Timers:
             self.daemon = False
 
         def start(self) -> None:
-            """Begin to wait."""
+            """Start the timer."""
             self.is_running = True
 
         def cancel(self) -> None:

@@ -11,7 +11,7 @@ from tests.domain.write_semantics import applied, permits
 
 
 def test_every_move_between_states_is_in_the_table() -> None:
-    """Every move between states is in the table of legal moves."""
+    """Every transition between states is in the table of legal transitions."""
     assert set(LEGAL) == set(Move)
 
 
@@ -64,7 +64,7 @@ def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state
         (Guard(open=True), True),
     ],
 )
-def test_each_field_of_a_guard_can_reject_the_write(guard: Guard, met: bool) -> None:  # noqa: FBT001 - the expectation
+def test_each_field_of_a_guard_can_reject_the_write(guard: Guard, met: bool) -> None:  # noqa: FBT001 - a test parameter
     """Each field of a guard can refuse the write on its own."""
     assert permits(Write(ID, Move.CLAIM, "n", guard), task()) == met
 

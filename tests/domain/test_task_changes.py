@@ -20,5 +20,5 @@ def test_the_fields_of_a_change_have_the_records_types() -> None:
     assert told == {each.name: each.type for each in fields(Task) if each.name not in KEPT}
 
 
-def _text(kind: Any) -> str:  # noqa: ANN401 - an annotation, which a `TypedDict` makes a reference of
+def _text(kind: Any) -> str:  # noqa: ANN401 - an annotation, which a `TypedDict` turns into a reference
     return str(kind.__forward_arg__)

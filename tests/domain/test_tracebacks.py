@@ -32,7 +32,7 @@ def test_at_most_two_causes_of_an_error_are_named() -> None:
 
 
 def test_the_text_about_an_aws_error_names_the_action() -> None:
-    """The text about an AWS error names the action, which is needed to correct a policy."""
+    """The description of an AWS error names the action, which is needed to correct a policy."""
     error = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "may not"}}, "PutItem")
     assert "AccessDeniedException" in places_of(error)
     assert "PutItem" in places_of(error)
@@ -63,12 +63,12 @@ def test_a_likely_secret_is_replaced_but_its_name_stays(text: str, told: str) ->
     "text", ["password=" * 20_000, "a" * 200_000, "://" * 50_000, "eyJ" * 60_000, "'token'" * 30_000]
 )
 def test_no_text_takes_long_to_redact(text: str) -> None:
-    """Even a hostile text of two hundred thousand characters is redacted quickly."""
+    """Even a hostile string of two hundred thousand characters is redacted quickly."""
     assert len(redacted(text)) <= len(text) + len("[redacted]")
 
 
 def test_a_long_text_is_truncated_to_its_end() -> None:
-    """A long text loses its beginning, so that it has the allowed length, and says that it was cut."""
+    """A long text is cut at its beginning to the allowed length, and says that it was cut."""
     assert last_part("abcdef", 6) == "abcdef"
     assert last_part("x" * 50 + "end", 12) == "[cut] xxxend"
     assert len(last_part("x" * 50, 1)) <= 6

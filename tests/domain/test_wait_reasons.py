@@ -33,5 +33,5 @@ from duetime.domain.tasks.wait_reasons import WaitReason, wait_reason
     ],
 )
 def test_every_wait_reason_has_its_own_code(text: str, reason: WaitReason) -> None:
-    """The words for each reason lead to the reason's code, and unknown words lead to `other`."""
+    """The words for each reason give the reason's code, and unknown words give `other`."""
     assert wait_reason(text) is reason

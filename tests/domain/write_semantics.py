@@ -1,4 +1,4 @@
-"""The meaning of a conditional write, computed without a store, with which tests compare the stores."""
+"""Computes the effect of a conditional write without a store, so that tests can compare the stores with it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ OWNER = "me"
 
 @dataclass
 class EndedProcess:
-    """A process that only records that it was told to end."""
+    """A process that only records the request to end."""
 
     ended: bool = False
 
@@ -109,7 +109,7 @@ class Stack:
         """Read the task's current record."""
         return composed(TaskServices).reader.get(OWNER, task.id)
 
-    def call(self, function: str, event: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the function answers
+    def call(self, function: str, event: dict[str, Any]) -> Any:  # noqa: ANN401 - any response
         """Invoke a function with an event."""
         with grants.acting(function):
             return importlib.import_module(f"functions.{function}.handler").handler(event, LambdaContext())

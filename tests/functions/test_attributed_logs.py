@@ -96,8 +96,8 @@ def test_lines_of_concurrent_handlers_have_the_ids_of_their_tasks(
             barrier.wait(PATIENCE)
             print(f"piece {turn} ", end="")  # noqa: T201 - what is tested
             barrier.wait(PATIENCE)
-            print(f"of {context.task_id}")  # noqa: T201 - same
-            print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - same
+            print(f"of {context.task_id}")  # noqa: T201 - as above
+            print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - as above
             log.warning("logged by %s", context.task_id)
 
     # Only duetime's log handler is left, so that each line is written only once.
@@ -143,7 +143,7 @@ def test_a_json_line_of_a_handler_stays_json(
     """A JSON line from a handler stays JSON, and fields whose names duetime also uses are moved to `replaced`."""
 
     def body(_context: Context) -> None:
-        # No other test uses this logger's name, because its log handler outlives the test while its stream does not.
+        # This logger's name is used only in this test, because its log handler, unlike the stream, outlives the test.
         Logger(service="payments").info("paid", amount=5)
         print(json.dumps({"event": "sent", "type": "invoice", "task_id": "another", "odd": "\ud800é"}))  # noqa: T201 - what is tested
 
@@ -177,7 +177,7 @@ def test_text_that_cannot_be_encoded_in_utf_8_is_printed_escaped(
     def body(_context: Context) -> None:
         for text in texts:
             print(text)  # noqa: T201 - what is tested
-        thread = threading.Thread(target=lambda: ended.append(str(print(f'{{"file":"{name}"}}'))))  # noqa: T201 - same
+        thread = threading.Thread(target=lambda: ended.append(str(print(f'{{"file":"{name}"}}'))))  # noqa: T201 - as above
         thread.start()
         thread.join(PATIENCE)
         ended.append(name)

@@ -43,7 +43,7 @@ def stack() -> Iterator[Stack]:
 def test_an_outcome_is_sent_in_one_signed_callback(
     stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a task has finished, one signed POST request has the type, a timestamp and the task as lists show it."""
+    """After a task has finished, one signed POST request has the type, a timestamp, and the task in its list form."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: {"rows": 3}}))
     task = stack.create(TaskSpec("report", name="Nightly", callback_url=f"{receiver.url}/ended"))
     assert stack.work(Priority.NORMAL) == []

@@ -106,7 +106,7 @@ def started(function: str) -> list[str]:
     """Import and prepare a function in a new process; return its output, with the counts first and the clients last."""
     environ = {**os.environ, **ENVIRONMENT}
     command = [sys.executable, "-c", SCRIPT.format(function=function)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own code
     return printed.stdout.splitlines()
 
 
@@ -121,7 +121,7 @@ def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
 
 @pytest.mark.parametrize("function", CLIENTS)
 def test_a_function_creates_its_clients_before_its_first_invocation(function: str) -> None:
-    """Each client is created once during initialization, when Lambda grants a full vCPU, without a call to AWS."""
+    """Each client is created once, without a call to AWS, at initialization, when Lambda grants a full vCPU."""
     assert started(function)[-1].split() == CLIENTS[function]
 
 

@@ -193,7 +193,7 @@ def test_keep_and_max_bytes_limit_what_is_kept_of_a_response(
 def test_a_body_is_truncated_so_that_its_result_is_not_too_large(
     stack: Stack, receiver: Receiver, character: bytes, keep: str
 ) -> None:
-    """Even with the largest `max_bytes`, only as much of a text is stored as fits when it is encoded as JSON."""
+    """Even with the largest `max_bytes`, only as much of a string is stored as fits when encoded as JSON."""
     receiver.answers["GET", "/"] = (200, character * (MAX_RESULT_BYTES // len(character) + 1))
     response = {"keep": keep, "when_larger": "truncate", "max_bytes": MAX_RESULT_BYTES}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": response})
@@ -319,7 +319,7 @@ def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, recei
     ("secret", "told"),
     [
         ("not json", "is not a JSON object"),
-        ('{"client_id": "us", "client_secret": "MARK-b7a1"}', "needs the texts"),
+        ('{"client_id": "us", "client_secret": "MARK-b7a1"}', "needs the string fields"),
         (
             '{"client_id": "us", "client_secret": "MARK-b7a1", "token_url": "http://example.org/MARK-b7a1"}',
             "not an https URL",

@@ -420,7 +420,7 @@ def test_events_of_each_source_wake_tasks(intake: Stack) -> None:
 def test_an_event_is_redelivered_if_the_store_fails_while_waking_tasks(
     intake: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the store fails while an event wakes tasks, the event is redelivered and wakes the tasks then."""
+    """If the store fails while an event wakes tasks, the event is redelivered and then wakes the tasks."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     waiting(intake, "o-17")
     record = placed(intake, {"order": {"id": "o-17"}})

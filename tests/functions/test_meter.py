@@ -252,7 +252,7 @@ def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None
     assert (meter.table_units, meter.index_units) == (1 + 1, 1)
     meter.reset()
     composed(TaskServices).creator.create(OWNER, order)
-    # The write costs one unit although it is refused because the key's item exists. Then the task is read.
+    # The write costs one unit even though it is refused because the key's item exists. Then the task is read.
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
 
@@ -762,13 +762,13 @@ def dense_tags(count: int) -> dict[str, str]:
 
 def dense(length: int) -> str:
     """A string that cannot be compressed."""
-    return b64encode(Random(length).randbytes(length)).decode()[:length]  # noqa: S311 - an example, no secret
+    return b64encode(Random(length).randbytes(length)).decode()[:length]  # noqa: S311 - an example, not a secret
 
 
 def test_the_largest_record_costs_a_unit_for_each_kilobyte(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If all texts have the maximum length, and payload and result are in the record, each write costs seven units."""
+    """If all strings have the maximum length, and payload and result are in the record, each write costs 7 units."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     kind, content = "t" * MAX_TYPE_LENGTH, dense(INLINE_CONTENT_BYTES * 3 // 4)

@@ -83,7 +83,7 @@ def handle(monkeypatch: pytest.MonkeyPatch, **phases: Callable[[Any, Any], objec
 
 
 def assert_silent(output: Output, *told: str) -> None:
-    """Assert that the output lacks the mark, but has the expected texts, which prove that something was logged."""
+    """Assert that the output lacks the mark, but has the expected strings, which prove that something was logged."""
     lines = output.lines()
     assert [line for line in lines if MARK in line] == []
     assert [text for text in told if not any(text in line for line in lines)] == []

@@ -54,7 +54,7 @@ def stack(session: Any) -> Iterator[Stack]:  # noqa: ANN401 - it stands in for a
 
 
 def test_a_failure_notice_is_a_signed_request_with_the_task(stack: Stack, receiver: Receiver) -> None:
-    """A notice is a signed Standard Webhooks request with the task as lists show it.
+    """A notice is a signed Standard Webhooks request with the task in the form that lists show.
 
     The task is finished afterwards.
     """

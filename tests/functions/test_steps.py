@@ -137,7 +137,7 @@ def test_a_steps_result_is_stored_when_the_store_recovers(stack: Stack, monkeypa
     def sleep_until(at: int) -> None:
         stack.clock.at = at
 
-    def refuse(self: DynamoStepStore, *args: Any) -> StepResult:  # noqa: ANN401 - those of `keep`
+    def refuse(self: DynamoStepStore, *args: Any) -> StepResult:  # noqa: ANN401 - see `keep`
         away[0] -= 1
         if away[0] >= 0:
             raise Unavailable("throttled")
@@ -184,5 +184,5 @@ import sys
 import functions.worker.handler
 print([name for name in sys.modules if name.endswith("steps") and "completion" not in name])
 """
-    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own
+    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own code
     assert told.stdout == "[]\n"

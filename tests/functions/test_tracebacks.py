@@ -158,7 +158,7 @@ def test_a_traceback_fits_one_write_unit_whatever_was_raised(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A traceback that is too long when compressed is cut at its beginning, and a lone surrogate is escaped."""
-    noise = "".join(chr(random.Random(1).randrange(0x4E00, 0x9FFF)) for _ in range(50_000))  # noqa: S311 - a seeded text
+    noise = "".join(chr(random.Random(1).randrange(0x4E00, 0x9FFF)) for _ in range(50_000))  # noqa: S311 - seeded
 
     def loud(_context: Context, _payload: object) -> None:
         raise Unretriable(noise + "\ud800 the end")

@@ -206,5 +206,5 @@ def test_tasks_run_even_if_the_collector_fails(stack: Stack, receiver: Receiver)
 def test_tracing_libraries_are_imported_only_if_spans_are_exported(endpoint: str, *, loads: bool) -> None:
     """Tracing libraries, which are usually not deployed, are imported only if the settings name a tracing endpoint."""
     environ = {"PATH": "/usr/bin", Variable.OTLP_ENDPOINT.value: endpoint}
-    told = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own
+    told = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own code
     assert (told.stdout.strip() != "[]") is loads

@@ -101,7 +101,7 @@ def test_a_creation_that_keeps_the_existing_task_costs_two_reads(stack: Stack) -
 
 
 def test_debouncing_a_task_costs_as_much_as_changing_its_due_time(stack: Stack) -> None:
-    """Debouncing a task costs a timer and a record, as does any change of the due time, and three reads.
+    """Debouncing a task costs a timer and a record, like any change to the due time, and three reads.
 
     The shard count is also read every 5 s.
     """

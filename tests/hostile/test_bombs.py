@@ -121,7 +121,7 @@ def test_a_run_whose_parameters_make_a_large_graph_is_rejected() -> None:
     ],
 )
 def test_a_change_of_a_topology_cannot_set_a_maps_payload(payload: dict[str, object]) -> None:
-    """A change of a topology cannot set a map's payload, whose size is checked only when a worker creates it."""
+    """A change to a topology cannot set a map's payload, whose size is checked only when a worker creates it."""
     Stack.faked()
     graph = {"nodes": {"a": {"type": "a"}}}
     task = Gateway().create({"type": "t", "target": {"kind": "topology"}, "payload": graph, "delay_seconds": 600})

@@ -441,7 +441,10 @@ def schedule_made(world: World, in_minutes: int = 1, **fields: object) -> None:
 
 
 def overlap_control(world: World) -> None:
-    """A schedule that covers twenty minutes, with one placed occurrence and one that the trigger is about to place."""
+    """A schedule that covers twenty minutes.
+
+    Its next occurrence is placed, and the trigger is about to place another occurrence.
+    """
     schedule_made(world, in_minutes=3)
     world.time.run_until(world.time.now() + MINUTE)
 

@@ -131,7 +131,7 @@ class Outage(Tasks):
         return self._figures(began, ended)
 
     def is_on(self, name: str) -> bool:
-        """Whether the alarm of this name was in ALARM at the end of the last whole minute."""
+        """Whether the alarm of this name was in ALARM at the end of the last complete minute."""
         (alarm,) = [each for each in _ALARMS.single if each.name == name]
         return is_alarming(alarm, self.series, self.now // MINUTE - 1)
 

@@ -34,7 +34,7 @@ class Graphs(Scenario):
         self.ran: list[str] = []
         self.undone: list[str] = []
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Note the node whose target is called, then behave as the scenario says."""
         if key := self.key_of(context.task_id):
             {"run": self.ran, "rollback": self.undone}.get(phase, []).append(key)
@@ -80,5 +80,5 @@ class Graphs(Scenario):
         return self.whole()
 
     def executions(self) -> dict[str, str]:
-        """The statuses of the topology's executions, by the fences of its attempts."""
+        """The statuses of the topology's executions, keyed by attempt fence."""
         return {each.name.rpartition("-")[2]: str(each.status) for each in self.states.executions.values()}

@@ -51,7 +51,7 @@ class Watcher:
         return answers[0]
 
     def send(self, text: str) -> int:
-        """Send a text and wait until the text is handled; return the status that the gateway gets."""
+        """Send a string, wait until it has been handled, and return the status that the gateway gets."""
         return self.live.event(self.id, "MESSAGE", body=text)
 
     def subscribe(self, topic: str = "mine", ref: str = "1", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED
-"""Types whose handlers have only `run`, `run` and `rollback`, and all four phases, respectively."""
+"""Three types, whose handlers have only `run`, `run` and `rollback`, and all four phases, respectively."""
 _BACKFILLS = re.compile(r"/v1/schedules/([^/]+)/backfills")
 _ENDS = ("after", "before")
 
@@ -84,7 +84,7 @@ class Scenario(FaultSimulation):
             self.time.run_until(min(self.now + steps * step, end))
         return bool(is_so())
 
-    def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `Users.ask`
+    def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - see `Users.ask`
         """Send a request to the API and let time pass until its response.
 
         Raises:
@@ -94,7 +94,7 @@ class Scenario(FaultSimulation):
         assert self.run_until(lambda: replies), f"no answer to {method} {path}"
         return replies[0]
 
-    def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - same
+    def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - as above
         """Send a request while other work continues; the response is added to the returned list.
 
         A backfill's period is passed to the invariant checks for schedules.
@@ -159,7 +159,7 @@ class Scenario(FaultSimulation):
         return self.once(matches, lambda _call: self.take(duration))
 
     def suspend(self, machine: Machine, duration: Millis) -> None:
-        """Suspend everything on a machine for a time during which its leases may end."""
+        """Suspend every process on a machine for some time, during which the processes' leases may end."""
         assert machine.strand is not None
         self.watching.freezes(machine.strand)
         self.time.freeze(machine.strand, self.now + duration)

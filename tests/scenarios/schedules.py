@@ -70,7 +70,7 @@ class Schedules(Tasks):
         return [error.message for error in errors if error is not None and error.type == SKIPPED]
 
     def minutes(self, first: Millis, last: Millis) -> list[Millis]:
-        """The whole minutes from one instant to another."""
+        """The full minutes from one instant to another."""
         return list(range(-(-first // MINUTE) * MINUTE, last + 1, MINUTE))
 
     def most_at_once(self, length: Millis) -> int:

@@ -58,7 +58,7 @@ class Tasks(Scenario):
         self.answer_notice: Callable[[], int] = lambda: 200
         self._facts: dict[Machine, FakeTelemetry] = {}
 
-    # Actions of users.
+    # Actions by users.
 
     def create(self, delay: Millis = 0, kind: str = PLAIN, **fields: Any) -> str:  # noqa: ANN401 - JSON
         """Create a task that is due after a delay; return its id."""
@@ -82,7 +82,7 @@ class Tasks(Scenario):
         return self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True} if force else None)
 
     def send_event(self, event_id: str, at: str, **fields: Any) -> None:  # noqa: ANN401 - JSON
-        """Put an event on the queue of the intake."""
+        """Put an event on the intake queue."""
         event = {"id": event_id, "source": "orders", "time": at, "detail": {"type": PLAIN, **fields}}
         self.sqs.send_message(QueueUrl=self.intake, MessageBody=json.dumps(event))
 
@@ -108,8 +108,8 @@ class Tasks(Scenario):
         """The times at which the task's target was called."""
         return [each.at for each in self.effects if each.task_id == task_id]
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Record a call of a target, then behave as the test says."""
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
+        """Record a call to a target, then behave as the test says."""
         self.effects.append(Effect(context.task_id, phase, self.now, context.fence))
         return super().act(phase, context, payload)
 
@@ -137,7 +137,7 @@ class Tasks(Scenario):
     def fail(self, attempts: int = 99, phase: str = "run", error: type[Exception] = ValueError) -> None:
         """Make one phase raise in the first `attempts` attempts of each task."""
 
-        def behave(called: str, context: Any) -> str:  # noqa: ANN401 - same
+        def behave(called: str, context: Any) -> str:  # noqa: ANN401 - as above
             if called == phase and self.attempt(context) <= attempts:
                 raise error(f"{called} {self.attempt(context)}")
             return "done"

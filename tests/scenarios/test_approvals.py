@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 _LETTERS = [chr(code) for code in range(35, 127) if chr(code) != "\\"]
-"""Many characters that JSON does not escape, so that a text with them stays large when it is compressed."""
+"""Many characters that JSON does not escape, so that a string of them stays large when it is compressed."""
 LEASE = LEASE_SECONDS * SECOND
 
 RELEASE: dict[str, dict[str, Any]] = {
@@ -89,7 +89,7 @@ def test_a_rejection_fails_the_node() -> None:
 def test_an_approval_gets_its_default_decision_after_its_timeout(
     on_timeout: str, state: str, error: str | None
 ) -> None:
-    """An approval on which nobody decides before its timeout gets its default decision in its first attempt."""
+    """If nobody decides on an approval before its timeout, its first attempt ends with the default decision."""
     with Graphs() as graphs:
         task = waiting(graphs, timeout_seconds=3600, on_timeout=on_timeout)
         graphs.run(HOUR - 2 * MINUTE)
@@ -144,7 +144,7 @@ def test_a_repeated_approval_is_compared_by_payload_wherever_stored(size: int) -
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_an_approval_can_be_decided_while_no_worker_runs(approve: bool) -> None:  # noqa: FBT001 - a parameter
+def test_an_approval_can_be_decided_while_no_worker_runs(approve: bool) -> None:  # noqa: FBT001 - a test parameter
     """A due approval can be decided while no worker runs; workers finish the task when they run again."""
     with Graphs() as graphs:
         body = {"type": "release", "target": {"kind": "approval"}, "delay_seconds": 30}
@@ -239,7 +239,7 @@ def test_a_rollback_skips_approvals() -> None:
 
 @pytest.mark.parametrize("at", ["the claim", "the end of its time"])
 def test_a_worker_lost_during_an_approval_uses_up_no_attempt(at: str) -> None:
-    """A worker that dies while it handles an approval uses up no attempt, even if only one attempt is allowed."""
+    """If a worker dies while it handles an approval, no attempt is used up, even if only one is allowed."""
     with Graphs() as graphs:
         graphs.faulty = True
         target = {"kind": "approval", "timeout_seconds": 3600, "on_timeout": "approve"}

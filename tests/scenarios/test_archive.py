@@ -97,7 +97,7 @@ def test_a_task_removed_by_ttl_is_archived_as_the_api_returned_it() -> None:
 
 
 def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
-    """If TTL removes the tasks of two days at once, they are archived in two objects, one per day."""
+    """If TTL removes tasks from two days at once, they are archived in two objects, one per day."""
     with archived() as account:
         first = account.create()
         account.run(MINUTE)
@@ -250,7 +250,7 @@ def test_a_task_with_a_damaged_payload_is_archived_without_contents() -> None:
 
 
 def test_a_deleted_task_is_not_archived() -> None:
-    """A task that a user deletes before TTL does is not in the archive, nor is its payload."""
+    """If a user deletes a task before TTL does, neither the task nor its payload is archived."""
     with archived() as account:
         deleted, kept = account.create(payload="the secret"), account.create()
         account.run(MINUTE)
@@ -275,14 +275,14 @@ def test_all_attempts_are_archived() -> None:
         assert len(attempts) == 8
         account.pass_retention()
         account.read_stream()
-        # An archived attempt has no traceback, which is only in the logs.
+        # An archived attempt does not include its traceback, which is only in the logs.
         for each in attempts:
             each["error"]["traceback"] = None
         assert account.tasks()[task_id]["attempts"] == attempts
 
 
 def test_the_error_for_an_archived_task_has_the_command_to_find_it() -> None:
-    """The problem for an archived task contains the command that finds the task; for an unknown id, it does not."""
+    """The problem for an archived task contains a command that finds the task; for an unknown id, it has no command."""
     with archived() as account:
         task_id = account.create()
         deleted = account.create()

@@ -61,7 +61,7 @@ def test_an_attempt_running_at_the_end_of_the_retry_duration_may_succeed() -> No
 
 
 def test_a_lost_attempt_is_rolled_back_after_the_retry_duration() -> None:
-    """If an attempt is lost and no attempt can follow in time, the task is rolled back; its history has the loss."""
+    """If an attempt is lost and no attempt can follow in time, the task is rolled back; its history shows the loss."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang()
@@ -94,7 +94,7 @@ def test_a_task_that_waits_after_an_attempt_fails_at_the_end_of_its_retry_durati
 
 
 def test_a_task_that_waits_too_long_for_a_lock_fails() -> None:
-    """A task that waits too long for a lock fails without an attempt; a retry may wait equally long."""
+    """A task that waits too long for a lock fails without an attempt; a retry can wait just as long."""
     with Tasks() as tasks:
         tasks.last(50)
         holder = tasks.create(**patient(300))
@@ -150,7 +150,7 @@ def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> No
 
 
 def test_a_pulled_task_that_waits_too_long_for_a_lock_fails() -> None:
-    """A pulled task whose time to wait for a lock is over fails when a pull worker asks for a lease."""
+    """If a pulled task has waited too long for its lock, it fails when a pull worker asks for a lease."""
     with Pulled() as tasks:
         tasks.create_pulled(**patient(300))
         tasks.lease_one()

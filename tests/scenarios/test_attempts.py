@@ -50,7 +50,7 @@ def _writes_record(call: Call) -> bool:
 
 
 def test_a_retry_waits_and_runs_again(tasks: Tasks) -> None:
-    """A failing target is retried with a new fence until it succeeds, and the history has every attempt."""
+    """A failing target is retried with a new fence until it succeeds, and the history shows every attempt."""
     with tasks:
         tasks.fail(2)
         task_id = tasks.create()
@@ -61,7 +61,7 @@ def test_a_retry_waits_and_runs_again(tasks: Tasks) -> None:
 
 
 def test_a_far_retry_is_found_by_the_trigger(tasks: Tasks) -> None:
-    """A retry that is an hour ahead has no message on a queue, and the attempt starts on time."""
+    """For a retry that is an hour ahead, no message is on a queue, and the attempt starts on time."""
     with tasks:
         tasks.fail(1)
         task_id = tasks.create(retry={"initial_seconds": 3600, "max_seconds": 3600})
@@ -113,7 +113,7 @@ def test_a_record_keeps_the_last_attempts_and_the_api_returns_all(tasks: Tasks) 
 
 
 def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks) -> None:
-    """After a worker dies, the queue delivers the message again, and the second run starts only after the lease."""
+    """After a worker dies, the queue delivers the message again, and the second run starts when the lease is over."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -128,7 +128,7 @@ def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks)
 
 
 def test_a_scan_finds_a_task_whose_worker_and_message_are_lost(tasks: Tasks) -> None:
-    """If a worker dies and its message is lost, a scan finds the record's ended lease and sends the task again."""
+    """If a worker dies and its message is lost, a scan finds the record's expired lease and sends the task again."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -496,7 +496,7 @@ def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
 
     made, call = Throttled(), SimulatedCaller.call
 
-    def maybe(caller: Any, wanted: Any) -> Any:  # noqa: ANN401 - as the caller has them
+    def maybe(caller: Any, wanted: Any) -> Any:  # noqa: ANN401 - the caller defines them
         if made.is_refused(wanted.url):
             return NoResponse(EGRESS_UNAVAILABLE, "the call was not handed on: TooManyRequestsException")
         return call(caller, wanted)

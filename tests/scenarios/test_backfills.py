@@ -51,7 +51,7 @@ def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more:
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one"]))
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_backfill_continues_after_a_change_of_its_schedule(event: str, overlap: str) -> None:
-    """After a change of the schedule, the rest of the backfill and the regular occurrences run, each exactly once."""
+    """After a change to the schedule, the rest of the backfill and the regular occurrences run, each exactly once."""
     with Schedules() as schedules:
         schedules.make(overlap=overlap)
         schedules.run(MINUTE)
@@ -99,7 +99,7 @@ def test_no_run_of_a_backfill_starts_after_its_schedule_is_deleted() -> None:
 
 @pytest.mark.parametrize("how", ["cancel", "run"])
 def test_a_backfill_runs_scheduled_times_whose_occurrences_were_stopped(how: str) -> None:
-    """A backfill runs a scheduled time whose occurrence was cancelled or run early before a change of the schedule."""
+    """A backfill runs a scheduled time whose occurrence was cancelled or run early before a change to the schedule."""
     with Schedules() as schedules:
         schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
         schedules.make(overlap="allow_all")
@@ -178,7 +178,7 @@ def test_a_backfill_of_missing_runs_includes_skipped_occurrences() -> None:
 
 
 @pytest.mark.parametrize("is_paused", [False, True])
-def test_overlapping_runs_of_a_backfill_run_one_at_a_time(is_paused: bool) -> None:  # noqa: FBT001 - a parameter of a test
+def test_overlapping_runs_of_a_backfill_run_one_at_a_time(is_paused: bool) -> None:  # noqa: FBT001 - a test parameter
     """Twelve overlapping runs of a backfill run one at a time, whether or not the schedule is paused."""
     with Schedules() as schedules:
         schedules.last(30)

@@ -32,7 +32,7 @@ def test_tasks_of_a_broken_package_wait_with_the_reason(monkeypatch: pytest.Monk
 
 
 def test_other_targets_do_not_need_the_package() -> None:
-    """An HTTP target is called on time although the handlers package is broken."""
+    """An HTTP target is called on time even if the handlers package is broken."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "http", "url": URL}}).body["id"]

@@ -1,4 +1,4 @@
-"""Requests for many tasks return soon, and are completed despite any crash."""
+"""Requests for many tasks return soon, and are completed even if any process crashes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def states_of(scenario: Scenario) -> dict[str, int]:
 
 
 def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict[str, str] | None = None) -> Reply:
-    """The response to a request that must be answered soon."""
+    """The response to a request; asserts that the response arrives soon."""
     began = scenario.now
     answer = scenario.ask("POST", path, body, headers=headers)
     assert scenario.now - began <= SOON, f"{path} took {scenario.now - began} ms"
@@ -70,7 +70,7 @@ def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict
 
 
 def controlled_slowly(scenario: Scenario, topology: str, verb: str) -> Reply:
-    """Control a topology whose first node is written so slowly that other nodes are left to the background."""
+    """Control a topology whose first node is written so slowly that others are left to a background operation."""
 
     def writes_a_node(call: Call) -> bool:
         is_write = call.machine.function == "api" and call.operation == "update_item"
@@ -183,7 +183,7 @@ def test_an_accepted_bulk_operation_completes_wherever_its_function_is_killed() 
             assert operations_of(scenario)[0]["state"] == "succeeded", f"killed at call {number}"
             if number == 1:
                 most = len([call for call in calls if call.machine is not calls[0].machine])
-    # The operation must make about this many calls; with fewer calls, the kills would not cover all of them.
+    # The operation must make about this many calls; if it makes fewer, the kills do not cover all calls.
     assert most > 10
 
 

@@ -32,7 +32,7 @@ def tasks() -> Tasks:
 
 
 def callback_of(tasks: Tasks, task_id: str) -> dict[str, object]:
-    """The only callback task for a task, as a user finds it."""
+    """The task's only callback task, found as a user would find it."""
     found = tasks.ask("GET", "/v1/tasks", query=f"type=duetime.callback&name={task_id}").body["tasks"]
     assert len(found) == 1
     return dict(found[0])
@@ -54,14 +54,14 @@ def test_a_callback_is_a_task_that_its_owner_can_see() -> None:
 
 
 def test_the_attempts_of_a_callback_are_spread_over_a_day() -> None:
-    """With average jitter, the last attempt of a callback begins a day after the first."""
+    """With average jitter, a callback's last attempt begins a day after its first attempt."""
     retry = callback_spec(ended(), CALLBACK_URL, b"{}").retry
     assert sum(retry.wait(attempt, 0.5) for attempt in range(1, retry.max_attempts)) == pytest.approx(DAY, rel=0.03)
 
 
 @pytest.mark.slow
 def test_a_callback_is_retried_for_a_day_without_delaying_its_task() -> None:
-    """A task finishes at once although the receiver of its callback is down, and the callback is retried for a day."""
+    """A task finishes at once even if the receiver of its callback is down, and the callback is retried for a day."""
     with Tasks() as tasks:
         tasks.faulty = True
         up_at = tasks.now + 20 * HOUR

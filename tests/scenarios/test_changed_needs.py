@@ -19,7 +19,7 @@ def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: 
     holds = scenario.create(lock=LOCK, timeout_seconds=800)
     long = {holds}
 
-    def behave(_phase: str, context: Any) -> str:  # noqa: ANN401 - a handler's
+    def behave(_phase: str, context: Any) -> str:  # noqa: ANN401 - a handler gets it
         if context.task_id in long:
             scenario.take(10 * MINUTE)
         return "done"
@@ -68,7 +68,7 @@ def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> 
 
 
 def test_the_next_waiter_gets_the_lock_if_the_first_gives_it_up() -> None:
-    """If the first waiter no longer needs the lock, the next waiter gets it, even if it was already reserved."""
+    """If the first waiter no longer needs the lock, the next waiter gets the lock, even if it was reserved."""
     with Tasks() as scenario:
         first, second = waiting(scenario, 2)
         holder = scenario.effects[0].task_id

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def change(schedules: Schedules, at: Millis, action: str, due_at: Millis | None = None) -> Reply:
-    """Request a change of the occurrence at an instant."""
+    """Request a change to the occurrence at an instant."""
     moved = {} if due_at is None else {"due_at": to_iso(due_at)}
     return schedules.control("occurrences/update", {"scheduled_at": to_iso(at), "action": action, **moved})
 
@@ -30,8 +30,8 @@ def hourly() -> tuple[Schedules, Millis]:
 
 
 @pytest.mark.parametrize("is_paused", others_slow([False, True]))
-def test_each_changed_occurrence_runs_once_as_requested(is_paused: bool) -> None:  # noqa: FBT001 - a parameter
-    """Moved, early and restored occurrences run once, and a skipped occurrence never, even if there is a pause."""
+def test_each_changed_occurrence_runs_once_as_requested(is_paused: bool) -> None:  # noqa: FBT001 - a test parameter
+    """Moved, early and restored occurrences run once, and skipped ones do not run, even if there is a pause."""
     schedules, first = hourly()
     with schedules:
         earlier, later = first + 2 * HOUR - 50 * MINUTE, first + 5 * HOUR + 7 * MINUTE
@@ -74,7 +74,7 @@ def test_the_queued_task_of_a_moved_occurrence_does_not_run() -> None:
 
 
 def test_a_new_timing_keeps_only_the_changes_of_its_own_occurrences() -> None:
-    """After a change of timing, only the skipped occurrences that the new timing includes stay skipped."""
+    """After the timing is changed, the skipped occurrences that the new timing includes stay skipped."""
     schedules, first = hourly()
     with schedules:
         for at in (first + HOUR, first + 2 * HOUR):
@@ -85,7 +85,7 @@ def test_a_new_timing_keeps_only_the_changes_of_its_own_occurrences() -> None:
 
 
 def test_an_error_for_an_invalid_change_of_an_occurrence_names_the_field() -> None:
-    """The error for an invalid change of an occurrence names the field; repeating a change has no effect."""
+    """The error for an invalid change to an occurrence names the field; repeating a change has no effect."""
     schedules, first = hourly()
     with schedules:
         refusals = [

@@ -82,7 +82,7 @@ def test_a_run_that_expires_while_waiting_frees_its_place() -> None:
 
 @pytest.mark.parametrize(("overlap", "number"), [("skip", 4), ("buffer_all", 4)])
 def test_occurrences_held_by_a_switch_follow_the_overlap_policy(overlap: str, number: int) -> None:
-    """After a stop that held four occurrences, all four run one at a time, with `skip` as with `buffer_all`."""
+    """After a stop that held four occurrences, all four run one at a time, both with `skip` and `buffer_all`."""
     with Schedules() as schedules:
         schedules.last(150)
         schedules.run(MINUTE - schedules.now % MINUTE + SECOND)
@@ -114,7 +114,7 @@ def test_a_stop_of_all_tasks_also_holds_callbacks() -> None:
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL)
 
-        def stop(_phase: str, _context: Any) -> str:  # noqa: ANN401 - a handler's
+        def stop(_phase: str, _context: Any) -> str:  # noqa: ANN401 - a handler gets it
             assert tasks.users.ask("PUT", STOP, {"stopped": True}) is not None
             tasks.take(20 * SECOND)
             return "done"

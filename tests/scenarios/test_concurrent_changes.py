@@ -86,7 +86,7 @@ def test_a_rejected_change_does_not_move_the_task_to_another_queue() -> None:
 
 
 def test_a_rejected_change_does_not_disable_the_timer_of_the_accepted_change() -> None:
-    """If a change that meant to send the message itself is refused, the trigger still handles the accepted timer."""
+    """If a change that would have sent a message itself is refused, the trigger still handles the accepted timer."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 7200}).body
         path, headers = f"/v1/tasks/{created['id']}", {"If-Match": f'"{created["version"]}"'}
@@ -154,7 +154,7 @@ def test_a_rejected_change_to_pull_workers_has_no_effect() -> None:
 
 
 def test_a_rejected_change_to_an_endpoint_hardly_delays_a_pulled_task() -> None:
-    """A refused change's timer for an endpoint delays a pulled task by at most a few seconds."""
+    """If a change to an endpoint is refused, its timer delays a pulled task by at most a few seconds."""
     with Scenario() as scenario:
         created = scenario.ask(
             "POST", "/v1/tasks", {"type": PULLED, "delay_seconds": 3600, "timeout_seconds": 600}
@@ -177,7 +177,7 @@ def test_a_rejected_change_to_an_endpoint_hardly_delays_a_pulled_task() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(10, 30), (60, 10)])
 def test_a_task_resumed_during_a_change_runs_at_the_new_time(before: int, after: int) -> None:
-    """If a resume and a change of the due time overlap and both are accepted, the task runs at the new time."""
+    """If a resume and a change to the due time overlap and both are accepted, the task runs at the new time."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": before * 60}).body
         path, due = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + after) * MINUTE

@@ -24,7 +24,7 @@ BRANCHES: dict[str, dict[str, Any]] = {
 
 
 def giving(graphs: Graphs, **results: Any) -> None:  # noqa: ANN401 - JSON
-    """Have nodes return or raise these results."""
+    """Have each node return its result, or raise the result if it is an exception."""
 
     def behave(_phase: str, context: Context) -> Any:  # noqa: ANN401 - JSON
         result = results.get(graphs.key_of(context.task_id), "done")

@@ -31,7 +31,7 @@ def _confirmed(tasks: Tasks, path: str, body: dict[str, Any], token: str) -> Rep
 
 @pytest.mark.parametrize("more", [{}, {"limit": 100}], ids=["whole", "piece"])
 def test_a_task_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]) -> None:
-    """A run with a token acts only on tasks from before the dry run, though the filter also matches later tasks."""
+    """A run with a token acts only on tasks from before the dry run, even if later tasks match the filter, too."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(3)]
         token = _token(tasks, CANCEL, PLAINS)
@@ -77,7 +77,7 @@ def test_a_task_that_failed_after_the_dry_run_is_not_retried() -> None:
 
 
 def test_all_pages_of_a_dry_run_have_the_same_cutoff_and_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Later pages of a dry run that get the first page's token count no newer tasks and return the same token."""
+    """If a dry run's later pages get the first page's token, they count no newer tasks and return the same token."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         for number in range(105):

@@ -20,7 +20,7 @@ BIG = ["%08x" % (number * 2654435761 % 2**32) for number in range(200)]
 """JSON that does not fit into a record."""
 OTHER = BIG[::-1]
 HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
-"""JSON that fits into neither a record nor an item."""
+"""JSON that is too large for both a record and an item."""
 
 UPLOADED = b"\x89PNG, in short"
 
@@ -45,7 +45,7 @@ def lose(scenario: Scenario) -> None:
         scenario.table.write(scenario.now, (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]), None)
 
 
-def throttled(scenario: Scenario) -> Any:  # noqa: ANN401 - raises
+def throttled(scenario: Scenario) -> Any:  # noqa: ANN401 - it raises
     """Return a function that throttles a call."""
 
     def throttle(_call: Call) -> None:
@@ -67,7 +67,7 @@ def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a 
 
 @pytest.mark.slow
 def test_all_attempts_of_a_task_are_shown_while_it_is_open() -> None:
-    """All attempts of a task that is retried for more than a day are shown, although the retention is one day."""
+    """All attempts of a task that is retried for more than a day are shown, even if the retention is only one day."""
     with Scenario() as scenario:
         scenario.environ[Variable.RETENTION_DAYS] = "1"
 
@@ -157,7 +157,7 @@ def test_a_reopened_task_keeps_its_contents() -> None:
 
 
 def test_earlier_checkpoints_expire() -> None:
-    """Of several large checkpoints, only the last is kept while the task is open, and all are removed after its end."""
+    """While a task is open, only its last large checkpoint is kept; after the task's end, no checkpoint is kept."""
     with Scenario() as scenario:
         scenario.target = until_asked(scenario, BIG)
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "timeout_seconds": 800}).body["id"]
@@ -283,7 +283,7 @@ def fail(_phase: str, _context: Context) -> None:
 
 
 def is_kept(call: Call) -> bool:
-    """Whether a call removes a content's expiry."""
+    """Whether a call removes the expiry of stored contents."""
     return call.operation == "update_item" and str(call.request["UpdateExpression"]).startswith("REMOVE")
 
 
@@ -309,7 +309,7 @@ def test_an_uploaded_payload_is_kept_as_long_as_its_task() -> None:
 
 @pytest.mark.parametrize("number", range(8))
 def test_a_creation_with_an_upload_can_be_repeated_after_any_failure(number: int) -> None:
-    """If any AWS call of a creation fails, a repeat with the same key creates one task with the uploaded payload."""
+    """If any AWS call in a creation fails, a repeat with the same key creates one task with the uploaded payload."""
     with Scenario() as scenario:
         body, calls = upload(scenario), 0
 

@@ -100,7 +100,7 @@ def test_a_dead_letter_does_not_fail_a_jobs_or_approvals_last_attempt(tasks: Tas
 
 
 def test_a_dead_letter_without_open_work_is_deleted(tasks: Tasks) -> None:
-    """A dead letter whose task is outdated, paused or ended is deleted without a write or a new message."""
+    """A dead letter of a changed, paused or ended task is deleted without a write or a new message."""
     with tasks:
         changed, paused, cancelled = (tasks.create(30 * MINUTE) for _ in range(3))
         tasks.change(changed, delay_seconds=2400)

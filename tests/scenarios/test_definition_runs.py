@@ -1,4 +1,4 @@
-"""Which version of a topology definition each occurrence of a schedule runs, also after the definition changes."""
+"""Which version of a topology definition each occurrence of a schedule runs, even after the definition changes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_schedule_without_a_newly_required_parameter_is_paused() -> None:
 
 
 def test_a_runs_conditions_use_the_parameters_of_the_run() -> None:
-    """A run's conditions can use the run's parameters, alone or with parents' results, also in a sub-topology."""
+    """A run's conditions can use the run's parameters, alone or with parents' results, even in a sub-topology."""
     with DefinitionRuns() as scenario:
         nodes = {
             "load": {"type": PLAIN},

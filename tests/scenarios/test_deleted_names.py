@@ -71,7 +71,7 @@ def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
-def test_a_late_save_by_the_trigger_does_not_change_a_recreated_schedule(is_lost: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_late_save_by_the_trigger_does_not_change_a_recreated_schedule(is_lost: bool) -> None:  # noqa: FBT001 - a test parameter
     """If the trigger's save arrives after the schedule's name was reused, the new schedule does not change."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
@@ -101,7 +101,7 @@ Request = tuple[str, str, "dict[str, Any] | None"]
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_late_request_to_a_deleted_schedule_does_not_change_the_new(
     request_to_old: Request,
-    is_lost: bool,  # noqa: FBT001 - same
+    is_lost: bool,  # noqa: FBT001 - as above
 ) -> None:
     """A request that read the old schedule does not write to a new schedule with the same name."""
     with Scenario() as scenario:
@@ -123,7 +123,7 @@ def test_a_workers_late_note_is_not_added_to_a_recreated_schedule() -> None:
         reads: list[Call] = []
 
         def is_second_read(call: Call) -> bool:
-            """Whether this is the worker's second read; the first checks whether the occurrence can begin."""
+            """Whether this is the worker's second read; the first read checks whether the occurrence can begin."""
             if call.machine.function == "worker" and call.operation == "query":
                 reads.append(call)
             return len(reads) == 2
@@ -136,7 +136,7 @@ def test_a_workers_late_note_is_not_added_to_a_recreated_schedule() -> None:
 
 
 def test_a_late_creation_of_a_deleted_schedule_creates_nothing() -> None:
-    """A late first try creates no schedule if a second try's schedule has been deleted in the meantime."""
+    """A late first try creates no schedule if the second try's schedule has since been deleted."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "#nightly", "put_item"), 36 * SECOND)
         scenario.send("POST", "/v1/schedules", OLD)
@@ -152,7 +152,7 @@ def test_a_late_creation_of_a_deleted_schedule_creates_nothing() -> None:
 
 @pytest.mark.parametrize("what", ["create", "change"])
 @pytest.mark.parametrize("is_made_again", [False, True], ids=["gone", "another"])
-def test_a_schedule_deleted_just_after_a_write_returns_no_404(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - same
+def test_a_schedule_deleted_just_after_a_write_returns_no_404(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - as above
     """A creation or change succeeds even if its schedule is deleted while occurrences are created.
 
     The response shows the written schedule even if another schedule has the same name by then.
@@ -162,7 +162,7 @@ def test_a_schedule_deleted_just_after_a_write_returns_no_404(what: str, is_made
             assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
 
         def delete(_call: Call) -> None:
-            assert scenario.users.ask("DELETE", NIGHTLY).status == 200  # it has a response
+            assert scenario.users.ask("DELETE", NIGHTLY).status == 200  # type: ignore[union-attr]  # the deletion gets a response
             if is_made_again:
                 assert scenario.users.ask("POST", "/v1/schedules", NEW).status == 201  # type: ignore[union-attr]  # same
 
@@ -213,7 +213,7 @@ def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_schedule() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
-def test_a_slow_deletion_does_not_affect_runs_of_the_new_schedule(is_lost: bool) -> None:  # noqa: FBT001 - same
+def test_a_slow_deletion_does_not_affect_runs_of_the_new_schedule(is_lost: bool) -> None:  # noqa: FBT001 - as above
     """If a slow deletion continues after the name is reused, the new schedule's runs still do not overlap."""
     with Scenario() as scenario:
         running: set[str] = set()
@@ -248,7 +248,7 @@ CALENDAR = "/v1/calendars/off"
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 @pytest.mark.parametrize("late", ["PUT", "DELETE"])
-def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_lost: bool) -> None:  # noqa: FBT001 - same
+def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_lost: bool) -> None:  # noqa: FBT001 - as above
     """Neither a late replacement nor a late deletion affects a calendar created in between."""
     with Scenario() as scenario:
         assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 201
@@ -270,7 +270,7 @@ def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_
 
 
 def test_a_late_calendar_request_does_not_recreate_a_deleted_calendar() -> None:
-    """A late first try creates no calendar if a second try's calendar has been deleted in the meantime."""
+    """A late first try creates no calendar if the second try's calendar has since been deleted."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "off", "put_item"))
         scenario.send("PUT", CALENDAR, {"dates": ["2027-01-01"]})
@@ -298,7 +298,7 @@ def test_a_late_write_does_not_restore_a_deleted_switch() -> None:
 def test_a_late_take_of_a_lock_fails_after_a_forced_release() -> None:
     """A late write that takes a lock fails after a forced release, because the version of the lock's item grows."""
     with Scenario() as scenario:
-        scenario.faulty = True  # the first attempt is retried
+        scenario.faulty = True  # the first attempt ends and is retried
         met = land_late(scenario, writes("worker", "#db-17", "put_item"))
         first = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "lock": {"key": "db-17"}})
         assert scenario.run_until(lambda: met)

@@ -59,7 +59,7 @@ def test_a_deletion_before_the_start_prevents_any_run() -> None:
 
 
 def test_a_repeated_creation_does_not_recreate_a_deleted_task() -> None:
-    """A repeated creation says that the task was deleted; a request with another key creates a new task."""
+    """A repeated creation says that the task was deleted; a request with a different key creates a new task."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 30}
         key = {"Idempotency-Key": "a"}
@@ -88,7 +88,7 @@ def test_a_deletion_succeeds_if_its_response_is_lost() -> None:
 
 
 def test_a_deletion_with_another_version_in_if_match_is_rejected() -> None:
-    """A deletion whose `If-Match` names another version is refused, and the task does not change."""
+    """A deletion whose `If-Match` names a different version is refused, and the task does not change."""
     with Scenario() as scenario:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"

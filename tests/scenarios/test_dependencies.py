@@ -24,7 +24,7 @@ FLAG = ATTRIBUTES["has_dependents"].name
 
 
 def refused(tasks: Tasks, **fields: Any) -> tuple[str, str]:  # noqa: ANN401 - JSON
-    """The field and the reason of a refused creation."""
+    """The field and the reason in the response to a refused creation."""
     reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, **fields})
     assert reply.status == 422, reply.body
     fault = reply.body["errors"][0]
@@ -204,7 +204,7 @@ def test_a_cancelled_dependency_ends_its_dependents() -> None:
 
 
 def of_the_dependents(call: Call) -> bool:
-    """Whether a call reads the tasks that wait for a task."""
+    """Whether a call reads the tasks that depend on a task."""
     return call.operation == "query" and "after#" in str(call.request)
 
 

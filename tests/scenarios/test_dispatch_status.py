@@ -17,7 +17,7 @@ def instant(text: str) -> int:
 
 
 def test_last_tick_at_shows_an_outage_of_the_trigger_and_its_end() -> None:
-    """`last_tick_at` is null before the first tick, then at most a minute old, and does not change in an outage."""
+    """`last_tick_at` is null before the first tick, then at most a minute old, and does not change during an outage."""
     with Scenario() as account:
         account.ticking = False
         assert account.ask("GET", PATH).body["last_tick_at"] is None

@@ -25,7 +25,7 @@ NEXT_TO_NOTHING = 50
 
 @pytest.mark.parametrize("delay", [0, 300, 1 * SECOND, 90 * SECOND, 4 * MINUTE, 20 * MINUTE, 3 * HOUR])
 def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
-    """Tasks due at once or in up to three hours start within 200 ms of their due time, and never early."""
+    """Tasks due at once or in up to three hours start within 200 ms after their due time, and never earlier."""
     with Tasks() as tasks:
         task_id = tasks.create(delay)
         tasks.time.run_until(tasks.record(task_id).due_at + 2 * SECOND)
@@ -37,7 +37,7 @@ def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
 
 @pytest.mark.parametrize("years", [0, 56])
 def test_the_lateness_of_a_task_due_earlier_counts_from_its_creation(years: int) -> None:
-    """If a task's due time is past at its creation, its lateness counts from the creation, wherever it is shown."""
+    """If a task is created with a past due time, its lateness counts from the creation, wherever it is shown."""
     with Tasks() as tasks:
         due_at = "1970-01-01T00:00:00Z" if years else to_iso(tasks.now - HOUR)
         task_id = tasks.create(due_at=due_at)
@@ -205,7 +205,7 @@ def test_tasks_in_removed_shards_still_run_on_time(before: int, after: int) -> N
 
 @pytest.mark.parametrize("late", [30 * MINUTE, 3 * HOUR])
 def test_the_first_tick_of_a_stack_runs_all_earlier_tasks(late: Millis) -> None:
-    """The first tick of a new stack runs all earlier tasks, however late the tick is."""
+    """A new stack's first tick sends all tasks that are already due, however late the tick is."""
     with Tasks() as tasks:
         tasks.faulty, tasks.ticking = True, False
         made = [tasks.create(delay * MINUTE) for delay in (1, 5, 12, 20)]

@@ -1,4 +1,4 @@
-"""Tasks that wait for an event end when a signal with their name and key is sent, or when their time is up."""
+"""Tasks that wait for an event end when a signal with their name and key is sent, or when they time out."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_a_signal_during_a_workers_check_repeats_the_check(pause: int, status: i
 
 @pytest.mark.parametrize("operation", ["query", "put_item", "update_item"])
 def test_a_worker_lost_before_an_event_wait_uses_up_no_attempt(operation: str) -> None:
-    """A worker that dies at any step before the wait uses up no attempt, and a signal sent meanwhile is found."""
+    """If a worker dies at any step before the wait, no attempt is used up, and a signal sent meanwhile is found."""
     with Graphs() as graphs:
         graphs.faulty = True
 
@@ -328,7 +328,7 @@ def test_a_retried_task_needs_a_signal_sent_after_the_retry() -> None:
 
 
 def test_a_signal_does_not_wake_a_cancelled_task() -> None:
-    """A waiting task is cancelled at once, and a later signal does not wake it."""
+    """A waiting task is cancelled at once, and a later signal does not wake the task."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert graphs.ask("POST", f"/v1/tasks/{task.id}/cancel").body["state"] == "cancelled"

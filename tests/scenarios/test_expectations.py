@@ -1,4 +1,4 @@
-"""Schedules with expectations report every missing success, and no others."""
+"""Schedules with expectations report every missing success, and report nothing else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_run_that_succeeds_in_time_meets_the_expectation() -> None:
 
 @pytest.mark.parametrize("delay", [0, 7 * MINUTE + 11 * SECOND])
 def test_runs_that_fail_miss_the_expectation_once_a_day(delay: int) -> None:
-    """If all runs of a day fail, one miss is counted and logged at the day's deadline."""
+    """If all of a day's runs fail, one miss is counted and logged at the day's deadline."""
     with Schedules() as schedules:
         schedules.run(delay)
         schedules.fail(error=Unretriable)
@@ -82,7 +82,7 @@ def test_periods_without_a_due_run_also_count_as_misses() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [1.9, 2.1, 7])
 def test_an_expectation_over_days_is_missed_at_its_periods_end(days: float) -> None:
-    """If every run fails, an expectation that spans days is missed once, at the end of its period."""
+    """If every run fails, an expectation with a period of days is missed once, at the end of the period."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="6 hours", expect_every_seconds=int(days * DAY) // SECOND)
@@ -97,7 +97,7 @@ def test_an_expectation_over_days_is_missed_at_its_periods_end(days: float) -> N
 
 @pytest.mark.slow
 def test_a_success_counts_however_many_runs_fail_after_it() -> None:
-    """A success counts even if more runs failed after it than the check of a deadline reads."""
+    """A success counts even if more later runs have failed than a deadline's check reads."""
     with Schedules() as schedules:
         deadline = (schedules.now // MINUTE + 3 * 60 + 25) * MINUTE
         schedules.make(
@@ -108,13 +108,13 @@ def test_a_success_counts_however_many_runs_fail_after_it() -> None:
         schedules.run(20 * MINUTE)
         schedules.fail(error=Unretriable)
         until(schedules, deadline)
-        assert schedules.tally()["failed"] > EXPECTATION_READS  # type: ignore[index]  # a state is a text
+        assert schedules.tally()["failed"] > EXPECTATION_READS  # type: ignore[index]  # a state is a string
         assert expected(schedules)["misses"] == 0
 
 
 @pytest.mark.slow
 def test_the_success_of_a_long_run_counts_despite_skipped_occurrences() -> None:
-    """The success of a long run counts, although many occurrences were skipped during the run."""
+    """The success of a long run counts, even if many occurrences were skipped during the run."""
     with Schedules() as schedules:
         schedules.last(800)
         schedules.make(rate="1 second", expect_every_seconds=1200, task={"type": PLAIN, "timeout_seconds": 840})

@@ -186,7 +186,7 @@ def test_a_waiting_task_that_is_cancelled_does_not_expire() -> None:
 
 
 def test_a_pulled_task_without_pull_workers_expires_within_minutes() -> None:
-    """A worker function fails an expired pulled task within minutes, also after a change of its limit or a pause."""
+    """A worker function fails an expired pulled task within minutes, even after a change to its limit or a pause."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(expires_seconds=60, callback_url=CALLBACK_URL)
         changed = tasks.create_pulled(expires_seconds=60)
@@ -224,7 +224,7 @@ def test_a_leased_task_does_not_expire_during_its_lease() -> None:
 
 
 def test_an_expired_node_counts_as_failed() -> None:
-    """If a node expires, its topology fails; its child does not run, but a node that runs after a failure starts."""
+    """If a node expires, the topology fails; the node's child does not run, but a node with `one_failed` starts."""
     with Graphs() as graphs:
         graphs.ask("PUT", "/v1/switches/type/slow", {"stopped": True})
         nodes: dict[str, dict[str, Any]] = {

@@ -28,7 +28,7 @@ def watch_groups(tasks: Tasks) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     send = tasks.sqs.send_message_batch
 
-    def watched(*, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803 - as of boto3
+    def watched(*, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803 - as in boto3
         for entry in Entries:
             task_id = entry["MessageBody"].removeprefix('{"i":"')[:26]
             found.setdefault(task_id, []).append(entry["MessageGroupId"])
@@ -141,7 +141,7 @@ def test_messages_of_pulled_tasks_are_in_the_keys_group() -> None:
 
 @pytest.mark.parametrize(("key", "longest"), others_slow([(FAIR, 3), ({}, 60)]), ids=["with keys", "without"])
 def test_tasks_of_other_fair_keys_hardly_wait_behind_a_large_key(key: Mapping[str, str], longest: float) -> None:
-    """Ten tasks with other keys hardly wait behind 600 tasks with one key; without keys, they wait for over 10 s."""
+    """Ten tasks with other keys hardly wait behind 600 tasks with one key; without keys, the ten wait over 10 s."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.sqs.pick = lambda messages: messages

@@ -94,7 +94,7 @@ def test_a_filter_action_interrupted_by_an_outage_returns_count_and_token() -> N
 
 
 def test_a_filter_action_skips_a_page_of_expired_tasks() -> None:
-    """A page that has only expired tasks, which are still listed, is skipped."""
+    """A page is skipped if it has only expired tasks, which the index still lists."""
     with Tasks() as tasks:
         made = sorted(_fill(tasks, 130), reverse=True)
         gone = set(made[:110])

@@ -16,7 +16,7 @@ def calling(url: str) -> dict[str, Any]:
     return {"type": PLAIN, "target": {"kind": "http", "url": url}}
 
 
-def faults(reply: Any) -> list[str]:  # noqa: ANN401 - of the scenario
+def faults(reply: Any) -> list[str]:  # noqa: ANN401 - see `scenario.py`
     """The invalid fields named in a 422."""
     assert (reply.status, reply.body["code"]) == (422, "fields_invalid")
     return [fault["field"] for fault in reply.body["errors"]]

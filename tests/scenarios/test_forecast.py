@@ -35,7 +35,7 @@ def test_only_active_schedules_with_times_are_in_the_forecast() -> None:
 
 
 def test_a_forecast_above_the_maximum_number_of_schedules_is_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the maximum number of schedules, only the first ones by name are counted, and `is_complete` is false."""
+    """Above the maximum number of schedules, only the first schedules by name count, and `is_complete` is false."""
     monkeypatch.setattr(preview, "MAX_FORECAST_SCHEDULES", 5)
     monkeypatch.setattr(preview, "_FORECAST_PAGE", 2)
     with Scenario() as account:

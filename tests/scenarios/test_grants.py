@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.machines import Machine
 
 HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
-"""JSON that fits into no item and is stored in the bucket."""
+"""JSON that is too large for an item and is stored in the bucket."""
 LOCK = {"key": "one"}
 LATER = 7200
 

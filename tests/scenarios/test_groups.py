@@ -29,15 +29,15 @@ class Groups(Tasks):
     """A scenario about one group.
 
     Attributes:
-        told: the facts about the group that the following tasks got.
+        told: what the following tasks were told about the group.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.told: list[Any] = []
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Record the facts about the group that a handler gets."""
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
+        """Record what a handler is given about the group."""
         if context.inputs is not None:
             self.told.append(context.inputs["group"])
         return super().act(phase, context, payload)

@@ -1,4 +1,4 @@
-"""If the API dies during a change of a schedule or a topology, repeating the request completes the change."""
+"""If the API dies during a change to a schedule or topology, repeating the request completes the change."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def half_done(scenario: Scenario, number: int, method: str, path: str, body: obj
 
 
 def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:  # noqa: ANN401 - JSON
-    """Yield schedules with a change that the API's death interrupted at each call in turn and that was repeated."""
+    """For each call in a change, yield a schedule after the API died at the call and the change was repeated."""
     method, path, body = CHANGES[change]
     number, dies = 0, True
     while dies:
@@ -72,13 +72,13 @@ def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:
 
 
 def begun(schedules: Schedules) -> int:
-    """The number of calls of the schedule's targets."""
+    """The number of calls to the schedule's targets."""
     return len(schedules.effects)
 
 
 @pytest.mark.parametrize("change", others_slow(["pause", "delete"]))
 def test_no_run_starts_after_a_repeated_stop_of_a_schedule(change: str) -> None:
-    """If the API dies at any call of a request to stop a schedule, no run starts after the repeated request."""
+    """If the API dies at any call in a request to stop a schedule, no run starts after the repeated request."""
     for number, schedules in half_changed(change):
         before = begun(schedules)
         schedules.run(5 * MINUTE)
@@ -87,7 +87,7 @@ def test_no_run_starts_after_a_repeated_stop_of_a_schedule(change: str) -> None:
 
 @pytest.mark.parametrize("change", others_slow(["payload", "timing", "resume"]))
 def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
-    """If the API dies at any call of a change, the repeat applies it, and each occurrence runs exactly once."""
+    """If the API dies at any call in a change, the repeat applies the change, and each occurrence runs once."""
     for number, schedules in half_changed(change):
         since = schedules.now
         schedules.run(6 * MINUTE + MINUTE // 2 - schedules.now % MINUTE)
@@ -103,7 +103,7 @@ def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
 
 @pytest.mark.slow
 def test_at_most_three_runs_start_after_a_repeated_change_to_three_runs() -> None:
-    """If the API dies at any call of a change to three remaining runs, at most three runs start after the repeat."""
+    """If the API dies at any call in a change to three remaining runs, at most three runs start after the repeat."""
     for number, schedules in half_changed("remaining"):
         before = begun(schedules)
         schedules.run(8 * MINUTE)
@@ -115,7 +115,7 @@ def test_at_most_three_runs_start_after_a_repeated_change_to_three_runs() -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "delete"])
 def test_all_payloads_expire_after_a_repeated_change_and_a_deletion(change: str) -> None:
-    """If the API dies at any call of a change that is then repeated, all contents expire after a deletion."""
+    """If the API dies at any call in a change that is then repeated, all contents expire after a deletion."""
     for number, schedules in half_changed(change, task={"type": PLAIN, "payload": LARGE + "old"}):
         if change == "content":
             assert schedules.ask("DELETE", PATH).status == 200
@@ -126,7 +126,7 @@ def test_all_payloads_expire_after_a_repeated_change_and_a_deletion(change: str)
 
 @pytest.mark.parametrize("next_request", others_slow(["none", "create"]))
 def test_a_payload_expires_after_an_interrupted_deletion_of_its_schedule(next_request: str) -> None:
-    """If the API dies at any call of a deletion, the payload expires, unless the schedule still exists."""
+    """If the API dies at any call in a deletion, the payload expires, unless the schedule still exists."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -146,7 +146,7 @@ VERBS = ["pause", "resume", "cancel", "retry"]
 
 
 def half_controlled(verb: str) -> Iterator[tuple[int, Graphs]]:
-    """Yield topologies with a request that the API's death interrupted at each call in turn and that was repeated."""
+    """For each call in a request, yield a topology after the API died at the call and the request was repeated."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -170,7 +170,7 @@ def half_controlled(verb: str) -> Iterator[tuple[int, Graphs]]:
     assert number > 3
 
 
-def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN401 - a handler's
+def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN401 - a handler gets it
     """Take three seconds, then fail if a failure is wanted and this is the first attempt of `left`."""
     graphs.take(3 * SECOND)
     if fails[0] and graphs.key_of(context.task_id) == "left" and graphs.record(context.task_id).attempt == 1:
@@ -181,7 +181,7 @@ def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
-    """If the API dies at any call of a request, the repeat pauses, resumes, cancels or retries the whole topology."""
+    """If the API dies at any call in a request, a repeat pauses, resumes, cancels or retries all of the topology."""
     for number, graphs in half_controlled(verb):
         if verb in {"pause", "cancel"}:
             graphs.run(5 * SECOND)
@@ -199,7 +199,7 @@ def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
 
 @pytest.mark.slow
 def test_a_repeated_deletion_of_a_topology_deletes_all_nodes_and_payloads() -> None:
-    """If the API dies at any call of a deletion, its repeat deletes all nodes and their payloads."""
+    """If the API dies at any call in a deletion, its repeat deletes all nodes and their payloads."""
     number, dies = 0, True
     while dies:
         number += 1

@@ -1,4 +1,4 @@
-"""Whatever errors, texts and results a handler produces, its attempt ends with a valid outcome."""
+"""Whatever errors, strings and results a handler produces, its attempt ends with a valid outcome."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callab
 
 @pytest.mark.parametrize("error", BASE_ERRORS, ids=range(len(BASE_ERRORS)))
 def test_any_error_of_a_handler_fails_its_attempt_at_once(error: BaseException) -> None:
-    """Any error of a handler fails the attempt at once with the error's class, and the retry policy applies."""
+    """Any handler error fails the attempt at once with the error's class, and the retry policy applies."""
     with Tasks() as tasks:
         tasks.target = raising(error)
         task_id = tasks.create(retry=NO_WAIT)
@@ -138,7 +138,7 @@ def test_characters_that_utf_8_cannot_encode_are_escaped_in_errors() -> None:
 
 
 def test_an_invalid_progress_message_does_not_fail_its_attempt() -> None:
-    """A progress message is converted to text, escaped and cut if necessary; the attempt succeeds."""
+    """A progress message is converted to a string, escaped and cut if necessary; the attempt succeeds."""
     with Tasks() as tasks:
 
         def behave(_phase: str, context: Any) -> int:  # noqa: ANN401 - a handler's context
@@ -162,7 +162,7 @@ class Loud(dict[str, object]):
     """A value that raises when it is read."""
 
     def items(self) -> Any:  # noqa: ANN401 - it returns nothing
-        """Raise an error that no `except Exception` catches."""
+        """Raise an error that `except Exception` does not catch."""
         raise GeneratorExit(FILE)
 
 
@@ -222,7 +222,7 @@ def test_every_lost_attempt_is_replaced_within_the_time_limit(attempts: int, aft
         tasks.hang(attempts)
         task_id = tasks.create(timeout_seconds=800)
         for attempt in range(1, attempts + 1):
-            assert tasks.run_until(lambda: len(tasks.effects) == attempt, within=LEASE + RECOVERY)  # noqa: B023 - at once
+            assert tasks.run_until(lambda: len(tasks.effects) == attempt, within=LEASE + RECOVERY)  # noqa: B023 - called at once
             tasks.run(SECOND + after * SECOND)
             tasks.kill()
             tasks.lose_messages()
@@ -238,7 +238,7 @@ def test_a_killed_worker_is_replaced_after_its_lease_by_redelivery() -> None:
         task_id = tasks.create(timeout_seconds=800)
         for attempt in (1, 2, 3):
             within = LEASE + LEASE_RETURN_MARGIN + 6 * SECOND
-            assert tasks.run_until(lambda: len(tasks.effects) == attempt, within=within)  # noqa: B023 - at once
+            assert tasks.run_until(lambda: len(tasks.effects) == attempt, within=within)  # noqa: B023 - called at once
             tasks.run(SECOND)
             tasks.kill()
         tasks.run(LEASE + LEASE_RETURN_MARGIN + 6 * SECOND)

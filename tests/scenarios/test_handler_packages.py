@@ -57,7 +57,7 @@ class Packaged(Tasks):
         if call.operation in {"put_item", "update_item"} and call.machine.function != "trigger":
             self.written.append((call.machine.function, call.operation))
 
-    def perform(self, function: Callable[[Context], Any], kind: str = PLAIN, **more: Any) -> str:  # noqa: ANN401 - of requests
+    def perform(self, function: Callable[[Context], Any], kind: str = PLAIN, **more: Any) -> str:  # noqa: ANN401 - fields
         """Run a task with this function as its handler, until the task ends."""
         self.target = lambda _phase, context: function(context)
         task_id = self.create(kind=kind, **more)
@@ -87,7 +87,7 @@ def versions(tasks: Packaged, task_id: str) -> list[str]:
 
 
 def test_attempts_name_the_version_of_the_function_that_ran_them(tasks: Packaged) -> None:
-    """Attempts in a package have its function's version, also after a crash; others have the worker's version."""
+    """Attempts in a package have its function's version, even after a crash; others have the worker's version."""
 
     def crashed_once(context: Context) -> object:
         if context.attempt == 1:
@@ -164,7 +164,7 @@ def test_the_context_in_a_package_is_the_same_as_in_the_worker(tasks: Packaged) 
 
 
 def test_an_error_in_a_package_keeps_type_message_and_traceback(tasks: Packaged) -> None:
-    """An error in a package is passed on with its type, message and traceback, and `Unretriable` is respected."""
+    """An error in a package is passed on with its type, message and traceback, and `Unretriable` is honored."""
 
     def fail(_context: Context) -> None:
         raise Unretriable("no such order")
@@ -309,7 +309,7 @@ def test_children_belong_to_the_owner_of_the_task(tasks: Packaged) -> None:
         child = context.client.tasks.create(PLAIN, tags={"child": "yes"}).id
         try:
             context.client.tasks.get(context.task_id)
-        except Exception as error:  # noqa: BLE001 - its text is looked at
+        except Exception as error:  # noqa: BLE001 - its text is checked
             said.append(str(error))
         return child
 
@@ -330,9 +330,9 @@ def result(tasks: Packaged, task_id: str) -> bytes:
 
 
 def test_an_attempts_token_is_useless_after_its_end(tasks: Packaged) -> None:
-    """An attempt's token is invalid after its end, and a token with another nonce never works."""
+    """An attempt's token is invalid after its end, and a token with a different nonce never works."""
 
-    def asked(token: str) -> Any:  # noqa: ANN401 - the function's answer
+    def asked(token: str) -> Any:  # noqa: ANN401 - any response
         event = {"attempt": token, "phase": "run", "operation": "report", "progress": (50, "forged")}
         return tasks.wait_for(tasks.invoke("attempts", event)).answer
 

@@ -87,7 +87,7 @@ def test_a_trigger_with_a_wrong_clock_sends_no_heartbeat(tasks: Tasks) -> None:
 
 
 def test_a_throttled_heartbeat_fails_no_tick_and_delays_no_task(tasks: Tasks) -> None:
-    """If the egress is throttled, tasks are still on time, and the unsent heartbeats are counted."""
+    """If the egress function is throttled, tasks are still on time, and the unsent heartbeats are counted."""
     with tasks:
         tasks.refuse(_beats)
         made = [tasks.create(minutes * MINUTE) for minutes in range(1, 9)]

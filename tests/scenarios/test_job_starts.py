@@ -1,4 +1,4 @@
-"""If a job's start gets no response, the job is searched for, so that no job is forgotten or runs twice."""
+"""If a job's start gets no response, the worker searches for the job, so that none is lost or runs twice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def die(call: Call) -> None:
 
 
 def at_start(tasks: Jobs, happens: Callable[[Call], None], *, is_made: bool = True) -> None:
-    """Make something happen at the next job start, either after the start or instead of the start."""
+    """Call a function at the next job start, either after the start or instead of the start."""
 
     def hook(call: Call) -> None:
         if call.operation in STARTS:
@@ -138,7 +138,7 @@ def test_a_task_keeps_its_lock_while_its_job_is_searched_for(tasks: Jobs) -> Non
 
 
 def test_a_lost_workers_job_is_found_despite_switch_and_expiry(tasks: Jobs) -> None:
-    """A lost worker's job is found although a switch is on and the task has passed its expiry."""
+    """A lost worker's job is found even if a switch is on and the task's expiry has passed."""
     with tasks:
         at_start(tasks, die)
         task_id = tasks.create(target=JOB_KINDS["batch"], notify_within_seconds=7200, expires_seconds=20)

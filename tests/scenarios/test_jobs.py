@@ -75,7 +75,7 @@ def test_early_and_repeated_job_events_have_no_effect(tasks: Jobs) -> None:
         tasks.end(Status.FAILED)
         tasks.send_job_event(execution.name)
         tasks.run(SOON)
-        # The next attempt runs, and an event for the first attempt's execution does not end it.
+        # The next attempt runs; an event for the first attempt's execution does not end the next attempt.
         tasks.send_job_event(execution.name)
         tasks.run(2 * MINUTE)
         assert tasks.outcomes(task_id) == ["retried"]
@@ -181,7 +181,7 @@ def test_a_job_that_a_person_stops_is_not_retried(tasks: Jobs) -> None:
 def test_the_exit_code_of_a_container_decides_the_tasks_outcome(
     tasks: Jobs, code: int | None, stop_code: str, expected: str | None
 ) -> None:
-    """A container's exit code zero is a success; without an exit code, the error says why the container stopped."""
+    """A container's exit code zero is a success; if there is no exit code, the error says why the container stopped."""
     with tasks:
         task_id = tasks.create_job(CONTAINER, retry=ONCE, payload={"n": 1})
         (request,) = tasks.ecs.requests.values()
@@ -242,7 +242,7 @@ def test_the_end_of_a_job_is_the_outcome_of_its_task(tasks: Jobs, service: str) 
 
 
 def test_a_failed_job_is_retried_under_another_name(tasks: Jobs, service: str) -> None:
-    """After a failed job, the next attempt starts a job with another name, and the error has the reason."""
+    """After a failed job, the next attempt starts a job with another name, and the error states the reason."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service], retry={"max_attempts": 2, "initial_seconds": 0})
         jobs = tasks.job_services[service]
@@ -342,7 +342,7 @@ def test_a_service_with_too_many_jobs_uses_up_no_attempt(tasks: Jobs, service: s
 
 
 def test_only_a_jobs_start_counts_for_the_rate(tasks: Jobs) -> None:
-    """Only the start of a job counts toward the rate; the job's checks and end do not."""
+    """Only a job's start counts toward the rate, but not the job's checks and end."""
     with tasks:
         rate = {"key": "crm", "limit": 1, "per_seconds": 600}
         made = [tasks.create(target=MACHINE, notify_within_seconds=7200, rate=rate) for _ in range(3)]

@@ -32,7 +32,7 @@ class Watched(Tasks):
         return [each for each in events if each.kind is EventKind.TASK_LATE and each.detail.get("task_id") == task_id]
 
 
-def lateness(event: Event) -> Any:  # noqa: ANN401 - a number of its document
+def lateness(event: Event) -> Any:  # noqa: ANN401 - a number
     """The lateness in an event about a task's start."""
     return dict(event.detail)["lateness_ms"]
 
@@ -124,7 +124,7 @@ def test_a_task_that_was_never_called_is_not_late() -> None:
 
 
 def test_a_pulled_tasks_late_event_is_sent_at_the_first_heartbeat() -> None:
-    """A pulled task's event is sent at the worker's first heartbeat, since an earlier lease can still be released."""
+    """A pulled task's event is sent at the worker's first heartbeat, because until then the lease can be released."""
     with Watched() as tasks:
         tasks.receiving = False
         leased = tasks.create(kind=PULLED, retry=ONCE)

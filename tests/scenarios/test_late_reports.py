@@ -47,7 +47,7 @@ def check_refused(reply: Reply, since: str) -> None:
 def test_a_late_report_of_a_pull_worker_changes_nothing(since: str, report: str) -> None:
     """A pull worker's late report affects neither the ended task nor its next attempt."""
     with Scenario() as scenario:
-        scenario.faulty = True  # nobody polls for it
+        scenario.faulty = True  # no worker polls for the task
         task_id = scenario.ask("POST", "/v1/tasks", {"type": PULLED}).body["id"]
         wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 20}
         lease = scenario.ask("POST", "/v1/leases", wanted).body["leases"][0]

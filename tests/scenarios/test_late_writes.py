@@ -77,7 +77,7 @@ def test_no_late_write_affects_a_recreated_schedule(overlap: str) -> None:
 def _lock_freed(number: int) -> bool:
     """Check that each waiter gets the lock soon; return whether there was an nth write."""
     with Tasks() as tasks:
-        tasks.faulty = True  # an attempt whose lock is taken away is retried
+        tasks.faulty = True  # an attempt that loses its lock is retried
         tasks.last(6)
         met = land_late(tasks, nth_write(number, schema.LOCK_PREFIX))
         lock: dict[str, Any] = {"lock": {"key": "db-17"}, "timeout_seconds": 30}

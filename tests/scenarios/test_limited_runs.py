@@ -203,7 +203,7 @@ WAYS = {
 HELD_BY_LOCKS = {way for way in WAYS if "wait for a lock" in way}
 """These runs count toward the limit until it is known that waiting for the lock has kept them from starting."""
 OF_SEVERAL = {"pause while one waits", "a task run early", "backfill"}
-"""Ways that need several runs or past times."""
+"""Ways to keep occurrences from running that need several runs or past times."""
 
 
 def _is_count(call: Call) -> bool:
@@ -236,7 +236,7 @@ QUICK = [
     "pause",
     "tasks cancelled",
 ]
-"""Ways that are tested with each commit; the other ways are in the slow tests."""
+"""Ways to keep occurrences from running that each commit tests; the slow tests have the other ways."""
 
 
 @pytest.mark.parametrize("way", [way if way in QUICK else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
@@ -320,7 +320,7 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
 
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all"]))
 @pytest.mark.parametrize("is_counted", [False, True])
-def test_a_run_counts_once_even_if_its_worker_dies(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_run_counts_once_even_if_its_worker_dies(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a test parameter
     """If a worker dies before or after counting a run, exactly the allowed number of runs still begins."""
     with Schedules() as schedules:
         schedules.last(100)

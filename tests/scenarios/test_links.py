@@ -23,7 +23,7 @@ def link_to(scenario: Scenario, task_id: str, *actions: str, **more: object) -> 
 
 
 def use(scenario: Scenario, path: str, **body: object) -> tuple[int, Any]:
-    """Use a link; return the status, and the problem's code or the action."""
+    """Use a link; return the status with the problem's code or the action."""
     answer = scenario.ask("POST", path, body)
     return answer.status, answer.body.get("code", answer.body.get("used_for"))
 

@@ -129,7 +129,7 @@ def test_a_change_at_any_point_during_a_subscription_reaches_the_client(live: Li
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_clients_view_agrees_with_rest_despite_lost_or_reordered_frames(live: Live, seed: int) -> None:
-    """A client that reads again has the correct view despite lost, duplicate and reordered frames."""
+    """A client that reads the list again has the correct view despite lost, duplicate and reordered frames."""
     chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
     watchers = [live.connect(), live.connect()]
     for watcher in watchers:
@@ -174,7 +174,7 @@ def test_late_messages_do_not_replace_newer_state_read_over_rest(live: Live) -> 
 
 
 def test_an_unreadable_record_does_not_block_other_changes(live: Live) -> None:
-    """If a record cannot be read, the other records in its batch are sent, and so is that task's next change."""
+    """If a record cannot be read, the other records in its batch are sent, and so is the record's next change."""
     watcher = live.connect()
     watcher.subscribe()
     before, poisoned, after = (create(live) for _ in range(3))
@@ -191,7 +191,7 @@ def test_an_unreadable_record_does_not_block_other_changes(live: Live) -> None:
 
 
 def test_too_many_changes_are_sent_as_a_stale_message(live: Live) -> None:
-    """If a batch has too many changes for a client, it gets a `stale` message; reading again corrects its view."""
+    """If a batch has too many changes for a client, the client gets `stale` and corrects its view by reading again."""
     watcher = live.connect()
     watcher.subscribe()
     batch = {"tasks": [{"type": PLAIN, "delay_seconds": LATER, "tags": {"a": "é" * 64}} for _ in range(60)]}

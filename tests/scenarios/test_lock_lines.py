@@ -57,7 +57,7 @@ class Crowd(Tasks):
         self.time.run_until(round(self.start + second * SECOND))
 
     def order(self) -> list[str]:
-        """The tasks in the order in which they ran."""
+        """The tasks, in the order in which they ran."""
         return [effect.task_id for effect in self.effects if effect.phase == "run"]
 
     def began(self, task_id: str) -> float:
@@ -219,7 +219,7 @@ def test_a_rollback_waits_for_the_same_lock_as_the_run() -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_deferred_task_keeps_its_lock_until_its_end_is_reported(*, is_lost: bool) -> None:
-    """A deferred task's lock is passed on when its end is reported, or at the next check if passing it on fails."""
+    """A deferred task's lock is passed on when its end is reported, or at the next check if that fails."""
     with Crowd() as tasks:
         first = tasks.locked(scope="run")
         second = tasks.locked(1, scope="run")

@@ -74,7 +74,7 @@ class Line(Scenario):
 
 @pytest.mark.parametrize("what", STEERINGS)
 def test_a_lock_reserved_for_an_unavailable_task_is_passed_on(what: str) -> None:
-    """Whatever the first waiter's user requests when its turn comes, the lock does not stay idle."""
+    """Whatever a user requests for the first waiter when its turn comes, the lock does not stay idle."""
     method, path, body, query = STEERINGS[what]
     with Line({}) as scenario:
         _first, second, third = scenario.ids

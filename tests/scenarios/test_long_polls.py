@@ -59,7 +59,7 @@ def test_a_requests_place_is_released_when_its_wait_ends(scenario: Scenario) -> 
 
 
 def test_a_request_that_waits_makes_two_writes(scenario: Scenario) -> None:
-    """A request that waits makes two writes, to take and to release its place; other requests make none."""
+    """A request that waits makes two writes, which take and release its place; other requests make no writes."""
     writes: list[str] = []
 
     def note(call: Call) -> None:

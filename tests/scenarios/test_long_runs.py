@@ -53,7 +53,7 @@ def test_each_long_attempt_has_a_notice_with_its_own_id() -> None:
     """If a second attempt is also long, it causes a second notice with its own id."""
     with Tasks() as tasks:
 
-        def behave(_phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
+        def behave(_phase: str, _context: Any) -> str:  # noqa: ANN401 - see `scenario.py`
             tasks.take(150 * SECOND)
             raise ValueError("no")
 

@@ -48,7 +48,7 @@ def test_repeating_a_phase_change_uses_up_no_attempt(state: str, phases: list[st
 
 @pytest.mark.parametrize("versioned", [False, True], ids=["any_version", "this_version"])
 def test_a_repeated_cancel_of_a_topology_succeeds(*, versioned: bool) -> None:
-    """A topology's repeated cancel succeeds although a worker has done the cancel's follow-up in between."""
+    """A topology's repeated cancel succeeds even if a worker did the cancel's follow-up in between."""
     with Graphs() as graphs:
         path = f"{PATH}/{graphs.submit(DIAMOND, delay_seconds=3)}"
         tag = {"If-Match": f'"{graphs.whole().version}"'} if versioned else {}

@@ -40,7 +40,7 @@ class Maps(Graphs):
         self.most = self._now = 0
         self.given: Any = None
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Return the list, or process an item."""
         super().act(phase, context, payload)
         key = self.key_of(context.task_id)
@@ -108,7 +108,7 @@ def test_no_more_items_than_max_parallel_run_concurrently() -> None:
 
 
 def test_a_map_over_an_empty_list_succeeds_at_once() -> None:
-    """A map over an empty list succeeds without an execution of its own."""
+    """A map over an empty list succeeds without starting an execution for the map."""
     with Maps() as graphs:
         assert graphs.run_map([]).state == "succeeded"
         assert graphs.given == []

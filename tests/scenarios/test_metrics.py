@@ -1,4 +1,4 @@
-"""Metrics about the starts, waits and ends of tasks."""
+"""Tests of the metrics for starts, waits and ends of tasks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tasks() -> Tasks:
 
 
 def test_a_task_that_starts_on_time_adds_a_small_lateness(tasks: Tasks) -> None:
-    """Each punctual start is measured with a small lateness, also by type, and no scan finds an overdue task."""
+    """Each punctual start has a small lateness, which is also measured by type, and no scan finds an overdue task."""
     with tasks:
         tasks.create()
         tasks.create(30 * SECOND)
@@ -284,7 +284,7 @@ def test_cursor_lag_is_measured_only_while_queues_reject_messages(tasks: Tasks) 
 
 
 def test_each_tick_measures_the_time_since_the_last_complete_tick(tasks: Tasks) -> None:
-    """Each tick measures the time since the last complete tick, which is an hour after an outage of an hour."""
+    """Each tick measures the time since the last complete tick; after an hour's outage, this time is an hour."""
     with tasks:
         tasks.run(5 * MINUTE)
         assert max(tasks.measured("tick_age")[1:]) <= 2 * MINUTE

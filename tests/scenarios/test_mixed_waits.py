@@ -41,9 +41,9 @@ def _body(draw: Random, made: list[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
 def test_every_task_ends_whatever_combination_it_waits_for(seed: int) -> None:
     """Every task ends, whatever it waits for, and each group counts its members."""
-    draw = Random(seed)  # noqa: S311 - always the same
+    draw = Random(seed)  # noqa: S311 - repeatable on purpose
     with Tasks(seed) as tasks:
-        # The tasks are late because of their waits.
+        # Tasks may be late because they wait.
         tasks.faulty = True
 
         def work(_phase: str, _context: Context) -> str:

@@ -255,7 +255,7 @@ def test_the_last_occurrence_of_a_schedule_runs_although_more_runs_are_allowed()
 @pytest.mark.parametrize("change", [{"dst_fold": "both"}, {"timezone": "Europe/Dublin"}, {"dst_gap": "shift_forward"}])
 @pytest.mark.parametrize("fold", ["first", "both"])
 def test_a_change_in_the_night_of_the_fold_repeats_no_run(fold: str, change: dict[str, Any]) -> None:
-    """If a schedule changes while its 01:30 occurrence is queued in the night of the fold, each time runs once."""
+    """If a schedule changes while its 01:30 occurrence is queued on the night of the fold, each time runs once."""
     with Schedules(start=NIGHT) as schedules:
         schedules.make(cron="30 1 * * *", timezone="Europe/London", dst_fold=fold)
         first = NIGHT + HOUR // 2

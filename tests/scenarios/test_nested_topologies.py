@@ -157,7 +157,7 @@ def _is_operation_itself(_graphs: Nested, call: Call) -> bool:
 def test_a_repeated_resume_reaches_inner_nodes_after_a_crash(
     matches: Callable[[Nested, Call], bool],
 ) -> None:
-    """If a resume reaches the inner topology and then dies, a repeated resume also reaches the inner nodes."""
+    """If a resume's process dies after reaching the inner topology, a repeat also reaches the inner nodes."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(30)
@@ -205,7 +205,7 @@ def test_a_node_pause_written_after_the_resume_is_undone(key: str) -> None:
 
 
 def test_a_rollback_goes_from_children_to_parents_through_the_inner_topology() -> None:
-    """A rollback goes from children to parents through the inner topology, which ends rolled back."""
+    """A rollback goes from children to parents through the inner topology, which ends as rolled back."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
         graphs.submit(outer(chain("a", "b", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
@@ -230,7 +230,7 @@ def test_a_rollback_skips_an_inner_topology_without_created_nodes() -> None:
 
 
 def test_an_inner_rollback_does_not_wait_for_its_next_check() -> None:
-    """Because an inner rollback does not wait for checks, seven nodes take less time than two checks."""
+    """Because an inner rollback does not wait for checks, rolling back seven nodes is faster than two checks."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
         graphs.submit(outer(chain(*"abcdefg", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")

@@ -9,7 +9,7 @@ from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.simulation.fault_simulation import FaultSimulation, Theme
 
 PAYLOADS = ("json", f"{2654435761 % 2**32:08x}")
-"""Texts from the payloads that users send in a fault simulation."""
+"""Strings from the payloads that users send in a fault simulation."""
 
 
 @pytest.mark.slow

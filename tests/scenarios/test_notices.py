@@ -19,7 +19,7 @@ LATE = {"late_seconds": 120, "to": NOTICE_URL}
 FAILED = {"failed": True, "to": NOTICE_URL}
 
 
-def _fail(_phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
+def _fail(_phase: str, _context: Any) -> str:  # noqa: ANN401 - see `scenario.py`
     raise ValueError("no")
 
 
@@ -64,7 +64,7 @@ def test_a_notice_is_sent_again_until_the_receiver_responds() -> None:
 
 
 def test_an_unclaimed_task_sends_one_late_notice() -> None:
-    """If no worker claims a task, one notice is sent within minutes of its late time, and no other notice later."""
+    """If no worker claims a task, one notice is sent within minutes of its late time, and none is sent later."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)
@@ -215,7 +215,7 @@ def test_a_requested_rollback_sends_a_notice_only_if_it_fails(which: str) -> Non
         tasks.faulty = True  # the rollback is requested by a user
         outcomes = iter(script)
 
-        def act(phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
+        def act(phase: str, _context: Any) -> str:  # noqa: ANN401 - see `scenario.py`
             if next(outcomes) == "x":
                 raise ValueError(phase)
             return "done"

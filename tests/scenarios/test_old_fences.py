@@ -71,7 +71,7 @@ def _facts(task: Task) -> tuple[object, ...]:
 
 def _is_at(scenario: Scenario, task_id: str, state: str) -> bool:
     task = scenario.record(task_id)
-    # A rollback is a separate attempt, which has begun.
+    # A rollback is a separate attempt, which has begun by now.
     return task.fence >= (3 if state == "rolling_back" else 2) and task.state == state
 
 
@@ -157,7 +157,7 @@ def test_a_report_with_an_old_lease_is_rejected_in_every_state(state: str, told:
 
 
 def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
-    """A lost attempt counts as one of the allowed attempts, but an attempt that is paused and continued does not."""
+    """A lost attempt counts as one of the allowed attempts, but an attempt that is paused and resumed does not."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Context) -> object:

@@ -276,7 +276,7 @@ def test_the_next_task_in_line_starts_soon_after_a_worker_dies(at: str) -> None:
 
 @pytest.mark.parametrize("at", ["turn", "leave", "read"])
 def test_the_next_task_in_line_starts_after_an_interrupted_cancel(at: str) -> None:
-    """If a cancel dies before it starts the next task, that task checks the line again later and starts."""
+    """If a cancel's process dies before it starts the next task, that task checks the line again later and starts."""
     with Tasks() as tasks:
         first, second = tasks.create(24 * HOUR, **ordered()), tasks.create(**ordered())
         tasks.run(10 * SECOND)
@@ -291,7 +291,7 @@ def test_the_next_task_in_line_starts_after_an_interrupted_cancel(at: str) -> No
 
 
 def test_an_interrupted_creation_holds_the_line_only_briefly() -> None:
-    """If a creation dies before it writes its record, its place holds the line only for a write's maximum time."""
+    """If a creation dies before writing its record, its place blocks the line for at most a write's maximum time."""
     with Tasks() as tasks:
 
         def is_record(call: Call) -> bool:
@@ -387,7 +387,7 @@ def test_the_explanation_says_that_a_failed_task_stops_the_line() -> None:
 
 
 def test_an_event_can_name_an_ordered_key() -> None:
-    """A task that is created from an event can have an ordered key and waits for its turn."""
+    """A task that is created from an event can have an ordered key, and then waits for its turn."""
     with Tasks() as tasks:
         tasks.last(20)
         tasks.create(**ordered())

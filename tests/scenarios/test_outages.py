@@ -10,7 +10,7 @@ from duetime.domain.times import DAY, minute_of
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
 
 DAYS = [4, 40, pytest.param(390, marks=pytest.mark.slow)]
-"""In days: longer than queues keep messages, longer than ended tasks are kept, and longer than a year."""
+"""Outages in days: one outlasts the messages in queues, one the ended tasks, and one lasts over a year."""
 
 
 def _outage(scenario: Scenario, days: int) -> None:

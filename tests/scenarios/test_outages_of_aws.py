@@ -27,7 +27,7 @@ PAGE = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
 
 
 def table_throttled(outage: Outage) -> Figures:
-    """The table refuses every second call for an hour."""
+    """The table refuses every other call for an hour."""
     calls = iter(range(10**9))
 
     def is_refused(call: Call) -> bool:

@@ -94,7 +94,7 @@ def test_each_occurrence_cancels_the_previous_run(overlap: str, at_once: int) ->
         schedules.make(overlap=overlap)
         schedules.run(6 * MINUTE)
         assert list(schedules.ran())[:5] == schedules.minutes(schedules.created_at, schedules.now)[:5]
-        assert schedules.tally()["cancelled"] >= 4  # type: ignore[index]  # a state is a text
+        assert schedules.tally()["cancelled"] >= 4  # type: ignore[index]  # a state is a string
         assert most == at_once
         assert not schedules.skipped()
 
@@ -227,7 +227,7 @@ def test_a_permanent_schedule_continues_after_its_last_runs_record_expires() -> 
 
 
 def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
-    """A permanent schedule has no runs while paused, and continues after a resume at its pace until `end_at`."""
+    """A permanent schedule does not run while paused; after a resume, it continues at its pace until `end_at`."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 10})
         schedules.run(MINUTE)
@@ -275,7 +275,7 @@ def test_a_run_that_succeeds_in_a_retry_does_not_pause_the_schedule() -> None:
         schedules.make(pause_on_failure=True)
         schedules.run(5 * MINUTE)
         assert schedules.schedule()["state"] == "active"
-        assert schedules.tally()["succeeded"] >= 4  # type: ignore[index]  # a state is a text
+        assert schedules.tally()["succeeded"] >= 4  # type: ignore[index]  # a state is a string
 
 
 # Backfills.
@@ -377,7 +377,7 @@ def test_occurrences_that_a_calendar_excludes_are_skipped_or_moved(on_excluded: 
     """On an excluded day, occurrences are skipped with a reason or moved to the next moment that is not excluded."""
     with Schedules() as schedules:
         midnight = (schedules.now // DAY + 1) * DAY
-        # Hours without work.
+        # Some hours pass without work.
         schedules.ticking = False
         schedules.time.run_until(midnight - 70 * MINUTE)
         schedules.ticking = True

@@ -40,7 +40,7 @@ class Held(Moved):
         assert self.control("resume").status == 200
 
     def times(self) -> list[Millis]:
-        """The start times of the occurrence, relative to its instant."""
+        """The times at which the occurrence started, relative to its instant."""
         tasks = [task for task in self.placed() if task.schedule_ref and task.schedule_ref.nominal == self.next]
         return [at - self.next for task in tasks for at in self.effect_times(task.id.text)]
 
@@ -124,7 +124,7 @@ def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> Non
 
 
 def test_a_held_occurrence_that_the_new_timing_lacks_is_dropped() -> None:
-    """An occurrence that the new timing does not include is dropped, although it is due after the pause."""
+    """An occurrence that the new timing does not include is dropped, even if it is due after the pause."""
     with Held() as schedules:
         schedules.begin_moved()
         schedules.hold(MINUTE, 2 * MINUTE, cron="5-55/10 * * * *")

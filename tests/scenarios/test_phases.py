@@ -48,7 +48,7 @@ def _slow(tasks: Tasks, phase: str, duration: Millis, fence: int = 0) -> None:
 
 
 def test_phases_run_in_order() -> None:
-    """Prepare, run and clean belong to one attempt, and the task is finished only after clean."""
+    """`prepare`, `run` and `clean` are parts of one attempt, and the task is finished only after `clean`."""
     with Tasks() as tasks:
         tasks.last(1)
         task_id = tasks.create(kind=PHASED)
@@ -333,7 +333,7 @@ def test_a_payload_outside_the_record_reaches_the_target_and_expires_later() -> 
             seen.append(payload)
             return act(phase, context, payload)
 
-        tasks.act = look  # type: ignore[method-assign]  # of this test only
+        tasks.act = look  # type: ignore[method-assign]  # for this test only
         task_id = tasks.create(payload=works.LARGE)
         tasks.run(SECOND)
         task = tasks.done(task_id)

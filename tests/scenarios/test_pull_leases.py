@@ -121,7 +121,7 @@ def _complete(scenario: Scenario, lease: str) -> None:
 
 
 def test_a_task_that_ended_without_a_limit_takes_no_place_later() -> None:
-    """If a task ends while its limit is deleted, it takes no place when the limit is set again."""
+    """If a task ends while its limit is deleted, it does not count when the limit is set again."""
     with Scenario() as scenario:
         scenario.ask("PUT", LIMIT, {"max_concurrent": 1})
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})
@@ -143,7 +143,7 @@ def test_a_report_frees_the_place_under_a_new_limit(seed: int) -> None:
     with Scenario(seed) as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})
         first = _leased(scenario, "X")
-        # While the leasing process waits for the next task, another process gets the report and knows of no limit.
+        # While the leasing process waits for the next task, another process gets the report without knowing the limit.
         leased = scenario.send("POST", "/v1/leases", _wanted("Y", 60, wait=20))
         scenario.run(SWITCHES_LIFE + SECOND)
         _complete(scenario, first)

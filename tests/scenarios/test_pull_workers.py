@@ -95,7 +95,7 @@ def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> 
         ends_at = tasks.record(task_id).lease_expires_at or 0
         new = tasks.lease_one(worker="takes over")
         assert ends_at + MAX_CLOCK_DIFFERENCE <= tasks.now <= ends_at + LEASE_RETURN_MARGIN + 4 * SECOND
-        # The message stayed invisible all the time, so no worker received it in vain.
+        # The message stayed invisible all the time, so no worker received it needlessly.
         assert tasks.counts()["claims_rejected"] == 0
         assert tasks.tell(old, "complete", {"result": 9}).status == 409
         assert tasks.tell(new, "complete", {"result": 1}).status == 200

@@ -1,4 +1,4 @@
-"""Purges remove all stored data of tasks or an owner, as far as possible, despite any crash."""
+"""Purges remove as much as possible of the stored data of tasks or of an owner, despite any crash."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def purged(account: Archived, body: dict[str, Any], within: int = HOUR) -> dict[
 
 
 def stored_with(account: Archived, text: str) -> list[str]:
-    """The keys of all items, objects and archive rows that contain a text."""
+    """The keys of all items, objects and archive rows that contain a string."""
     items = [
         f"{partition}/{key}"
         for partition, found in account.table.partitions.items()
@@ -156,7 +156,7 @@ def any_of(task_ids: list[str], body: bytes) -> bool:
 
 
 def resources_of(account: Archived) -> dict[str, list[str]]:
-    """Create one of each resource that an owner can have; return the paths of their lists, with their keys."""
+    """Create one resource of each kind that an owner can have; return the lists' paths, with their JSON keys."""
     calendar = {"dates": ["2027-01-01"]}
     assert account.ask("PUT", "/v1/calendars/holidays", calendar).status in {200, 201}
     nightly = {"name": "nightly", "rate": "rate(1 hour)", "calendars": ["holidays"], "task": {"type": PLAIN}}
@@ -176,7 +176,7 @@ def resources_of(account: Archived) -> dict[str, list[str]]:
 
 
 def test_only_an_operator_can_purge_everything_of_an_owner(account: Archived) -> None:
-    """Only an operator can purge all resources, tasks and nodes of an owner; other owners keep theirs."""
+    """Only an operator can purge all resources, tasks and nodes of an owner; other owners' data is kept."""
     account.environ |= {Variable.OPERATORS: "somebody", Variable.ADMINS: ""}
     lists = resources_of(account)
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers=OTHER).body["id"]

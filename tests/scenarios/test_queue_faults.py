@@ -113,7 +113,7 @@ def test_messages_that_expired_in_an_outage_are_sent_again() -> None:
 
 
 def test_a_creation_completed_after_its_minute_is_found_by_a_timer() -> None:
-    """If a creation is repeated after its minute and its message is refused, a timer starts the task in minutes."""
+    """If a creation is repeated after its minute and its message is refused, a timer starts the task within minutes."""
     with Scenario() as scenario:
         scenario.faulty = True
         refused = _refuse(

@@ -45,7 +45,7 @@ class Limited(Tasks):
         if quotas:
             assert self.ask("PUT", "/v1/quotas/hostile", quotas, headers=BOSS).status == 200
 
-    def as_hostile(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `ask`
+    def as_hostile(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - see `ask`
         """Send a request as the hostile owner."""
         return self.ask(method, path, body, headers=HOSTILE, **more)
 
@@ -71,7 +71,7 @@ class Limited(Tasks):
         return sum(machine.function == "api" for machine in self.machines)
 
     def create_due(self, count: int, due: Millis) -> set[str]:
-        """Create tasks of the hostile owner that are all due at `due`; return their ids."""
+        """Create tasks for the hostile owner that are all due at `due`; return their ids."""
         task = {"type": PLAIN, "due_at": to_iso(due), "timeout_seconds": 60}
         ids = set()
         for first in range(0, count, 100):
@@ -228,7 +228,7 @@ def test_waiting_requests_are_limited() -> None:
 
 
 def test_concurrent_leases_are_limited() -> None:
-    """A worker gets as many leases as its owner's quota allows, and one more after completing one."""
+    """A worker gets as many leases as its owner's quota allows, and another lease after it completes a task."""
     with Limited(pull_leases=3) as tasks:
         for _ in range(6):
             tasks.create(kind=PULLED)
@@ -273,7 +273,7 @@ def test_nobody_is_limited_while_usage_cannot_be_counted() -> None:
 
 
 def test_usage_items_are_kept_for_as_long_as_they_count() -> None:
-    """Each usage item expires only after it has stopped counting."""
+    """A usage item expires only when it no longer counts toward a quota."""
     with Limited(creates_per_second=10, concurrent_attempts=5, topology_nodes=5) as tasks:
         tasks.target = working(tasks, 20 * SECOND)
         tasks.as_hostile("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN, "timeout_seconds": 60}}})

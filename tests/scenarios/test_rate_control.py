@@ -23,7 +23,7 @@ SLOW = {"key": "crm", "limit": 1, "per_seconds": 600}
 
 
 def create(tasks: Tasks, number: int, rate: dict[str, Any] = CRM) -> list[str]:
-    """Create tasks that share the rate."""
+    """Create tasks that use the rate."""
     return [tasks.create(rate=rate) for _ in range(number)]
 
 
@@ -207,7 +207,7 @@ def test_a_repeated_pause_reaches_every_part_of_the_rate(how: str, number: int) 
 
 
 def test_the_rates_of_other_owners_are_independent() -> None:
-    """A rate is not visible to other owners, and their pauses and pins do not affect it."""
+    """A rate is not visible to other owners, whose pauses and pins do not affect the rate."""
     with Tasks() as tasks:
         you = {"X-Duetime-Owner": "you"}
         create(tasks, 3)

@@ -283,7 +283,7 @@ def test_waiting_tasks_start_at_a_raised_or_removed_rate(after: dict[str, Any] |
 
 
 def test_a_long_line_of_tasks_starts_at_the_raised_rate() -> None:
-    """After the rate is tripled, forty waiting tasks start at the new rate, despite their old places."""
+    """After the rate is tripled, forty waiting tasks start at the new rate, despite places at the old rate."""
     with Tasks() as tasks:
         slow, fast = {"key": "k", "limit": 1, "per_seconds": 10}, {"key": "k", "limit": 3, "per_seconds": 10}
         made = [tasks.create(rate=slow) for _ in range(40)]

@@ -94,7 +94,7 @@ def test_duplicate_messages_run_a_task_once() -> None:
 
 
 def test_a_message_of_an_older_generation_starts_no_attempt() -> None:
-    """After a change of the due time, the old message is deleted, and the task runs only at the new time."""
+    """After the due time is changed, the old message is deleted, and the task runs only at the new time."""
     with Tasks() as tasks:
         task_id = tasks.create(10 * SECOND)
         tasks.change(task_id, delay_seconds=600)
@@ -122,7 +122,7 @@ def _puts_timer(call: Call) -> bool:
 
 
 def test_a_change_interrupted_after_its_timer_does_not_affect_the_task(tasks: Tasks) -> None:
-    """If a change dies after setting its timer, the task runs once, at its old due time."""
+    """If a change's process dies after setting the timer, the task runs once, at its old due time."""
     with tasks:
         task_id = tasks.create(30 * MINUTE)
         before = tasks.record(task_id)
@@ -151,7 +151,7 @@ def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
 
 
 def test_a_change_of_priority_moves_the_task_to_the_other_queue() -> None:
-    """After a change of priority, the new message is on the other queue, and the task runs once."""
+    """After the priority is changed, the new message is on the other queue, and the task runs once."""
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE)
         tasks.change(task_id, priority="high")

@@ -43,7 +43,7 @@ def test_a_repeated_task_request_succeeds_without_a_write(verb: str) -> None:
 
 @pytest.mark.parametrize(("verb", "before"), [("pause", None), ("resume", "pause")])
 def test_a_different_request_with_another_version_changes_nothing(verb: str, before: str | None) -> None:
-    """If `If-Match` names another version, neither a task nor a schedule is changed."""
+    """If `If-Match` names a different version, neither a task nor a schedule is changed."""
     with Schedules() as schedules:
         schedules.make()
         task = schedules.create(HOUR)

@@ -50,7 +50,7 @@ def test_a_requested_run_starts_at_its_time_with_its_payload(overlap: str) -> No
 
 
 def test_a_requested_run_and_an_occurrence_at_the_same_time_both_run() -> None:
-    """A requested run and an occurrence due at the same time both run, one after the other."""
+    """If a requested run and an occurrence are due at the same time, they run one after the other."""
     with Schedules() as account:
         scheduled(account, overlap="buffer_one")
         at = next_hour(account)

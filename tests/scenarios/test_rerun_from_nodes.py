@@ -35,7 +35,7 @@ class Reruns(Graphs):
         super().__init__()
         self.inputs: list[Any] = []
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Return the node's name and its number of runs."""
         super().act(phase, context, payload)
         key = self.key_of(context.task_id)
@@ -88,7 +88,7 @@ def test_each_nodes_result_is_from_its_last_run() -> None:
             graphs.run(MINUTE)
         assert graphs.ran == ["send", "last", "load", "sum", "send", "last"]
         assert graphs.inputs[-1]["beside"] == "beside 1"
-        assert {graphs.node(key).node_ref.run for key in ("beside", "sum")} == {1, 3}  # type: ignore[union-attr]  # nodes have one
+        assert {graphs.node(key).node_ref.run for key in ("beside", "sum")} == {1, 3}  # type: ignore[union-attr]  # nodes have a reference
 
 
 def test_failed_nodes_run_again_with_the_chosen_nodes() -> None:
@@ -108,7 +108,7 @@ def test_failed_nodes_run_again_with_the_chosen_nodes() -> None:
 
 
 def test_the_history_names_the_chosen_nodes() -> None:
-    """The event in the history has the chosen nodes and the reason."""
+    """The event in the history shows the chosen nodes and the reason."""
     with Reruns() as graphs:
         succeeded(graphs)
         body = {"nodes": ["send", "sum"], "reason": "wrong rates"}
@@ -132,7 +132,7 @@ def test_the_history_names_the_chosen_nodes() -> None:
     ids=["unknown", "twice", "empty", "many"],
 )
 def test_an_error_for_invalid_node_names_names_the_field(nodes: list[str], field: str) -> None:
-    """Names that are unknown, repeated, empty or too many are refused with the field's name, and no node runs."""
+    """Unknown, repeated, empty or too many names are refused with the field's name, and no node runs."""
     with Reruns() as graphs:
         succeeded(graphs)
         refused_with = graphs.rerun(*nodes)

@@ -81,7 +81,7 @@ def test_a_type_shows_retention_days_and_an_ended_task_kept_until(account: Tasks
     account.run_until(lambda: account.record(made).finished_at)
     found = account.ask("GET", path).body
     ended, kept_until = (datetime.fromisoformat(found[each]) for each in ("finished_at", "kept_until"))
-    # TTL has whole seconds.
+    # TTL is stored in full seconds.
     assert timedelta(days=2) <= kept_until - ended < timedelta(days=2, seconds=1)
     assert account.ask("POST", f"{path}/retry").body["kept_until"] is None
     for kind in (PLAIN, PHASED):

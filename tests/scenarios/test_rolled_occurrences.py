@@ -90,7 +90,7 @@ def test_a_dropped_occurrence_uses_up_no_run_whatever_the_calendar() -> None:
 
 
 def test_a_rolled_occurrence_runs_once_despite_a_replaced_calendar() -> None:
-    """An occurrence placed by a trigger that died runs once, although the new calendar no longer has its time."""
+    """An occurrence runs once if its trigger died after placing it and a new calendar no longer has its time."""
     with Rolled() as schedules:
         schedules.begin()
         died = schedules.once(is_save, lambda call: call.machine.die())
@@ -113,7 +113,7 @@ def test_a_new_calendar_that_rolls_into_the_past_causes_no_run() -> None:
 
 
 def test_a_rolled_occurrence_is_changed_by_its_rolled_time() -> None:
-    """A change of a rolled occurrence names its rolled time, and its original time is refused."""
+    """A change to a rolled occurrence must name its rolled time; its original time is refused."""
     with Rolled() as schedules:
         schedules.begin()
         path, moved = "occurrences/update", to_iso(RUN + 4 * MINUTE)

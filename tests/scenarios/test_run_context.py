@@ -32,7 +32,7 @@ class Told(Schedules):
         super().__init__()
         self.told: list[tuple[Any, Any]] = []
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Record what a handler gets."""
         self.told.append((context, payload))
         return super().act(phase, context, payload)

@@ -65,7 +65,7 @@ def _down(_phase: str, _context: object) -> str:
 
 
 def test_leases_lost_alarm_goes_off_if_workers_run_out_of_memory(outage: Outage) -> None:
-    """LeasesLost goes off if workers run out of memory; with more memory, the tasks run and the alarm ends."""
+    """LeasesLost goes off if workers run out of memory; after they get more, the tasks run and the alarm ends."""
     with outage:
         works = outage.target
 

@@ -1,4 +1,4 @@
-"""After any change of a schedule, an earlier run is still found in explanations and lists, and as a task."""
+"""After any change to a schedule, an earlier run is still found in explanations, in lists and as a task."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_the_explanation_names_a_backfills_run() -> None:
 
 
 def test_a_pause_explains_only_occurrences_during_the_pause() -> None:
-    """Only an occurrence during a pause is explained by the pause; later times are not."""
+    """A pause explains only the occurrences during the pause, and no later times."""
     with Failing() as schedules:
         schedules.begin()
         schedules.control("pause", {"reason": "a release"})
@@ -286,7 +286,7 @@ def test_a_pause_explains_only_occurrences_during_the_pause() -> None:
 
 
 def test_the_explanation_of_a_permanent_schedule_names_each_earlier_run() -> None:
-    """The explanation for each start time of a permanent schedule names its run, also after a change."""
+    """The explanation for each start time of a permanent schedule names its run, even after a change."""
     with Failing() as schedules:
         schedules.make(permanent={"gap_seconds": 600})
         schedules.run(45 * MINUTE)

@@ -59,7 +59,7 @@ def test_the_next_run_begins_when_the_previous_run_is_cancelled() -> None:
 
 
 def test_a_runs_cancel_succeeds_even_if_its_schedule_cannot_be_updated() -> None:
-    """If a schedule cannot be updated during a run's cancel, the cancel succeeds, and a timer finds the run's end."""
+    """If a schedule cannot be updated during a run's cancel, the run is cancelled, and a timer finds the run's end."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
         schedules.run(110 * SECOND)

@@ -14,7 +14,7 @@ def test_a_task_in_a_scenario_runs_once() -> None:
 
 
 def test_a_slowed_call_comes_later_by_the_given_time() -> None:
-    """A worker's claim that is slowed comes later by the given time."""
+    """A worker's claim that is slowed down is made later by the given time."""
     with Scenario() as scenario:
         slowed = scenario.slow(
             lambda call: call.machine.function == "worker" and call.operation == "update_item", 7 * SECOND

@@ -29,7 +29,7 @@ def puts_occurrence(call: Call, function: str) -> bool:
 def test_an_occurrence_that_cannot_be_placed_does_not_affect_the_others() -> None:
     """If the second of four occurrences cannot be placed, the other occurrences still count as placed."""
     with Scenario() as scenario:
-        scenario.faulty = True  # the second occurrence comes late
+        scenario.faulty = True  # the second occurrence is late
         puts: list[Call] = []
 
         def is_second(call: Call) -> bool:
@@ -65,7 +65,7 @@ def test_an_occurrence_that_cannot_be_placed_does_not_affect_the_others() -> Non
 
 
 @pytest.mark.parametrize("dies", others_slow([False, True]))
-def test_missed_runs_within_the_window_are_caught_up_in_order(dies: bool) -> None:  # noqa: FBT001 - a parameter
+def test_missed_runs_within_the_window_are_caught_up_in_order(dies: bool) -> None:  # noqa: FBT001 - a test parameter
     """Ten minutes' worth of missed runs is caught up, even if the trigger dies in between."""
     with Schedules() as schedules:
         schedules.last(5)

@@ -1,4 +1,4 @@
-"""If a schedule changes while its occurrence is due, only a change of timing can drop the occurrence."""
+"""If a schedule changes while its occurrence is due, only a change to the timing can drop the occurrence."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def let_workers_receive(scenario: Scenario) -> None:
 
 
 def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
-    """Make changes ten seconds after the hour, while its occurrence is queued; then run for 50 minutes."""
+    """Ten seconds after the hour, while its occurrence is queued, make changes; then run for 50 minutes."""
     scenario.faulty = True  # workers are away for a while
     assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
     hour = (scenario.now // HOUR + 1) * HOUR
@@ -84,7 +84,7 @@ def test_several_changes_drop_no_queued_occurrence() -> None:
 
 @pytest.mark.parametrize("number", [25, 60])
 def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
-    """After any number of changes within seconds, only the occurrence that was due before them runs, and only once."""
+    """After any number of changes within seconds, only the occurrence that was due before the changes runs, once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, *({"catch_up_seconds": 100 + each} for each in range(number)))
         assert len(ran(scenario)) == 1
@@ -127,7 +127,7 @@ def test_a_pause_after_a_change_drops_queued_occurrences() -> None:
 
 
 def test_future_occurrences_run_with_the_changed_payload() -> None:
-    """After a change of the payload, a future occurrence is placed again with the new payload, and runs once."""
+    """After a change to the payload, a future occurrence is placed again with the new payload, and runs once."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
         scenario.run((scenario.now // HOUR + 1) * HOUR - 10 * SECOND - scenario.now)
@@ -139,8 +139,8 @@ def test_future_occurrences_run_with_the_changed_payload() -> None:
 
 
 @pytest.mark.parametrize("crashes", [False, True], ids=["slow", "dies"])
-def test_a_change_of_the_payload_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """A change of the payload while the trigger catches up does not drop the catch-up run."""
+def test_a_change_of_the_payload_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a test parameter
+    """A change to the payload while the trigger catches up does not drop the catch-up run."""
     with Scenario() as scenario:
         scenario.faulty = True
         assert scenario.ask("POST", "/v1/schedules", BODY | {"catch_up_seconds": 3600}).status == 201

@@ -1,4 +1,4 @@
-"""Each test covers one reason for which a schedule ran, or did not run, at a time."""
+"""Each test covers one reason why a schedule ran, or did not run, at a given time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Explained(Schedules):
         return body
 
     def next_minute(self) -> int:
-        """The next whole minute."""
+        """The next full minute."""
         return self.now - self.now % MINUTE + MINUTE
 
 
@@ -35,7 +35,7 @@ def millis(text: str) -> int:
 
 
 def test_an_occurrence_that_ran_names_its_task() -> None:
-    """The explanation of an occurrence that ran has its task and outcome; a time between occurrences has no task."""
+    """The explanation of an occurrence that ran shows its task and outcome; a time between occurrences has no task."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(2 * MINUTE)
@@ -63,7 +63,7 @@ def test_the_run_at_exactly_the_given_time_is_explained() -> None:
 
 
 def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
-    """The explanation of an occurrence that has not ended has the task's current state."""
+    """The explanation of an occurrence that has not ended shows the task's current state."""
     with Explained() as schedules:
         schedules.last(300)
         schedules.make()
@@ -93,7 +93,7 @@ def test_the_explanation_of_an_unscheduled_time_names_the_neighboring_times() ->
 
 @pytest.mark.parametrize("is_past", [False, True], ids=["to come", "past"])
 def test_an_occurrence_that_a_calendar_excludes_names_the_reason(*, is_past: bool) -> None:
-    """The explanation of an excluded occurrence has the calendar's name for the day."""
+    """The explanation of an excluded occurrence shows the calendar's name for the day."""
     with Explained() as schedules:
         day = to_iso(schedules.now)[:10]
         schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {day: "Founders' Day"}})
@@ -143,7 +143,7 @@ def test_an_occurrence_during_an_outage_was_missed() -> None:
 
 
 def test_the_explanation_of_an_occurrence_during_a_pause_has_the_reason() -> None:
-    """The explanation of an occurrence during a pause has the pause's reason, also after the pause."""
+    """The explanation of an occurrence during a pause shows the pause's reason, even after the pause."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -197,7 +197,7 @@ def test_the_explanation_says_that_no_runs_are_left() -> None:
 
 
 def test_the_explanation_covers_times_outside_of_a_schedules_life() -> None:
-    """The explanations of times before `start_at`, after `end_at` and before the creation give this as the reason."""
+    """For times before `start_at`, after `end_at` and before the creation, the explanations give this reason."""
     with Explained() as schedules:
         start, end = schedules.now + HOUR, schedules.now + 2 * HOUR
         schedules.make(start_at=to_iso(start), end_at=to_iso(end))

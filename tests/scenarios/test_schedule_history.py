@@ -1,4 +1,4 @@
-"""A schedule's history has each action with its actor, time and reason."""
+"""A schedule's history lists each action with its actor, time and reason."""
 
 from __future__ import annotations
 

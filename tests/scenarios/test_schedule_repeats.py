@@ -1,4 +1,4 @@
-"""If the API dies at any call of a request about a schedule, repeating the request with its key has one effect."""
+"""If the API dies at any call in a request about a schedule, repeating the request with its key has one effect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def repeated(schedules: Schedules, number: int, path: str, body: object = None) 
 
 @pytest.mark.parametrize("name", others_slow([NAME, None]), ids=["named", "unnamed"])
 def test_a_repeated_creation_creates_one_schedule(name: str | None) -> None:
-    """If the API dies at any call of a creation that is repeated, there is one schedule, and each time runs once."""
+    """If the API dies at any call in a creation that is repeated, there is one schedule, and each time runs once."""
     body = {**MINUTELY, **({"name": name} if name else {})}
     number, dies = 0, True
     while dies:
@@ -64,7 +64,7 @@ def test_a_repeated_creation_creates_one_schedule(name: str | None) -> None:
 
 
 def test_a_repeated_request_for_a_run_creates_one_task() -> None:
-    """If the API dies at any call of a request for a run that is repeated, there is one task, which runs once."""
+    """If the API dies at any call in a request for a run that is repeated, there is one task, which runs once."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -78,7 +78,7 @@ def test_a_repeated_request_for_a_run_creates_one_task() -> None:
 
 
 def test_a_repeated_backfill_runs_each_occurrence_once() -> None:
-    """If the API dies at any call of a request for a backfill that is repeated, each occurrence runs once."""
+    """If the API dies at any call in a request for a backfill that is repeated, each occurrence runs once."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -120,7 +120,7 @@ def slow_on_its_schedule(schedules: Schedules, operation: str, duration: int) ->
 
 
 def test_a_repeat_that_overtakes_the_first_request_is_not_a_conflict() -> None:
-    """The first request succeeds although its own repeat has already used the name."""
+    """The first request succeeds even if its own repeat has already used the name."""
     with Schedules() as schedules:
         slow = slow_on_its_schedule(schedules, "get_item", 3 * SECOND)
         body = {**MINUTELY, "name": NAME}
@@ -133,8 +133,8 @@ def test_a_repeat_that_overtakes_the_first_request_is_not_a_conflict() -> None:
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-def test_a_late_repeat_does_not_restart_a_backfill(is_cancelled: bool) -> None:  # noqa: FBT001 - a parameter
-    """The slower of two equal requests places no occurrence again, even if the backfill was cancelled."""
+def test_a_late_repeat_does_not_restart_a_backfill(is_cancelled: bool) -> None:  # noqa: FBT001 - a test parameter
+    """The slower of two identical requests does not restart the backfill, even if it was cancelled meanwhile."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 1 *")
         schedules.amend(cron="0 12 * * *")
@@ -201,7 +201,7 @@ def test_a_repeated_request_does_not_affect_a_new_schedule_of_that_name(what: st
 
 @pytest.mark.parametrize("key", [{}, KEY], ids=["without", "with-a-key"])
 def test_a_manual_run_counts_once_wherever_its_request_dies(key: dict[str, str]) -> None:
-    """If the API dies at any call of a requested run, a run that started counts once and has one note."""
+    """If the API dies at any call in a requested run, a run that started counts once and has one note."""
     number, dies = 0, True
     while dies:
         number += 1

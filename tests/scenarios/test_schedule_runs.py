@@ -115,7 +115,7 @@ def test_the_pages_of_a_list_of_runs_are_complete_without_repetition(limit: int)
 
 
 def test_only_runs_in_the_requested_window_are_listed() -> None:
-    """Only times in the requested window are listed, including planned ones; a reversed window is refused."""
+    """Only times in the requested window are listed, including planned times; a reversed window is refused."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * MINUTE)
@@ -155,7 +155,7 @@ def test_failed_runs_are_listed_with_error_and_skipped_runs_with_reason() -> Non
     """In the list, a failed run has its error, and a skipped run its reason."""
     with Schedules() as schedules:
 
-        def work(_phase: str, _context: Any) -> str:  # noqa: ANN401 - as a handler has it
+        def work(_phase: str, _context: Any) -> str:  # noqa: ANN401 - a handler gets it
             if schedules.now < schedules.created_at + 2 * MINUTE:
                 raise ValueError("no paper")
             schedules.take(150 * SECOND)
@@ -231,7 +231,7 @@ def test_a_schedule_that_has_ended_lists_nothing_after_its_end(limit: dict[str, 
 
 
 def test_a_run_whose_task_was_deleted_is_listed_as_expired() -> None:
-    """A run whose task was deleted stays in the list as `expired`, with a reason that says so."""
+    """A run whose task was deleted stays in the list as `expired`, and the reason mentions the deletion."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)

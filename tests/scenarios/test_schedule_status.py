@@ -113,7 +113,7 @@ class Observed(Schedules):
         if shown["overlap"] == "buffer_one":
             # An earlier run may still wait.
             return
-        # The run is due then, but may be skipped if runs take turns.
+        # The run is due at this time, but may be skipped if runs must not overlap.
         assert due <= later[0] + SECOND, (at, shown["next_at"], later[0])
         if shown["overlap"] == "allow_all" or shown["permanent"] is not None:
             assert later[0] - due <= SECOND, (at, shown["next_at"], later[0])

@@ -67,7 +67,7 @@ def test_creating_a_schedule_places_occurrences_due_before_the_next_tick() -> No
 
 
 def test_a_distant_occurrence_has_a_timer_but_no_task() -> None:
-    """An occurrence in three hours has a timer but no task yet, and runs on time."""
+    """An occurrence that is three hours ahead has a timer but no task yet, and runs on time."""
     with Schedules() as schedules:
         at = (schedules.now // HOUR + 3) * HOUR
         schedules.make(dates=[to_iso(at).replace(".000Z", "Z")])
@@ -114,7 +114,7 @@ def test_an_occurrence_later_than_catch_up_seconds_does_not_run() -> None:
 
 @pytest.mark.parametrize("pause", [SECOND, 10 * MINUTE])
 def test_occurrences_due_during_a_pause_never_run(pause: Millis) -> None:
-    """No occurrence runs during a pause, and occurrences from that time never run."""
+    """No occurrence runs during a pause, and occurrences that were due during the pause never run."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)

@@ -22,7 +22,7 @@ NAMES = [f"s{number}" for number in range(6)]
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """An account with six schedules, of which every second schedule has the team tag `dba`."""
+    """An account with six schedules, of which every other schedule has the team tag `dba`."""
     with Scenario() as scenario:
         for number, name in enumerate(NAMES):
             tags = {"team": "dba" if number % 2 else "web", "tier": "1"}

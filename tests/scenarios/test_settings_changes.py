@@ -29,7 +29,7 @@ CHANGES: Mapping[str, tuple[tuple[Variable, str, str], ...]] = {
     "concurrency": (),
     "pulled_types": (),
 }
-"""The variables that change, each with two values; each change is made in both directions."""
+"""The variables that change, each with two values; each variable changes in both directions."""
 TASKS = 1188
 LATEST_SECONDS: Mapping[str, float] = {name: 7.3 if name == "concurrency" else 0.1 for name in CHANGES}
 """The largest lateness of a start, in seconds; with only four concurrent workers, tasks wait in the queue."""

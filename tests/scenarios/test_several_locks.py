@@ -53,7 +53,7 @@ def test_tasks_with_the_same_locks_in_different_orders_do_not_deadlock() -> None
 
 
 def test_a_task_that_is_not_first_in_line_keeps_no_other_lock() -> None:
-    """A task that is not first in line for one lock does not hold its other lock in the meantime."""
+    """While a task is not first in line for one lock, it does not hold its other lock."""
     with Several(30) as tasks:
         tasks.needing("b")
         tasks.needing("b", second=1)
@@ -65,7 +65,7 @@ def test_a_task_that_is_not_first_in_line_keeps_no_other_lock() -> None:
 
 
 def test_the_first_task_in_line_keeps_its_other_locks() -> None:
-    """A task gets two busy locks, even if other tasks constantly want each of them."""
+    """A task gets two busy locks, even if other tasks constantly request each lock."""
     with Several(10) as tasks:
         for number in range(20):
             tasks.needing("a", second=5 * number)
@@ -187,7 +187,7 @@ def test_a_task_releases_its_other_locks_after_a_forced_release() -> None:
 
 
 def test_a_waiting_task_starts_at_once_if_its_awaited_lock_is_removed() -> None:
-    """If the awaited lock is removed from a task, the task starts at once, and a lock that it kept is passed on."""
+    """If the lock that a task waits for is removed from the task, it starts at once, and its kept lock is passed on."""
     with Several(60) as tasks:
         tasks.needing("b")
         task_id = tasks.needing("a", "b", second=1)

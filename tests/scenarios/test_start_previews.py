@@ -38,7 +38,7 @@ def preview(tasks: Tasks, **fields: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def names(found: Any) -> list[str]:  # noqa: ANN401 - JSON
-    """The names of the reasons."""
+    """The names of the reasons in a preview."""
     return [reason["name"] for reason in found["reasons"]]
 
 

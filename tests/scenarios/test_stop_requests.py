@@ -1,4 +1,4 @@
-"""A forced cancel that got 202 takes effect, whatever the attempt does next and whatever was requested before."""
+"""A forced cancel that got 202 takes effect, whatever the attempt does next or was requested to do before."""
 
 from __future__ import annotations
 

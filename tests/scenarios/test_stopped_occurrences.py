@@ -1,4 +1,4 @@
-"""An occurrence that a user stops before its time does not come back after any change of the schedule."""
+"""An occurrence that a user stops before its time does not come back after any change to the schedule."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def change(schedules: Schedules, name: str) -> None:
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("how", STOPS)
 def test_a_stopped_occurrence_stays_stopped_after_changes_of_its_schedule(how: str, name: str) -> None:
-    """After changes of the schedule, a stopped occurrence does not run, and all other occurrences run once."""
+    """After changes to the schedule, a stopped occurrence does not run, and all other occurrences run once."""
     with Schedules() as schedules:
         made(schedules)
         first, second, *_ = schedules.placed()
@@ -68,7 +68,7 @@ def test_a_stopped_occurrence_stays_stopped_after_changes_of_its_schedule(how: s
 
 @pytest.mark.parametrize("name", ["payload", "timing", "pause-and-resume"])
 def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_schedule(name: str) -> None:
-    """An occurrence that is paused and resumed runs on time and once, although its schedule has changed."""
+    """An occurrence that is paused and resumed runs on time and once, even if its schedule has changed."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]

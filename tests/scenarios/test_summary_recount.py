@@ -33,7 +33,7 @@ def recount(account: Scenario, times: int = 1, event: dict[str, str] | None = No
     return failed
 
 
-def summary_of(account: Scenario, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `ask`
+def summary_of(account: Scenario, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - see `ask`
     """The API's response."""
     found: dict[str, Any] = account.ask("GET", "/v1/summary", **more).body
     return found
@@ -78,7 +78,7 @@ def test_the_summary_is_incomplete_until_older_tasks_are_counted() -> None:
 
 
 def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> None:
-    """Changes of older tasks are not counted until the next recount, and counts never go below zero."""
+    """Changes to older tasks are not counted until the next recount, and counts never go below zero."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=600)
@@ -200,7 +200,7 @@ def test_a_new_table_is_counted_by_changes() -> None:
         assert agrees(account)
         found = summary_of(account)
         assert (found["is_complete"], found["counted_since"], found["recounted_at"]) == (True, None, None)
-        assert len(scans) <= 2, "one for each shard of the stream that brings the first changes"
+        assert len(scans) <= 2, "one scan for each stream shard that delivers the first changes"
 
 
 def test_the_invocation_in_the_runbook_corrects_wrong_counts() -> None:
@@ -283,7 +283,7 @@ def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
 
 
 class RecountedSimulation(CountedSimulation):
-    """A fault simulation with constant recounts, whose stream is read only from midway."""
+    """A fault simulation with constant recounts, whose stream is read only from halfway on."""
 
     reading = 120 * MINUTE
 

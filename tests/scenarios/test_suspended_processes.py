@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOCKS = [{"key": "db-17"}, {"key": "db-17", "scope": "run"}]
 STILL: Millis = 5 * MINUTE
-"""Ten leases long."""
+"""How long a process stalls: the length of ten leases."""
 
 
 class Suspended(Scenario):
@@ -56,7 +56,7 @@ class Suspended(Scenario):
         return self.time.process().home is self.victim
 
     def act_slowly(self, phase: str, _context: Context) -> Any:  # noqa: ANN401 - any JSON
-        """A target that records phases begun by the stalled process after the stall, and defers the runs of others."""
+        """A target that records phases that the stalled process begins afterwards, and defers other processes' runs."""
         if self.is_victim and self.went_on_at is not None:
             self.begun_late.append(phase)
         self.take(2 * SECOND)
@@ -66,7 +66,7 @@ class Suspended(Scenario):
 
 
 def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
-    """All stored items except timers, because additional timers do no harm."""
+    """All stored items except timers, which are left out because additional timers do no harm."""
     items = {(item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]): item for item in scenario.items()}
     return {key: item for key, item in items.items() if schema.TIMER_MARK not in key[1]}
 

@@ -198,7 +198,7 @@ def test_waiting_tasks_start_soon_after_a_limit_is_lifted() -> None:
         tasks.run(SECOND)
         tasks.lift(PLAINS)
         tasks.run(LOCK_CHECK_INTERVAL + SECOND)
-        assert tasks.tally()["succeeded"] == 4  # type: ignore[index]  # a state is a text
+        assert tasks.tally()["succeeded"] == 4  # type: ignore[index]  # a state is a string
 
 
 def test_no_switch_can_be_added_above_the_maximum_number() -> None:
@@ -224,7 +224,7 @@ def test_all_tasks_can_be_stopped_at_the_maximum_number_of_switches() -> None:
 
 
 def test_concurrent_changes_of_two_switches_do_not_overwrite_each_other() -> None:
-    """Concurrent changes of two switches do not overwrite each other."""
+    """Concurrent changes to two switches do not overwrite each other."""
     with Switched() as tasks:
         tasks.stop(f"{PATH}/type/first")
 
@@ -286,7 +286,7 @@ def test_owners_do_not_see_other_owners_switches() -> None:
 
 
 def test_an_owner_cannot_lift_an_operators_stop() -> None:
-    """An owner can neither delete nor replace an operator's stop, but can lift a stop of its own."""
+    """An owner can neither delete nor replace an operator's stop, but can lift a stop that it set itself."""
     with Switched() as tasks:
         tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         assert tasks.ask("PUT", MINE, {"stopped": True}, headers={"X-Duetime-Owner": "boss"}).status == 200

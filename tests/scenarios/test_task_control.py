@@ -75,7 +75,7 @@ def test_a_pause_or_cancel_before_the_claim_overrides_a_received_message(how: st
 
 
 def test_a_run_request_starts_a_paused_or_future_task_at_once() -> None:
-    """With `run`, a task that is paused or due in an hour runs at once, and only once."""
+    """With `run`, a task that is paused or due in an hour runs immediately and only once."""
     with Tasks() as tasks:
         later, paused = tasks.create(HOUR), tasks.create(HOUR)
         tasks.do(paused, "pause")
@@ -99,7 +99,7 @@ def test_a_changed_payload_reaches_the_target() -> None:
             seen.append(payload)
             return act(phase, context, payload)
 
-        tasks.act = look  # type: ignore[method-assign]  # of this test only
+        tasks.act = look  # type: ignore[method-assign]  # for this test only
         task_id = tasks.create(2 * SECOND, payload=1)
         tasks.change(task_id, payload=2)
         tasks.run(5 * SECOND)
@@ -107,7 +107,7 @@ def test_a_changed_payload_reaches_the_target() -> None:
 
 
 def _contents(tasks: Tasks) -> dict[str, bool]:
-    """Whether each content outside the record expires, by name."""
+    """Whether contents outside the record expire, by name."""
     items = tasks.items(schema.CONTENT_PREFIX)
     return {item[schema.SORT_KEY]["S"].rpartition("#")[2]: schema.TTL in item for item in items}
 

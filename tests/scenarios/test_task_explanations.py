@@ -86,7 +86,7 @@ def spent(body: dict[str, Any]) -> dict[str, int]:
 
 
 def test_the_explanation_of_a_task_not_yet_due_has_its_due_time() -> None:
-    """The explanation of a task that is not due has its due time, and the time until then."""
+    """The explanation of a task that is not due yet shows the due time, and the time until then."""
     with Explained() as tasks:
         task_id = tasks.create(2 * HOUR)
         gate = waiting(body := why(tasks, task_id))
@@ -188,7 +188,7 @@ def test_the_explanation_separates_the_time_before_a_late_tasks_creation() -> No
 
 
 def test_the_explanation_shows_an_unknown_reason_as_stored() -> None:
-    """If a newer version has stored an unknown reason, the explanation shows its text."""
+    """If a newer version has stored an unknown reason, the explanation shows the stored reason."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True})
         task_id = tasks.create()
@@ -217,7 +217,7 @@ def test_the_explanation_of_a_waiting_task_names_its_rate() -> None:
 
 
 def test_the_explanation_of_a_waiting_approval_has_its_deadline() -> None:
-    """The explanation of a task that waits for an approval has the approval's deadline."""
+    """The explanation of a task that waits for an approval shows the approval's deadline."""
     with Explained() as tasks:
         task_id = tasks.create(target={"kind": "approval", "timeout_seconds": 600})
         tasks.run(5 * SECOND)
@@ -237,7 +237,7 @@ def test_the_explanation_of_a_signal_wait_has_the_condition() -> None:
 
 
 def test_the_explanation_of_an_event_wait_has_name_key_and_deadline() -> None:
-    """The explanation of a task that waits for an event has the event's name, key and deadline."""
+    """The explanation of a task that waits for an event shows the event's name, key and deadline."""
     with Explained() as tasks:
         target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17", "timeout_seconds": 600}
         task_id = tasks.create(target=target)
@@ -341,7 +341,7 @@ def test_a_task_that_is_run_before_its_time_waits_for_its_lock() -> None:
 
 
 def test_a_task_waits_for_a_switch() -> None:
-    """For a stopped task, the explanation has the actor, time and reason of the stop, and later its duration."""
+    """For a stopped task, the explanation shows the stop's actor, time and reason, and later its duration."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True, "reason": "an incident"})
         set_at, task_id = tasks.now, tasks.create()
@@ -363,7 +363,7 @@ def test_a_task_waits_for_a_switch() -> None:
 
 
 def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
-    """The explanation of a concurrency limit has the limit, its usage and the place in line, but no other task."""
+    """The explanation of a concurrency limit shows the limit, its usage and the place in line, but no other task."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"max_concurrent": 1, "reason": "a small database"})
         tasks.run(10 * SECOND)
@@ -403,7 +403,7 @@ def test_a_task_waits_for_the_circuit_of_its_host() -> None:
 
 
 def test_a_task_waits_for_its_next_attempt() -> None:
-    """For a task that waits for its retry, the explanation has the attempt's number and time and the last error."""
+    """For a task that waits for its retry, the explanation shows the attempt's number and time, and the last error."""
     with Explained() as tasks:
         tasks.fail(attempts=1)
         task_id = tasks.create(retry=PATIENT)
@@ -422,7 +422,7 @@ def test_a_task_waits_for_its_next_attempt() -> None:
 
 
 def test_the_explanation_of_a_running_task_names_its_worker() -> None:
-    """The explanation of a running task has its worker, the last heartbeat and open requests."""
+    """The explanation of a running task shows its worker, the last heartbeat and open requests."""
     with Explained() as tasks:
         tasks.last(50)
         task_id = tasks.create()
@@ -438,7 +438,7 @@ def test_the_explanation_of_a_running_task_names_its_worker() -> None:
 
 
 def test_a_task_whose_target_accepted_it_waits_for_the_report() -> None:
-    """The explanation of an accepted task has the time until which the target can report."""
+    """The explanation of an accepted task shows the time until which the target can report."""
     with Explained() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=3600)
@@ -541,7 +541,7 @@ def test_a_run_waits_for_an_earlier_run_of_its_schedule() -> None:
 
 
 def test_a_run_of_a_paused_schedule_will_be_skipped() -> None:
-    """The explanation of a placed occurrence has its schedule's pause and the reason."""
+    """The explanation of a placed occurrence shows its schedule's pause and the reason."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * SECOND)
@@ -599,7 +599,7 @@ def test_the_explanation_includes_attempts_stored_outside_the_record() -> None:
 
 
 def test_a_task_cancelled_before_its_time_is_not_late() -> None:
-    """For a task that is cancelled before its due time, all of the time was a wait for the due time."""
+    """For a task that is cancelled before its due time, the explanation is only a wait for the due time."""
     with Explained() as tasks:
         task_id = tasks.create(HOUR)
         tasks.run(MINUTE)
@@ -643,7 +643,7 @@ def test_an_explanation_makes_few_reads_and_no_writes() -> None:
 
 
 def test_a_task_waits_for_handlers_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If handlers cannot be imported, the explanation has the import error, and later the length of the wait."""
+    """If handlers cannot be imported, the explanation shows the import error, and later the length of the wait."""
     with Explained() as tasks:
         tasks.environ[Variable.HANDLERS] = PACKAGE
         task_id = tasks.create()
@@ -704,7 +704,7 @@ def test_the_explanation_attributes_a_delay_before_the_claim_to_the_worker() -> 
 
 
 def test_the_explanation_covers_the_cleanup_of_an_ended_task() -> None:
-    """The explanation covers the cleanup of an ended task while it runs, and later has its duration."""
+    """The explanation of an ended task shows the cleanup while it runs, and later its duration."""
     with Explained() as tasks:
         tasks.target = lambda phase, _context: tasks.take(4 * SECOND) if phase == "clean" else "done"
         task_id = tasks.create(kind=PHASED)

@@ -1,4 +1,4 @@
-"""A task's history has the actions on the task, with actor, time and reason, and its attempts."""
+"""A task's history lists the actions on the task, with actor, time and reason, and the task's attempts."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_task_without_user_actions_has_no_stored_history() -> None:
 
 @pytest.mark.parametrize("condition", [{}, {"If-Match": '"1"'}])
 def test_the_event_of_a_cancel_has_actor_and_reason(condition: dict[str, str]) -> None:
-    """The event of a cancel has the reason, but its version is known only if the request had `If-Match`."""
+    """A cancel's event shows the reason, but shows a version only if the request had `If-Match`."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         body = {"reason": "no longer needed"}
@@ -139,7 +139,7 @@ def test_earlier_events_stay_listed_after_a_retry_and_a_rollback() -> None:
     with Tasks() as tasks:
         outcomes = itertools.chain([ValueError("no")], itertools.repeat(None))
 
-        def work(phase: str, _context: Any) -> None:  # noqa: ANN401 - as a handler has it
+        def work(phase: str, _context: Any) -> None:  # noqa: ANN401 - a handler gets it
             if phase == "run" and (error := next(outcomes)):
                 raise error
 
@@ -230,7 +230,7 @@ def test_a_runs_creation_and_skip_have_the_schedule_as_the_actor() -> None:
 
 @pytest.mark.parametrize("count", [3, 400])
 def test_the_events_of_an_action_by_filter_name_the_bulk_operation(count: int) -> None:
-    """In an action by filter, each task's event has the reason and the bulk operation, even in the background."""
+    """After an action by filter, each task's event shows the reason and the bulk operation, even in the background."""
     with Tasks() as tasks:
         made = [tasks.create(5 * HOUR) for _ in range(min(count, 30))]
         body = {"filter": {"type": PLAIN}, "reason": "clean up", **({"per_second": 0.5} if count > 3 else {})}

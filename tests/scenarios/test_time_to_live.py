@@ -66,7 +66,7 @@ def _removed_at(item: Mapping[str, Any]) -> Millis:
 
 
 def test_all_code_that_writes_the_expiry_attribute_has_a_rule() -> None:
-    """There is a rule for all code that writes or computes the expiry attribute."""
+    """There is a rule for every function that writes or computes the expiry attribute."""
     assert time_to_live.writers() == set(time_to_live.WRITERS)
     assert time_to_live.deciders() == set(time_to_live.DECIDERS)
 
@@ -115,7 +115,7 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
             is_renewed = store.renew(NAME, held, Lock.renewal_expires_at(now, held.expires_at))
             assert is_renewed or held.task_id not in expected
             if is_renewed:
-                # A holder whose time was over gets the lock again, unless another task was faster.
+                # A holder whose hold had ended gets the lock again, unless another task was faster.
                 expected[held.task_id] = max(held.expires_at, expected.get(held.task_id, 0))
         else:
             left = lock.without(held.task_id, 1)
@@ -219,7 +219,7 @@ STEERED = {
 
 @pytest.mark.parametrize("ending", STEERED)
 def test_a_record_has_an_expiry_only_after_its_task_has_ended(ending: str) -> None:
-    """A record has an expiry only after its task has ended: the end plus the retention, however the task ended."""
+    """A record expires only after its task has ended, at the end plus the retention, however the task ended."""
     retention, ends = 30 * DAY, 0
     with Scenario() as scenario:
 

@@ -30,7 +30,7 @@ class Rules:
         self._monkeypatch = monkeypatch
 
     def deploy(self, version: str, like: str) -> None:
-        """Give the zone the rules of another zone."""
+        """Give the zone another zone's rules."""
 
         def read(name: str) -> ZoneInfo:
             return _read(like if name == ZONE else name)
@@ -62,7 +62,7 @@ def test_the_next_occurrence_follows_newer_rules(
         schedules.make(cron="0 9 * * *", timezone=ZONE, catch_up_seconds=catch_up_seconds)
         assert schedules.schedule()["tzdata"] == "2026a"
         schedules.run(MINUTE)
-        # Hours without work.
+        # Some hours pass without work.
         schedules.ticking = False
         schedules.time.run_until(midnight + 8 * HOUR)
         rules.deploy("2026b", clocks[new])

@@ -226,7 +226,7 @@ def test_a_rollback_after_a_timeout_or_cancel_reports_no_failed_node(*, cancels:
 def test_a_topologys_retry_runs_only_failed_nodes_and_dependents() -> None:
     """In a retry, only failed nodes and their dependents run again, as new tasks, and the topology succeeds."""
     with Graphs() as graphs:
-        graphs.faulty = True  # in a retry, a node begins long after its kept parents
+        graphs.faulty = True  # in a retry, a node begins long after its kept parents have ended
         failing(graphs, "left")
         graphs.submit(DIAMOND)
         assert graphs.run_until_ended().state == "failed"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 FRAME = 6
-"""The states of an execution besides its waits: plan, size, map, finish, the choice after it, and the end."""
+"""The states of an execution besides its waits: plan, size, map, finish, the choice after finish, and the end."""
 
 
 def test_a_diamond_has_one_execution_that_waits_for_the_last_node() -> None:

@@ -46,5 +46,6 @@ def test_edges_cost_one_write_per_four_parents_or_none() -> None:
     }
     found = measured(few, {key: 1 + 0.1 * number for number, key in enumerate(few)})
     assert (found.edge_units, found.refused) == (0, 1)
-    # The topology: eleven. Each node: record, claim, outcome, `finished_at`, expiry. The last node: release and token.
+    # The topology costs eleven writes, and each node five (record, claim, outcome, `finished_at` and expiry). The last
+    # node's release and token cost two.
     assert found.node_units == 11 + 5 * len(few) + 2

@@ -142,7 +142,7 @@ def test_a_run_ends_soon_after_its_last_node(
 
 @pytest.mark.parametrize("policy", ["stop", "continue"])
 def test_executions_of_many_last_nodes_end_with_a_first_nodes_failure(policy: str) -> None:
-    """If a first node fails, the child executions end although no last node that they wait for has begun."""
+    """If a first node fails, the child executions end even if no last node that they wait for has begun."""
     with Graphs() as graphs:
 
         def fail(_phase: str, _context: Context) -> None:

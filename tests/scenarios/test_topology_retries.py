@@ -96,7 +96,7 @@ def not_started(graphs: Graphs) -> None:
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12, 13, 40))],
 )
 def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable[[Graphs], None]) -> None:
-    """If a retry's plan is disturbed, the previous run's end is not taken for the new end, and the run succeeds."""
+    """If a retry's plan is disturbed, the previous run's end is not mistaken for the new end, and the run succeeds."""
     with Graphs() as graphs:
         failed(graphs)
         fault(graphs)
@@ -210,7 +210,7 @@ def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call
 
 
 def follow_up(graphs: Graphs, ended: Task) -> Strand:
-    """Repeat the follow-up for a task's end, by a worker that had stalled."""
+    """As a worker that had stalled, repeat the follow-up for a task's end."""
     # The worker has its own machine, so that no other process ends it.
     worker = Machine(graphs, "worker", 0, 0, graphs.generation, dict(graphs.environ))
 
@@ -246,7 +246,7 @@ def test_a_stalled_follow_up_does_not_affect_the_next_run() -> None:
             assert graphs.run_until(lambda: "a" in graphs.ran)
             end_by_hand(graphs)
             ended = graphs.whole()
-            calls = stalled(graphs, number, 15 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - same
+            calls = stalled(graphs, number, 15 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - as above
             slow = follow_up(graphs, ended)
             graphs.run(30 * SECOND)
             assert graphs.run_until(lambda: graphs.whole().finished_at is not None)
@@ -274,12 +274,12 @@ def test_a_repeated_follow_up_starts_no_node_early(*, is_over: bool) -> None:
             failing(graphs)
             if is_over:
                 graphs.run_until_ended()
-            calls = stalled(graphs, number, 5 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - same
+            calls = stalled(graphs, number, 5 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - as above
             slow = follow_up(graphs, ended)
             graphs.run(SECOND)
             graphs.target = lambda _phase, _context: graphs.take(14 * MINUTE)
             retry_when_it_may(graphs)
-            # The order is checked at each call of a target.
+            # The order is checked at each call to a target.
             graphs.run_until_ended(6 * HOUR)
             graphs.run(10 * MINUTE)
             assert [task.id for task in graphs.watching.unfinished()] == []

@@ -107,7 +107,7 @@ def test_a_rollback_keeps_its_order_if_any_call_stalls() -> None:
 
 
 def unwritten(graphs: Graphs) -> None:
-    """Break the only execution of a topology whose plans store nothing."""
+    """Break the only execution of a topology whose plans cannot store anything."""
 
     def refuse(call: Call) -> None:
         if call.machine.function == "topology" and call.operation == "put_item":

@@ -1,4 +1,4 @@
-"""A trigger that cannot do its work fails its invocation, for which there is an alarm."""
+"""If a trigger cannot do its work, its invocation fails, which an alarm detects."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_tick_that_reads_everything_does_not_fail() -> None:
 
 
 def test_a_failed_tick_sends_the_tasks_of_readable_shards() -> None:
-    """A shard that cannot be read fails the tick but delays no task in other shards; the next tick reads it."""
+    """A shard that cannot be read fails the tick but delays no task in other shards; the next tick reads that shard."""
     with Scenario() as scenario:
         made = [scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"] for _ in range(20)]
         scenario.run(2 * MINUTE)

@@ -1,4 +1,4 @@
-"""A lease that no pull worker received is short if workers acknowledge leases, and does not count as an attempt."""
+"""If workers acknowledge leases, a lease that no worker received is short and does not count as an attempt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WITHIN = 8
-"""The time in seconds within which the workers in these tests acknowledge."""
+"""The time in seconds within which the workers in these tests acknowledge a lease."""
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_worker_that_vanishes_during_its_request_uses_up_no_attempt(tasks: Pul
 
 
 def test_an_unacknowledged_lease_is_short_until_its_acknowledgement(tasks: Pulled) -> None:
-    """A task with an unacknowledged lease is leased again within seconds; an acknowledged task is not."""
+    """A task with an unacknowledged lease is leased again within seconds; a task with an acknowledged lease is not."""
     with tasks:
         tasks.create_pulled()
         _vanish(tasks, acknowledge_within_seconds=WITHIN)

@@ -38,12 +38,12 @@ def make(tasks: Tasks, delay: int = 0, *, idempotency: str | None = None, **fiel
 
 
 def held(reply: Reply) -> str | None:
-    """How a conflict with the task that holds the key was resolved, or `None` without a conflict."""
+    """How a conflict with the task that holds the key was resolved, or `None` if there was no conflict."""
     return reply.headers.get("Duetime-On-Conflict")
 
 
 def storm(tasks: Tasks, every: Millis, duration: Millis, *bodies: dict[str, Any]) -> None:
-    """Create tasks at this interval without waiting for responses."""
+    """Create tasks at the given interval without waiting for responses."""
     until, turns = tasks.now + duration, cycle(bodies)
 
     def go() -> None:
@@ -169,7 +169,7 @@ def test_a_task_that_has_begun_is_not_replaced() -> None:
 
 @pytest.mark.parametrize("on_conflict", ["keep", "refuse"])
 def test_only_one_of_two_concurrent_creations_takes_the_key(on_conflict: str) -> None:
-    """If two concurrent creations both read that a key is free, only one of them takes it."""
+    """If two concurrent creations both read that a key is free, only one creation takes the key."""
     with Tasks() as tasks:
         late: list[Reply] = []
         body = {"type": PLAIN, "delay_seconds": 60, **unique(on_conflict=on_conflict)}

@@ -20,14 +20,14 @@ LATER = {"type": "later", "allow_unknown_type": True}
 def scenario(monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 - a scenario, once begun
     """A deployment with a handler for only one type."""
     types = ModuleType("types_of_a_scenario")
-    types.TYPES = (PLAIN,)  # type: ignore[attr-defined]  # as it is written when the layers are built
+    types.TYPES = (PLAIN,)  # type: ignore[attr-defined]  # set when the layers are built
     monkeypatch.setitem(sys.modules, types.__name__, types)
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLER_TYPES] = types.__name__
         yield scenario
 
 
-def faults(reply: Any) -> dict[str, str]:  # noqa: ANN401 - of the scenario
+def faults(reply: Any) -> dict[str, str]:  # noqa: ANN401 - see `scenario.py`
     """The errors in a response with status 422."""
     assert (reply.status, reply.body["code"]) == (422, "fields_invalid")
     return {fault["field"]: fault["reason"] for fault in reply.body["errors"]}

@@ -33,7 +33,7 @@ def _step(scenario: Scenario, function: str, step: Millis) -> None:
 
 @pytest.mark.parametrize("step", others_slow(STEPS))
 def test_tasks_run_after_the_triggers_clock_was_wrong(step: Millis) -> None:
-    """After the trigger's clock is wrong for five minutes, delayed tasks run at once, and later tasks run on time."""
+    """After the trigger's clock was wrong for five minutes, delayed tasks run at once, and later tasks run on time."""
     with Scenario() as scenario:
         scenario.faulty = True
         delays = range(30, 1500, 70)

@@ -48,7 +48,7 @@ USE_CASES = {name: kind for name, kind in VALUES.items() if is_given_any(kind, P
 
 @pytest.mark.parametrize("name", sorted(USE_CASES))
 def test_collaborators_of_use_cases_have_no_defaults(name: str) -> None:
-    """Collaborators of use cases have no defaults, so that none can be omitted."""
+    """Collaborators of use cases have no defaults, so that no collaborator can be omitted."""
     optional = (field for field in fields(USE_CASES[name]) if field.init and field.default is not MISSING)
     known = PORTS | USE_CASES.keys()
     assert [field.name for field in optional if known & set(re.findall(r"\w+", str(field.type)))] == []
@@ -62,7 +62,7 @@ class Gate:
         self.asked = 0
 
     def held(self, _task: Task) -> Postponed | Skipped | None:
-        """The answer."""
+        """Count the call, and return the verdict."""
         self.asked += 1
         return self.answer
 
@@ -82,7 +82,7 @@ def test_gates_after_the_first_holding_gate_are_not_called() -> None:
 
 
 def test_a_task_without_schedule_and_group_skips_their_gates() -> None:
-    """A task without a schedule and a group starts without calling the gates for these."""
+    """A task without a schedule and a group starts without calling the gates for schedules and groups."""
     deleted = Gate(Skipped("deleted", SkipCode.DELETED))
     assert StartGates((Gate(None),), lambda: deleted, lambda: deleted, lambda: deleted).held(task()) is None
     assert deleted.asked == 0

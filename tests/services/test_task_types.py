@@ -67,7 +67,7 @@ class _ShardStore:
 
 
 def test_no_defaults_are_read_if_an_owner_has_none() -> None:
-    """If an owner has no defaults, this is known from an item that creations read every five seconds anyway."""
+    """If an owner has no defaults, creations learn this from an item that they read every five seconds anyway."""
     world = World(is_used=False)
     for _ in range(100):
         assert world.types.completed("ann", SPEC) == SPEC

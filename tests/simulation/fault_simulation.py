@@ -1,4 +1,4 @@
-"""A fault simulation of an account in which any call can fail for several minutes, after which all work must end."""
+"""Simulates a complete account in which any call can fail for several minutes; afterwards, all work must finish."""
 
 from __future__ import annotations
 

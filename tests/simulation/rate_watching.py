@@ -31,7 +31,7 @@ RATES = (
 )
 """The rates of simulated tasks; the last rate is divided into parts."""
 _UNDER_WAY = 5 * SECOND
-"""How long after a change to a rate an earlier granted start may still happen, by any machine's clock."""
+"""How long after a change to a rate a start that was granted before may still happen, by any machine's clock."""
 _COUNTED, _PAUSED, _PIN = "a", "pz", ("pl", "ps", "pb")
 """The attributes of an item for one part of a rate."""
 

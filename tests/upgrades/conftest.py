@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True, scope="module")
 def registry() -> Iterator[None]:
-    """After the test, remove the handlers that frozen records need."""
+    """After the module's tests, remove the handlers that frozen records need."""
     before = dict(REGISTRY)
     yield
     REGISTRY.clear()

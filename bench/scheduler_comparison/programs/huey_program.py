@@ -1,4 +1,4 @@
-"""Measures Huey with `eta` tasks in Redis or SQLite, and passes its other arguments to the consumer.
+"""Measures Huey with `eta` tasks in Redis or SQLite, and passes all other arguments to the consumer.
 
 Usage: python huey_program.py redis|sqlite [OPTION …]
 """

@@ -1,4 +1,4 @@
-"""Builds tools from the API's OpenAPI document, the only source of the tools' names, texts and schemas."""
+"""Builds tools from the API's OpenAPI document, the only source of the tools' names, descriptions and schemas."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Schema = Mapping[str, Any]
 _READ_ONLY = "x-read-only"
 """The OpenAPI extension that marks a read-only operation whose method is not GET."""
 _LEFT_OUT_TAGS = frozenset({"leases", "live updates", "keys", "links"})
-"""Tags of operations that are not offered: tickets, API keys and links are secrets; assistants do not renew leases."""
+"""Tags of operations that are not offered, because they return secrets, or renew leases, which assistants do not do."""
 _LEFT_OUT = frozenset(
-    # The schema of `previewTask` is as long as the schemas of all other read-only tools together.
+    # `previewTask` is left out because its schema is as long as those of all other read-only tools together.
     {"getApiIndex", "getOpenApiDocument", "previewTask", "reportOutcome", "reportHeartbeat", "reportProgress"}
 )
 _HEADERS = {"Idempotency-Key": "idempotency_key", "If-Match": "if_match"}

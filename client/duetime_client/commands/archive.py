@@ -108,7 +108,7 @@ def _objects(stack: str, bucket: str, folder: Path | None) -> ArchiveObjects:
     if folder is not None:
         return FolderObjects(folder)
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all other modules.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Since = Annotated[
-    str, typer.Option(metavar="TIME", help="Only calls from this time on, or since this long ago, such as 2d.")
+    str, typer.Option(metavar="TIME", help="Only calls since this time; a duration, such as 2d, counts back from now.")
 ]
-Until = Annotated[
-    str, typer.Option(metavar="TIME", help="Only calls until this time, or until this long ago; default: now.")
-]
+Until = Annotated[str, typer.Option(metavar="TIME", help="Only calls until this time or duration ago; default: now.")]
 Caller = Annotated[str, typer.Option(metavar="TEXT", help="Only calls by identities with this text in their names.")]
 OfOwner = Annotated[str, typer.Option(metavar="OWNER", help="Only calls for this owner.")]
 OfOperation = Annotated[
@@ -78,7 +76,7 @@ def audit(  # noqa: PLR0913 - a command's options are its parameters
 
 
 def _time_ms(clock: Clock, text: str) -> int:
-    """Parse a time, or a duration before now; returns milliseconds since the epoch."""
+    """Convert a time, or a duration before now, to milliseconds since the epoch."""
     if text[4:5] != "-":
         return since_ms(clock, text)
     try:

@@ -27,7 +27,7 @@ CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the c
 ICALENDAR_SUFFIX = ".ics"
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SHOWN_DATES = 20
-"""Number of dates shown in a detail view; --json lists all dates."""
+"""Number of dates that a detail view shows; --json lists all dates."""
 
 
 @app.command("list")
@@ -53,7 +53,7 @@ def show(call: Call, name: CalendarName) -> None:
 def put(
     call: Call,
     name: CalendarName,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of the calendar, or iCalendar (.ics).")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File with the calendar: JSON or iCalendar (.ics).")],
     *,
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="For an .ics file: excludes (default) or includes.")
@@ -105,7 +105,7 @@ def fields_of(data: bytes) -> CalendarFields:
     if not isinstance(fields, dict):
         raise typer.BadParameter("should be a JSON object", param_hint="FILE")
     fields.pop("name", None)
-    return fields  # type: ignore[return-value] # the API says which fields there are
+    return fields  # type: ignore[return-value] # the API validates the fields
 
 
 def show_calendars(calendars: Sequence[Calendar], _: Clock) -> None:

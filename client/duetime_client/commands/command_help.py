@@ -1,4 +1,4 @@
-"""Shortens help to one screen with the most used options, the names of the other options, and examples.
+"""Shortens help to one screen with the most-used options, the names of the other options, and examples.
 
 `--help-all` describes every option. A screen has at least 24 lines; typer's own tables take five lines for an option.
 """
@@ -67,7 +67,7 @@ class HelpfulCommand(TyperCommand):
         """Its parameters."""
         return _with_values(super().get_params(ctx))
 
-    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 - as the base class
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 - as in the base class
         """Print the help."""
         _print(help_lines(self, ctx))
 
@@ -79,7 +79,7 @@ class HelpfulGroup(TyperGroup):
         """Its parameters."""
         return _with_values(super().get_params(ctx))
 
-    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 - as the base class
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 - as in the base class
         """Print the help."""
         _print(group_help_lines(self, ctx))
 

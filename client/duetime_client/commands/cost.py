@@ -44,15 +44,15 @@ class Mix:
     keys: Annotated[bool, typer.Option(help="Whether requests have an idempotency key.")] = False
     heartbeats: Annotated[float, typer.Option(help="Heartbeats of each task.")] = 0.0
     extra_writes: Annotated[
-        float, typer.Option(help="Additional write units of each task, such as four for a unique key, two for a lock.")
+        float, typer.Option(help="Additional write units per task, such as four for a unique key or two for a lock.")
     ] = 0.0
     transitions: Annotated[
         float,
-        typer.Option(help="State transitions of each topology's task: six, and one for each last node."),
+        typer.Option(help="State transitions per task, if tasks are topologies: six, plus one for each last node."),
     ] = 0.0
     pulled: Annotated[bool, typer.Option("--pulled", help="Whether pull workers run the tasks.")] = False
     stream_seconds: Annotated[
-        int, typer.Option(help="How long changes are collected before they are published: `broadcast_batch_seconds`.")
+        int, typer.Option(help="How long changes are collected before they are published (`broadcast_batch_seconds`).")
     ] = STREAM_SECONDS
     has_summary: Annotated[
         bool, typer.Option("--summary/--no-summary", help="Whether the deployment counts tasks.")
@@ -121,7 +121,7 @@ def _show_sums(by: str, found: Sequence[CostSum]) -> None:
     ]
     console().print(table_of(found, columns))
     total = sum(each.dollars for each in found)
-    console().print(f"{total:,.6f} dollars in all: writes and time in workers; `duetime cost estimate` has the rest")
+    console().print(f"{total:,.6f} dollars in all for writes and worker time; see `duetime cost estimate` for the rest")
 
 
 def _document(found: CostEstimate) -> dict[str, object]:
@@ -143,7 +143,7 @@ def _show(found: CostEstimate) -> None:
     console().print(f"{found.per_million:,.2f} dollars per million tasks, without the idle deployment")
     console().print(
         f"By the list prices of {found.workload.region} as assumed on {AS_OF}, without free tiers. Durations are"
-        " assumed, not measured. Left out: alarms, metrics and the dashboard of CloudWatch, storage, what your handlers"
-        " use.",
+        " assumed, not measured. Not included: CloudWatch's alarms, metrics and dashboard, storage, and what your"
+        " handlers use.",
         style="dim",
     )

@@ -47,7 +47,7 @@ def retry(
     error: OfError = None,
     reason: Reason = "",
 ) -> None:
-    """Run a failed task again, from its first attempt, or all failed tasks that match a filter."""
+    """Run a failed task, or all failed tasks that match a filter, again from the first attempt."""
     selection = Selection(filters, bulk, error=error, reason=reason)
     selection.is_given(task_id)
     with call.client() as client:

@@ -86,7 +86,7 @@ def _deployment(call: SilentCall, stack: str, opened: ExitStack) -> Deployment:
 
 def _session() -> Any:  # noqa: ANN401 - botocore has no types
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all other modules.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
     except ModuleNotFoundError:
         return None

@@ -87,7 +87,7 @@ class Query:
         Raises:
             typer.BadParameter: The query is not a JMESPath expression.
         """
-        import jmespath  # noqa: PLC0415 - most commands need none
+        import jmespath  # noqa: PLC0415 - most commands do not need it
 
         try:
             return cls(jmespath.compile(expression))
@@ -131,7 +131,7 @@ class Printing:
 
 def as_yaml(document: object) -> str:
     """YAML with the fields in the order of the API."""
-    import yaml  # noqa: PLC0415 - most commands need none
+    import yaml  # noqa: PLC0415 - most commands do not need it
 
     text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
     # PyYAML adds an end-of-document marker after a bare value.

@@ -119,7 +119,7 @@ def filter_action(
     Args:
         call: the call of the command.
         selection: the tasks to change.
-        done: the participle for the output: `cancelled`.
+        done: the participle for the output, such as `cancelled`.
         listed: lists the matching tasks, as `open_tasks` does.
         pages: applies the action, page by page.
     """

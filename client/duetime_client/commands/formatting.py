@@ -47,7 +47,7 @@ def localized(moment: datetime, clock: Clock) -> datetime:
     try:
         return clock.local(moment)
     except (OverflowError, ValueError):
-        # The first and the last day of the calendar cannot be converted to other zones.
+        # Times in the years 1 and 9999 can leave the range of `datetime` when they are converted.
         return moment
 
 

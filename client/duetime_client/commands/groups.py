@@ -66,7 +66,7 @@ def close(
         str, typer.Option(metavar="RULE", help=f"How members must have ended: {', '.join(get_args(CompletionRule))}.")
     ] = "all_done",
 ) -> None:
-    """Let no more tasks join a group; a missing group is created."""
+    """Close a group to new tasks; a missing group is created."""
     if payload is not None and run is None:
         raise typer.BadParameter("needs --run", param_hint="--payload")
     if run is not None and callback_url is not None:

@@ -42,7 +42,7 @@ class ImportFlags:
     """The options of every import."""
 
     task_type: Annotated[
-        str, typer.Option("--type", metavar="TYPE", help="Type of all tasks; default: from the names in the file.")
+        str, typer.Option("--type", metavar="TYPE", help="Type of all tasks; default: derived from names in the file.")
     ] = ""
     timezone: Annotated[
         str, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries in files that name no zone.")
@@ -195,7 +195,7 @@ def _import_crontab(draft: Draft, source: Source, *, has_users: bool) -> None:
 
 def _account_importer() -> Importer:
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all other modules.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError as error:

@@ -92,7 +92,7 @@ def _chosen() -> Choice | None:
 
 def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
     """Run `duetime local logs` for the context's stack, whose logs are in the embedded AWS."""
-    # Imported here because the command belongs to another distribution, which imports this module.
+    # The command is imported here because it is part of another distribution, which imports this module.
     from duetime_client.commands.plugins import loaded, plugins  # noqa: PLC0415 - see the line above
 
     plugin = plugins().get(LOCAL)
@@ -122,7 +122,7 @@ def since_ms(clock: Clock, since: str) -> int:
 def clients_of() -> tuple[Any, tuple[type[Exception], ...]]:
     """A botocore session, which creates clients, and the errors of the clients' calls."""
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all other modules.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:
@@ -161,7 +161,7 @@ def print_logs(
     """Print recent lines and, with `follow`, new lines until Ctrl-C; a codec decrypts the lines."""
     first = since_ms(clock, since)
     lines = reader.follow(first, clock.sleep) if follow else reader.read(first)
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an optional package, found above
 
     try:
         for logged in lines:

@@ -135,7 +135,7 @@ def option_of(field: str) -> str | None:
 
 
 def headline(error: ClientError) -> Text:
-    """The main line of an error message; reasons are omitted if the invalid fields follow."""
+    """The main line of an error message, without the reasons if the list of invalid fields follows."""
     if isinstance(error, ApiError) and error.problem.errors:
         return printable(f"{error.problem.title} ({error.status} {error.code})")
     return printable(str(error))

@@ -23,10 +23,10 @@ _HELP_ALL = "help_all"
 class CommandGroup(typer.Typer):
     """A group of commands whose parameters may be bundles of options."""
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - of the base class
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as in the base class
         super().__init__(**{"cls": HelpfulGroup, **settings})
 
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[C], C]:  # noqa: ANN401 - of the base class
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[C], C]:  # noqa: ANN401 - as in the base class
         """Add the decorated function as a command."""
 
         def decorate(function: C) -> C:
@@ -68,7 +68,7 @@ def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*arguments, **values)
 
     run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # inspect reads it
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # `inspect` reads this attribute
     return run
 
 

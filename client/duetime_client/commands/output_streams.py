@@ -38,18 +38,18 @@ def show_json(document: object, *, of_many: bool = False) -> None:
     try:
         text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:
-        # The terminal has another encoding, or the text has a lone surrogate.
+        # The terminal's encoding lacks a character, or the text has a lone surrogate.
         text = "".join(char if char.isascii() else _escaped(char) for char in text)
     typer.echo(text)
 
 
 def _escaped(char: str) -> str:
-    """A character as JSON escapes it."""
+    """A character as JSON's escape sequence."""
     return json.dumps(char)[1:-1]
 
 
 def printable(text: str, style: str = "") -> Text:
-    """Escape terminal control characters in untrusted text; encrypted texts are not shown."""
+    """Escape terminal control characters in untrusted text, and hide encrypted strings."""
     shown = hidden_text(text)
     safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)
     return Text(safe, style=style)

@@ -52,7 +52,7 @@ class PluggableGroup(HelpfulGroup):
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """Resolve a command by name; an unknown name raises an error with suggestions, including plugins."""
         name = args[0] if args else "-"
-        # Built-in commands skip the list of plugins, which would add a tenth to their run time.
+        # The list of plugins is not read for built-in commands, because that would make them a tenth slower.
         if not name.startswith("-") and name not in BUILTIN and name not in (known := self.list_commands(ctx)):
             matches = get_close_matches(name, known)
             meant = f" Did you mean {', '.join(map(repr, matches))}?" if matches else ""

@@ -8,7 +8,7 @@ from duetime_client.commands.output_streams import console
 
 
 def progress_bar(*columns: ProgressColumn) -> Progress:
-    """A bar that is removed at the end; draws nothing if the error stream is not a terminal."""
+    """A bar that is removed at the end, and is drawn only if the error stream is a terminal."""
     err = console(stderr=True)
     return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
 

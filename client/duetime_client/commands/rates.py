@@ -45,7 +45,7 @@ def show(call: Call, key: Key) -> None:
 @app.command()
 @examples("duetime rates pause crm --reason 'the CRM is down'")
 def pause(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Let no attempt of a rate's tasks start until the rate is resumed; running attempts continue."""
+    """Start no attempts of a rate's tasks until the rate is resumed; running attempts continue."""
     with call.client() as client:
         rate = client.rates.pause(key, reason=reason)
     _done(call, rate, "paused")
@@ -54,7 +54,7 @@ def pause(call: Call, key: Key, *, reason: Reason = "") -> None:
 @app.command()
 @examples("duetime rates resume crm")
 def resume(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Let attempts of a paused rate start again; the first 100 tasks start at once, other tasks within 85 seconds."""
+    """Resume a paused rate; the first 100 waiting tasks start at once, and other tasks within 85 seconds."""
     with call.client() as client:
         rate = client.rates.resume(key, reason=reason)
     _done(call, rate, "resumed")
@@ -63,7 +63,7 @@ def resume(call: Call, key: Key, *, reason: Reason = "") -> None:
 @app.command()
 @examples("duetime rates reset crm")
 def reset(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Clear the counted starts and the waiting line; for one window, up to twice as many attempts can start."""
+    """Clear a rate's counted starts and waiting line; in one window, up to twice as many attempts can start."""
     with call.client() as client:
         rate = client.rates.reset(key, reason=reason)
     _done(call, rate, "reset")

@@ -40,7 +40,7 @@ def timing_fields(options: TimingOptions, clock: Clock) -> TimingFields:
         "spread_seconds": whole_seconds(options.spread, "--spread"),
         "jitter_seconds": whole_seconds(options.jitter, "--jitter"),
     }
-    fields: TimingFields = {name: value for name, value in values.items() if value is not None}  # type: ignore[assignment] # the names are the fields'
+    fields: TimingFields = {name: value for name, value in values.items() if value is not None}  # type: ignore[assignment] # the names are those of the fields
     if options.start is not None:
         fields["start_at"] = bound(options.start, clock, "--start")
     if options.end is not None:
@@ -108,7 +108,7 @@ def permanent_timing(text: str | None) -> PermanentTiming | None:
 
 
 def whole_seconds(text: str | None, option: str) -> int | None:
-    """The whole seconds of a duration option, if given."""
+    """The value of a duration option in whole seconds, if given."""
     if text is None:
         return None
     try:

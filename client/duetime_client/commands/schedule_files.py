@@ -121,7 +121,7 @@ def _text_of(file: str) -> str:
 
 
 def _surplus(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Mapping[str, str]) -> list[str]:
-    """The schedules to prune: they have the file's tags, but no entry in the file, not even an invalid entry."""
+    """The schedules to prune, which have the file's tags, but neither a valid nor an invalid entry in the file."""
     named = names_of(entries)
 
     def owned(schedule: Schedule) -> bool:
@@ -132,7 +132,7 @@ def _surplus(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Ma
 
 
 def apply_entries(client: Client, entries: Sequence[Entry], *, dry_run: bool, yes: bool) -> list[Done]:
-    """Show how the entries differ from the deployment's schedules, and apply them if confirmed; deletes nothing."""
+    """Show how the entries differ from the deployment's schedules, and apply them if confirmed; nothing is deleted."""
     steps = plan(entries, present_schedules(client, entries))
     return _applied(client, steps, dry_run=dry_run, yes=yes, quiet=False)
 

@@ -106,14 +106,18 @@ class TimingOptions:
     ] = None
     extra_date: Annotated[
         list[str] | None,
-        _finer("--extra-date", metavar="TIME", help="An additional time; may be repeated; none: no times."),
+        _finer(
+            "--extra-date",
+            metavar="TIME",
+            help="An additional time; may be repeated. 'none' removes all additional times.",
+        ),
     ] = None
     exclude_date: Annotated[
         list[str] | None,
         _finer(
             "--exclude-date",
             metavar="DAY|TIME",
-            help="A day or time at which nothing runs; may be repeated; none: no times.",
+            help="A day or time at which nothing runs; may be repeated. 'none' removes all exclusions.",
         ),
     ] = None
     dialect: Annotated[Dialect | None, _finer("--dialect", help="The cron dialect of --cron.")] = None
@@ -146,9 +150,11 @@ class TimingOptions:
     jitter: Annotated[
         str | None, _finer(metavar="DURATION", help="Random delay of each occurrence, up to this time.")
     ] = None
-    start: Annotated[str | None, _finer(metavar="TIME", help="No occurrence before this; none: no start.")] = None
-    end: Annotated[str | None, _finer(metavar="TIME", help="No occurrence after this; none: no end.")] = None
-    runs: Annotated[str | None, _finer(metavar="N", help="Number of runs left; none: no limit.")] = None
+    start: Annotated[
+        str | None, _finer(metavar="TIME", help="No occurrence before this. 'none' removes the start.")
+    ] = None
+    end: Annotated[str | None, _finer(metavar="TIME", help="No occurrence after this. 'none' removes the end.")] = None
+    runs: Annotated[str | None, _finer(metavar="N", help="Number of runs left. 'none' removes the limit.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,13 +174,18 @@ class RuleOptions:
     ] = None
     expect_success_by: Annotated[
         str | None,
-        _rules(metavar="HH:MM", help="Local time by which a run must succeed to avoid an alarm; none: no expectation."),
+        _rules(
+            metavar="HH:MM",
+            help="Local time by which a run must succeed to avoid an alarm. 'none' removes the deadline.",
+        ),
     ] = None
     expect_every: Annotated[
         str | None,
-        _rules(metavar="DURATION", help="Longest time without a successful run before an alarm; none: no expectation."),
+        _rules(
+            metavar="DURATION", help="Longest time without a successful run before an alarm. 'none' removes the limit."
+        ),
     ] = None
     expect_duration_factor: Annotated[
         str | None,
-        _rules(metavar="N", help="Notify of runs that take N times the usual duration; none: no expectation."),
+        _rules(metavar="N", help="Notify of runs that take N times the usual duration. 'none' ends these notices."),
     ] = None

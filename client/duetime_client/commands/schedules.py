@@ -140,7 +140,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
         raise typer.BadParameter("nothing to update: give at least one option such as --cron or --payload")
     if template or task_type is not None:
         named = {} if task_type is None else {"type": task_type}
-        changes["task"] = {**template, **named}  # type: ignore[typeddict-item] # an update need not name the type
+        changes["task"] = {**template, **named}  # type: ignore[typeddict-item] # the type is optional in an update
     with call.client() as client:
         schedule = client.schedules.update(schedule_name, if_match=if_match, reason=reason, **changes)
     call.show(schedule, show_details)
@@ -223,7 +223,7 @@ def preview(
         str | None, typer.Option("--name", metavar="NAME", help="Name of the schedule, for --spread.")
     ] = None,
 ) -> None:
-    """Show the occurrences of a timing, with the decisions about DST and calendars; creates nothing."""
+    """Show the occurrences of a timing, with the decisions about DST and calendars; nothing is created."""
     clock = call.clock
     fields = timing_fields(timing, clock)
     first = None if begin is None else moment(begin, clock, "--from")

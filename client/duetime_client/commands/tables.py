@@ -1,4 +1,4 @@
-"""Prints tables, which consist of columns with a function for their cells, and detail views, which consist of lines."""
+"""Prints tables, in which a function computes each column's cells, and detail views, which consist of lines."""
 
 from __future__ import annotations
 

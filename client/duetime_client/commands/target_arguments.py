@@ -185,7 +185,7 @@ def _http_target(url: str, options: TaskOptions) -> HttpTarget:
 def _auth(scheme: str, secret: str) -> HttpAuth:
     """The secret to send; an unknown scheme is taken as a header name."""
     if scheme in {"bearer", "basic", "oauth_client"}:
-        return {"secret": secret, "scheme": scheme}  # type: ignore[typeddict-item]  # one of those
+        return {"secret": secret, "scheme": scheme}  # type: ignore[typeddict-item]  # the value is one of the literals
     return {"secret": secret, "scheme": "header", "header": scheme}
 
 

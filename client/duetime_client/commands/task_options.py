@@ -71,7 +71,7 @@ class UniqueUntil(StrEnum):
 
 
 class UniqueConflict(StrEnum):
-    """How a creation is handled when another task holds its unique key."""
+    """How a create request is handled when another task holds its unique key."""
 
     KEEP = "keep"
     REPLACE = "replace"
@@ -163,19 +163,19 @@ class TaskOptions:
     job_parameters: Annotated[
         str | None, _target(metavar="JSON", help="Other fields of the request that starts the job. Needs --arn.")
     ] = None
-    pull: Annotated[bool, _target("--pull", help="Let your own workers lease the task: duetime worker.")] = False
+    pull: Annotated[bool, _target("--pull", help="Let your own workers (duetime worker) lease the task.")] = False
     topology: Annotated[
         Path | None,
         _target(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Run the graph of this file (JSON), as duetime topologies run.",
+            help="Run the graph in this JSON file, like duetime topologies run.",
         ),
     ] = None
     definition: Annotated[
         str | None,
-        _target(metavar="NAME[@VERSION]", help="Run this topology definition; without a version, the latest."),
+        _target(metavar="NAME[@VERSION]", help="Run this topology definition, by default its latest version."),
     ] = None
     parameter: Annotated[
         list[str] | None,
@@ -188,13 +188,13 @@ class TaskOptions:
     ] = None
     approval: Annotated[
         int | None,
-        _target(metavar="SECONDS", min=1, help="How long to wait for a decision: duetime tasks approve, reject."),
+        _target(metavar="SECONDS", min=1, help="How long to wait for a decision (duetime tasks approve or reject)."),
     ] = None
     on_timeout: Annotated[
         ApprovalTimeout | None,
         _target(help="What happens if nobody decides in time; default: fail. Needs --approval."),
     ] = None
-    event: Annotated[str | None, _target(metavar="NAME", help="Wait for this event: duetime signals send.")] = None
+    event: Annotated[str | None, _target(metavar="NAME", help="Wait for this event (duetime signals send).")] = None
     event_key: Annotated[str | None, _target(metavar="KEY", help="Key of the event. Needs --event.")] = None
     event_timeout: Annotated[
         int | None,
@@ -243,11 +243,15 @@ class TaskOptions:
         ),
     ] = None
     callback_url: Annotated[
-        str | None, _notices(metavar="URL", help="POST the outcome, signed, to this URL; empty: no callback.")
+        str | None,
+        _notices(metavar="URL", help="POST the signed outcome to this URL; an empty value means no callback."),
     ] = None
     notify_to: Annotated[
         str | None,
-        _notices(metavar="ADDRESS", help="Notify this URL, SNS topic or event bus (ARN) of failures; empty: none."),
+        _notices(
+            metavar="ADDRESS",
+            help="Notify this URL, SNS topic or event bus (ARN) of failures; an empty value means no notices.",
+        ),
     ] = None
     notify_failed: Annotated[
         bool | None,
@@ -289,7 +293,7 @@ class TaskOptions:
         _start(
             "--fair-key",
             metavar="KEY",
-            help="Tasks with other keys do not wait behind tasks with this key; empty: no key.",
+            help="Tasks with other keys do not wait behind tasks with this key; an empty value means no key.",
         ),
     ] = None
     fair_weight: Annotated[
@@ -448,10 +452,11 @@ class ListFilterOptions:
     task_type: OnlyType = None
     name: OnlyName = None
     name_contains: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only names with this text; checks tasks one by one.")
+        str | None, typer.Option(metavar="TEXT", help="Only tasks with this text in the name; checks tasks one by one.")
     ] = None
     error_contains: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only errors with this text; checks tasks one by one.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Only tasks with this text in the error; checks tasks one by one."),
     ] = None
     tag: OnlyTag = None
     due_after: DueAfter = None
@@ -471,7 +476,7 @@ class ListFilterOptions:
     include_nodes: Annotated[bool, typer.Option("--include-nodes", help="Also nodes of topologies.")] = False
     order: Annotated[Order | None, typer.Option(help="Earliest or latest first.")] = None
     order_by: Annotated[
-        OrderBy | None, typer.Option(help="By due time, or by end (ended tasks only; default with --finished-…).")
+        OrderBy | None, typer.Option(help="Sort by due time, or by end (ended tasks only; default with --finished-…).")
     ] = None
 
 

@@ -79,7 +79,7 @@ def _identity_lines(task: Task, starts: str) -> Iterator[tuple[str, str | Text |
 
 
 def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, str | Text | None]]:
-    """The known times, and the worker of the task or what the task waits for."""
+    """The task's known times, its worker and related objects, and the reason why it waits, if it does."""
     times = {"due": task.due_at, "created": task.created_at, "started": task.started_at, "finished": task.finished_at}
     for label, moment in times.items():
         yield label, None if moment is None else timed(moment, clock, now)

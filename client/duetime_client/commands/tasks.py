@@ -161,7 +161,9 @@ def list_(
     *,
     filters: ListFilterOptions,
     limits: LimitOptions,
-    count: Annotated[bool, typer.Option("--count", help="Only the number (exact up to a thousand) and cost.")] = False,
+    count: Annotated[
+        bool, typer.Option("--count", help="Show only the number (exact up to a thousand) and cost.")
+    ] = False,
 ) -> None:
     """List tasks; with --json, as one array."""
     wanted = list_filter(filters, call.clock)

@@ -14,7 +14,7 @@ SHOWN_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def seconds_of_span(text: str) -> float:
-    """The seconds of a duration such as `90`, `5m`, `1h30m`, `250ms`.
+    """The seconds of a duration such as `90`, `5m`, `1h30m` or `250ms`.
 
     Raises:
         ValueError: The text is not a duration.
@@ -61,7 +61,7 @@ def distance(moment: datetime, now: datetime, units: int = 2) -> str:
 
 
 def span(seconds: float, units: int) -> str:
-    """A duration in its two largest units, or in one unit if its value is at least two; rounded to the nearest."""
+    """A duration rounded to its two largest units or, with `units=1`, to the largest unit that fits twice."""
     least = 2 if units == 1 else 1
     shown = ([(size, unit) for size, unit in SHOWN_UNITS if seconds >= least * size] or [SHOWN_UNITS[-1]])[:units]
     smallest = shown[-1][0]

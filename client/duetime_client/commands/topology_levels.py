@@ -69,7 +69,7 @@ def level_lines(
     width: int,
     height: int,
 ) -> Iterator[Text]:
-    """The levels as lines; if there are too many, the levels around the first open level, and summaries of the rest."""
+    """The levels as lines; of a tall graph, only levels around the first open level, and summaries of the rest."""
     first, last = _window(grouped, nodes, height)
     longest = max((len(keys) for keys in grouped), default=0)
     cells = min(longest, _MOST_CELLS, max(_FEWEST_CELLS, width // _SHARE_OF_CELLS))
@@ -115,7 +115,7 @@ def _level(
 
 
 def signs(states: Sequence[str], cells: int) -> list[tuple[str, int]]:
-    """Cells for each state: one for each node or, if there are too many, a proportional share of at least one."""
+    """The number of cells for each state: one per node or, if there are too many nodes, a proportional share."""
     counts = Counter(states)
     order = [*(state for state in SIGNS if state in counts), *(state for state in counts if state not in SIGNS)]
     if len(states) <= cells:

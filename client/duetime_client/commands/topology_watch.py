@@ -44,7 +44,7 @@ def waited_for(client: Client, topology_id: str) -> Topology:
 def _drawn(client: Client, topology_id: str, clock: Clock, out: Console) -> Topology:
     readings = client.topologies.follow(topology_id)
     topology = next(readings)
-    # Redraws the picture between two readings.
+    # The picture is redrawn between two readings.
     with Live(
         get_renderable=lambda: Picture(topology, clock.now()), console=out, refresh_per_second=_DRAWN_A_SECOND
     ) as live:

@@ -52,7 +52,7 @@ def set_type(
         list[str],
         typer.Argument(
             metavar="OPTION=VALUE...",
-            help="Options as in a creation: JSON, or else text; `lock.key` names a part, null disables one.",
+            help="Options of new tasks: JSON, or else text; `lock.key` names a part, and null disables an option.",
         ),
     ],
 ) -> None:

@@ -154,7 +154,7 @@ def _bars() -> Iterator[Callable[[Sequence[Done]], None]]:
                     bar = of.setdefault(check.name, None)
                     if bar is None:
                         bar = of[check.name] = bars.add_task(check.name, total=check.of)
-                    bars.update(bar, completed=check.done, total=check.of)  # type: ignore[arg-type]  # a bar's id
+                    bars.update(bar, completed=check.done, total=check.of)  # type: ignore[arg-type]  # the value is a bar's id
 
         yield show
 

@@ -29,8 +29,8 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
         str | None, typer.Argument(metavar="[ID]", help="Id of a task to watch until it has ended.")
     ] = None,
     *,
-    nodes: Annotated[bool, typer.Option("--nodes", help="Also the nodes of the topology ID.")] = False,
-    schedule: Annotated[str | None, typer.Option(metavar="NAME", help="A schedule and its runs.")] = None,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Also watch the nodes of the topology ID.")] = False,
+    schedule: Annotated[str | None, typer.Option(metavar="NAME", help="Watch a schedule and its runs.")] = None,
     mine: Annotated[bool, typer.Option("--mine", help="All of your tasks.")] = False,
     state: Annotated[
         str | None, typer.Option(metavar="STATE", autocompletion=states, help="With --mine: tasks in this state.")

@@ -171,7 +171,7 @@ def _of_aws(check: Check, error: Exception) -> Finding:
     return Finding(check.name, _UNKNOWN, f"{code or type(error).__name__}: {error}")
 
 
-# Credentials, the stack, the clock.
+# Credentials, the stack and the clock.
 
 
 def _read_credentials(deployment: Deployment) -> Mapping[str, str]:
@@ -259,7 +259,7 @@ def _judge_clock(skew: timedelta) -> Iterator[_Judged]:
         )
 
 
-# The table, the bucket, the secret.
+# The table, the bucket and the secret.
 
 
 def _read_table(deployment: Deployment) -> Mapping[str, Any]:
@@ -365,7 +365,7 @@ def _judge_secrets(found: Mapping[str, Mapping[str, Any]]) -> Iterator[_Judged]:
             yield _problem(f"the {name} has no current value", "duetime secrets rotate, or deploy the stack again")
 
 
-# Queues, event sources, the tick.
+# Queues, event sources and the tick.
 
 
 def _read_queues(deployment: Deployment) -> Mapping[str, Any]:
@@ -935,7 +935,7 @@ _REPLICATED = {
         "queries there do not include what this Region has archived",
     ),
 }
-"""The finding for a bucket that is not replicated, and the consequence, by the stack output with the bucket's name."""
+"""For each stack output with a bucket's name, the finding if the bucket is not replicated, and the consequence."""
 
 
 def _read_regions(deployment: Deployment) -> Mapping[str, Any]:

@@ -401,7 +401,7 @@ def _number(value: object, otherwise: float) -> float:
     if isinstance(value, timedelta):
         return value.total_seconds()
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-    return float(value) if is_number else otherwise  # type: ignore[arg-type]  # `is_number` is true
+    return float(value) if is_number else otherwise  # type: ignore[arg-type]  # `is_number` shows that it is a number
 
 
 def _rate(value: object) -> dict[str, int] | None:

@@ -117,7 +117,7 @@ def _create(client: Client, step: Step) -> None:
     except Conflict as error:
         if error.code != _EXISTS:
             raise
-        # The list may not show a new schedule yet, or the response to an earlier creation was lost.
+        # The list may not show a new schedule yet, or the response to an earlier create request was lost.
         _do(client, step_of(Entry(step.line, step.name, fields), client.schedules.get(step.name)))
 
 

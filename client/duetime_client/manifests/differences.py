@@ -69,7 +69,7 @@ NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None, 
 LOCK_DEFAULTS: Mapping[str, Any] = {"mode": "exclusive", "scope": "task", "wait_seconds": None}
 RATE_DEFAULTS: Mapping[str, Any] = {"per_seconds": 1, "burst": 0}
 _BODY = "body"
-"""The body of a target, which the API replaces as a whole."""
+"""The target's field `body`, whose value the API replaces completely."""
 _REQUEST = ("method", "headers", "query", "body", "success", "auth", "response", "batch")
 _BATCH_DEFAULTS: Mapping[str, object] = {
     "max_size": DEFAULT_BATCH_SIZE,
@@ -80,7 +80,7 @@ _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that follow from a task's type; a file can omit these targets."""
 _TASK = "task"
 _OPAQUE = "payload"
-"""A field of a task, which the API replaces as a whole."""
+"""The task's field `payload`, whose value the API replaces completely."""
 _INSTANTS = frozenset({"start_at", "end_at"})
 
 
@@ -109,7 +109,7 @@ class Step:
 
     Attributes:
         line: Line of the entry in the file; 0 for a schedule that is not in the file.
-        fields: All fields for a creation; a merge patch of the differences for an update.
+        fields: All fields for a new schedule; a merge patch of the differences for an update.
         etag: The schedule's version that the step is based on.
         fault: Why the entry is not valid.
     """

@@ -63,7 +63,7 @@ def entries_of(text: str) -> list[Entry]:
     Raises:
         ManifestUnreadable: The file is neither YAML nor JSON lines; the message names the position of the error.
     """
-    # Not `splitlines()`: a JSON string can contain other line separators, such as U+2028.
+    # `splitlines()` is not used, because a JSON string can contain other line separators, such as U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         return []

@@ -31,8 +31,8 @@ class TaskLine:
 
 
 def lines_of_json(text: str) -> Iterator[TaskLine]:
-    """Yield the tasks of a JSON lines text, one object per line; empty lines are skipped."""
-    # Not `splitlines()`: a JSON string can contain other line separators, such as U+2028.
+    """Yield the tasks in JSON lines, which have one object each; empty lines are skipped."""
+    # `splitlines()` is not used, because a JSON string can contain other line separators, such as U+2028.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -48,7 +48,7 @@ def lines_of_json(text: str) -> Iterator[TaskLine]:
 
 
 def lines_of_csv(text: str) -> Iterator[TaskLine]:
-    """Yield the tasks of a CSV text; each column is a field, or part of a field, such as `tags.team`.
+    """Yield the tasks in CSV data; each column is a field, or part of a field, such as `tags.team`.
 
     A cell is read as JSON if possible, otherwise as text; empty cells are omitted.
     """

@@ -27,7 +27,7 @@ def denied_grants(stack: str, since_ms: int) -> Finding:
     if not stack:
         return unmeasured(_GUARANTEE, "needs the name of the stack (--stack)")
     try:
-        # Imported here, because botocore is optional and takes longer to import than everything else.
+        # botocore is imported here because it is an extra, and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:

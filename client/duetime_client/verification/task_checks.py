@@ -168,4 +168,4 @@ class IdempotentCreation(Check):
 
 
 def _without_type(task: NewTask) -> TaskFields:
-    return {name: value for name, value in task.items() if name != "type"}  # type: ignore[return-value]  # its fields
+    return {name: value for name, value in task.items() if name != "type"}  # type: ignore[return-value]  # the keys are the task's fields

@@ -10,7 +10,7 @@ PROBE = "duetime.probe"
 LEAD_SECONDS = 5.0
 """Seconds between the creation of tasks and their due times, which is enough time to create all tasks."""
 TRIGGER_LEAD_SECONDS = 300.0
-"""A task due at least this far ahead is dispatched by the trigger, not by the API."""
+"""A task that is due at least this many seconds ahead is dispatched by the trigger, not by the API."""
 _DOLLARS_PER_TASK = 5e-5
 """Cost of a task that is alone in its batch: six write units, six SQS requests, four invocations, 2.5 GB-seconds."""
 _DOLLARS_PER_REQUEST = 2.5e-6

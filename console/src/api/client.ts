@@ -1,4 +1,4 @@
-/** Requests to the API, which has the console's origin: `../v1`. */
+/** Sends requests to the API, which has the same origin as the console (`../v1`). */
 import { signal } from "@preact/signals";
 import { actsFor } from "../settings";
 import { setServerClock } from "../time";
@@ -6,7 +6,7 @@ import type { Problem } from "./types";
 
 const ROOT = new URL("../", document.baseURI);
 
-/** An error response in the API's own words, or no response. */
+/** An error response with the API's own message, or the lack of a response. */
 export class ApiProblem extends Error {
   constructor(
     readonly status: number,
@@ -37,7 +37,7 @@ export function showCalls(calls: readonly Call[]): void {
 /** The change requests of the latest action; pages show how to repeat them. */
 export const lastCalls = signal<readonly Call[]>([]);
 
-/** The bearer token, for deployments that require one; kept in memory only, until the page is closed. */
+/** The bearer token, for deployments that require one. It is kept only in memory, until the page is closed. */
 export const token = signal("");
 /** Whether the API requires a token. */
 export const tokenWanted = signal(false);
@@ -45,7 +45,7 @@ export const tokenWanted = signal(false);
 /** When the API last became unreachable, by this computer's clock; null while it responds. */
 export const unreachableSince = signal<number | null>(null);
 
-/** Whether the token is an API key, for which the gateway has paths of its own. */
+/** Whether the token is an API key, for which the gateway has separate paths. */
 const isKey = () => token.value.startsWith("dtk_");
 
 export const url = (path: string): string => new URL(`${isKey() ? "key/" : ""}${path.replace(/^\//, "")}`, ROOT).href;
@@ -54,7 +54,7 @@ const OWNER = "X-Duetime-Owner";
 const known = new Map<string, { etag: string; data: unknown }>();
 const MOST_KNOWN = 60;
 
-/** Act for another owner: nothing read for the previous owner is shown again. */
+/** Act for another owner, and discard everything that was read for the previous owner. */
 export function actFor(owner: string): void {
   known.clear();
   pending.clear();
@@ -78,7 +78,7 @@ export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return made;
 }
 
-/** GET a resource as it is now, even if it is unchanged: signed addresses in it expire. */
+/** GET a resource as it is now, even if it is unchanged, because signed addresses in it expire. */
 export const getAgain = async <T>(path: string): Promise<T> => (await json(await send(path, {}))) as T;
 
 async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
@@ -106,13 +106,13 @@ export async function change<T>(call: Call): Promise<T> {
   const body = call.body === undefined ? null : JSON.stringify(call.body);
   const response = await send(call.path, { method: call.method, headers, body });
   const data = (await json(response)) as T;
-  // A reading that began before the change may lack it.
+  // A response to a request that began before the change may not include the change.
   pending.clear();
   lastCalls.value = [call];
   return data;
 }
 
-/** Send a read-only request with a body: a preview, a dry run, a ticket. */
+/** Send a read-only request with a body, such as a preview or a dry run. */
 export async function ask<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const headers: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };
   const text = body === undefined ? null : JSON.stringify(body);
@@ -138,9 +138,9 @@ async function send(path: string, options: RequestInit): Promise<Response> {
   return response;
 }
 
-/** A problem, after what it means for later requests. */
+/** Return a problem after adjusting the state on which later requests depend. */
 function noticed(problem: ApiProblem): ApiProblem {
-  // The gateway answers 403, not 401, to a wrong key and to a request that is not signed.
+  // The gateway responds with 403, not 401, to a wrong key or an unsigned request.
   if (problem.status === 401 || problem.code === "http_403") tokenWanted.value = true;
   // The caller is no longer in the team that was chosen here.
   if (problem.code === "owner_forbidden") actFor("");
@@ -157,7 +157,7 @@ async function problem(response: Response): Promise<ApiProblem> {
   try {
     said = (await response.json()) as typeof said;
   } catch {
-    // A proxy responds in HTML; the status is enough.
+    // A proxy responds in HTML, so only the status is used.
   }
   return new ApiProblem(
     response.status,

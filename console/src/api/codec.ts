@@ -1,20 +1,20 @@
 /**
- * The codec endpoint of the deployment, which decrypts payloads for people: the requests of Temporal's remote codecs.
+ * Calls the deployment's codec endpoint, which decrypts payloads for people, as Temporal calls its remote codecs.
  *
- * The browser sends encrypted payloads directly to it. With `jwt`, it gets the token of the person, to authorize the request.
+ * The browser sends encrypted payloads directly to the endpoint. With `jwt`, the user's token authorizes the request.
  */
 import { signal } from "@preact/signals";
 import { token } from "./client";
 
-/** Address of the codec endpoint; empty for none. */
+/** The address of the codec endpoint; empty if there is no endpoint. */
 export const codecEndpoint = signal("");
-/** Whether the endpoint gets the token: one of an identity provider, but never an API key. */
+/** Whether the endpoint gets the token, if it is an identity provider's token; an API key is never sent. */
 export const codecGetsToken = signal(false);
 
-/** Encrypted texts, such as the message of an error. */
+/** Encrypted parts of a text, such as an error's message. */
 const TEXTS = /\$encrypted:([A-Za-z0-9+/]+={0,2})/g;
 
-/** A text in which encrypted ones are not shown. */
+/** A text with its encrypted parts hidden. */
 export const hiddenText = (text: string): string => text.replace(TEXTS, "[encrypted]");
 
 /** A text with its encrypted parts decrypted. */
@@ -23,7 +23,7 @@ export async function decryptedText(text: string): Promise<string> {
   return text.replace(TEXTS, () => String(plain.shift()));
 }
 
-/** The plain value of an encrypted one. */
+/** The value that an encrypted payload contains. */
 export async function decrypted(base64: string): Promise<unknown> {
   const headers: Record<string, string> = { "Content-Type": "application/json" };
   if (codecGetsToken.value && token.value) headers["Authorization"] = `Bearer ${token.value}`;

@@ -1,4 +1,4 @@
-/** Live updates over a WebSocket. REST remains the source of truth; without a connection pages poll. */
+/** Live updates over a WebSocket. REST remains the source of truth; without a connection, pages poll. */
 import { effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ask, unreachableSince } from "./client";
@@ -20,7 +20,7 @@ export interface WatchedTask {
   error: { type: string; message: string } | null;
   schedule: string | null;
   topology: string | null;
-  /** Its node name in that topology. */
+  /** The task's node name in that topology. */
   node: string | null;
   version: number;
 }
@@ -31,7 +31,7 @@ export interface Change {
   refs: string[];
   left: string[];
   item: WatchedTask | null;
-  /** The state at the start of the subscription; a page that read it later already has it. */
+  /** Whether this is the state at the start of the subscription, which a page that was read later already has. */
   isSnapshot?: boolean;
 }
 
@@ -64,7 +64,7 @@ let pending = new Set<string>();
 /** Call back on each change of a topic while the component is mounted. */
 export function useLive(topic: string | null, changed: (change: Change) => void, filter?: Record<string, unknown>): void {
   const key = JSON.stringify([topic, filter]);
-  // What the latest rendering would do: a subscription outlives the one that began it.
+  // The latest rendering's callback, because a subscription outlives the rendering that began it.
   const latest = useRef(changed);
   latest.current = changed;
   useEffect(() => {
@@ -97,7 +97,7 @@ export async function connect(): Promise<void> {
   }
 }
 
-/** Connect anew, for another owner. */
+/** Reconnect, for another owner. */
 export function reconnect(): void {
   if (socket) {
     socket.onclose = null;
@@ -119,7 +119,7 @@ function open(address: string): void {
     for (const { ref, topic, filter } of subscriptions.values()) say({ do: "subscribe", ref, topic, filter });
     timers = [
       window.setInterval(() => say({ do: "ping" }), PING_EVERY),
-      // API Gateway closes every connection after two hours; it is renewed earlier.
+      // API Gateway closes every connection after two hours, so the connection is renewed earlier.
       window.setTimeout(() => mine.close(), LIFE),
     ];
     if (again) reread();
@@ -152,7 +152,7 @@ function take(frame: Frame): void {
 }
 
 function begin({ ref = "", version = 0, item }: Frame): void {
-  // Changes are pushed only from now on; the snapshot contains those since the page's own reading.
+  // Changes are pushed only from now on; the snapshot contains the changes since the page was read.
   if (pending.delete(ref) && !pending.size) liveState.value = "live";
   if (item) subscriptions.get(ref)?.changed({ id: item.id, version, refs: [ref], left: [], item, isSnapshot: true });
 }
@@ -180,7 +180,7 @@ let hiding = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);
   if (document.hidden) {
-    // Minutes of a connection are billed.
+    // Connection minutes are billed.
     hiding = window.setTimeout(() => socket?.close(), HIDDEN_LIFE);
   } else if (!socket) {
     void connect();
@@ -195,7 +195,7 @@ addEventListener("online", () => {
   void connect();
 });
 
-/** An API that did not respond is asked again soon. */
+/** While the API does not respond, requests are repeated every few seconds. */
 effect(() => {
   if (unreachableSince.value === null) return undefined;
   const timer = setInterval(reread, UNREACHABLE_EVERY);

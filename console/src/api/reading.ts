@@ -1,9 +1,9 @@
 /**
  * A list that continues reading automatically.
  *
- * A page of a list covers a limited number of records: it may be short, or empty, and still have a next one. So pages
- * are read until there are enough entries to show, or the list ends; only then is it known which entries do not exist.
- * After `MOST_PAGES` pages the user decides whether to load more.
+ * A page of a list covers a limited number of records, so it may be short or empty although another page follows. Pages
+ * are read until there are enough entries to show or the list ends; only then is it known which entries do not exist.
+ * After `MOST_PAGES` pages, the user decides whether to load more.
  */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
@@ -30,7 +30,7 @@ interface Examined {
 
 /** The part of a list read so far. */
 export interface Found<P, E> {
-  /** The key that it was read for. */
+  /** The key for which the list was read. */
   key: string;
   /** The path of the first page, with absolute times. */
   path: string;
@@ -42,30 +42,30 @@ export interface Found<P, E> {
   examined: number;
   /** The time, in the order of the list, of the last record scanned; null at the end of the list or if not reported. */
   examinedTo: string | null;
-  /** The last change that the list has followed; null if it was read from the tasks themselves. */
+  /** The time of the last change that the list includes; null if it was read from the tasks themselves. */
   lastChangeAt: string | null;
-  /** Continues the list; null at its end. */
+  /** The token that continues the list; null at its end. */
   token: string | null;
-  /** Whether it has enough entries or reached the end; missing entries do not exist or come later. */
+  /** Whether enough entries or the end were reached, so that missing entries do not exist or come later. */
   isKnown: boolean;
   /** When reading started, by the server's clock. */
   at: number;
 }
 
 export interface Reading<P, E> {
-  /** The last result; kept until another reading, also of another key, has a page to show. */
+  /** The last result, which is kept until another reading, even for another key, has a page to show. */
   found: ReadonlySignal<Found<P, E> | null>;
   /** The progress of the current reading; null if there is none. */
   going: ReadonlySignal<Found<P, E> | null>;
   problem: ReadonlySignal<ApiProblem | null>;
-  /** Whether the last result is of an earlier key. */
+  /** Whether the last result is for an earlier key. */
   isOld: boolean;
-  /** Read it again; resolves to whether that completed. */
+  /** Read the list again; resolves to whether the reading was completed. */
   reload: () => Promise<boolean>;
-  /** Read it again unless that was done recently; lists of several pages are not re-read on every change. */
+  /** Read the list again unless it was read recently; lists of several pages are not re-read on every change. */
   refresh: () => void;
   stop: () => void;
-  /** Continue where it was stopped. */
+  /** Continue where the reading was stopped. */
   loadMore: () => void;
 }
 
@@ -78,7 +78,7 @@ export interface Wanted<P, E> {
 }
 
 /** Read a list, and keep reading it while the page is visible. The path is made at the start of each reading, so that it
- * can hold the current time; `key` identifies the list. Null reads nothing. */
+ * can hold the current time; `key` identifies the list. If `path` is null, nothing is read. */
 export function useReading<P extends AnyPage, E>(path: string | null | (() => string), wanted: Wanted<P, E>, key: string | null = typeof path === "function" ? path() : path): Reading<P, E> {
   const found = useSignal<Found<P, E> | null>(null);
   const going = useSignal<Found<P, E> | null>(null);
@@ -98,7 +98,7 @@ export function useReading<P extends AnyPage, E>(path: string | null | (() => st
       const first = before?.path ?? (typeof latest.current.path === "function" ? latest.current.path() : latest.current.path);
       if (first === null) return false;
       const started = performance.now();
-      // The first rows are shown as they arrive; the rows of an earlier reading of the list stay until the new one completes.
+      // The first rows are shown as they arrive; an earlier reading's rows stay until the new reading ends.
       const shows = found.peek()?.key !== key || before !== null;
       let read = before ?? emptyOf<P, E>(key, first);
       const most = read.pages + MOST_PAGES;

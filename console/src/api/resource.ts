@@ -1,4 +1,4 @@
-/** An API resource shown by a page; re-read every 30 seconds, on focus, and on live updates. */
+/** An API resource that a page shows and re-reads every 30 seconds, on focus, and on live updates. */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { ApiProblem, get } from "./client";
@@ -7,17 +7,17 @@ import { rereads } from "./live";
 const EVERY = 30_000;
 
 export interface Resource<T> {
-  /** The last content; kept while new content is loading or cannot be loaded. */
+  /** The last content, which is kept while new content is loading or cannot be loaded. */
   data: ReadonlySignal<T | null>;
   problem: ReadonlySignal<ApiProblem | null>;
   loading: ReadonlySignal<boolean>;
-  /** Read it again; resolves to whether that completed. */
+  /** Read the resource again; resolves to whether the reading succeeded. */
   reload: () => Promise<boolean>;
   /** Replace the content, for example by a newer pushed version. */
   set: (data: T) => void;
 }
 
-/** Read `path`, and keep reading it while the page is visible; null reads nothing. */
+/** Read `path`, and keep reading it while the page is visible; if it is null, nothing is read. */
 export function useResource<T>(path: string | null): Resource<T> {
   const data = useSignal<T | null>(null);
   const problem = useSignal<ApiProblem | null>(null);

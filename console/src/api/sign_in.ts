@@ -65,7 +65,7 @@ export async function prepareSignIn(): Promise<void> {
   try {
     if (!provider.value || !pending || answer.get("state") !== pending.state) throw new Error("the response does not belong to a sign-in that was started here");
     const code = answer.get("code");
-    if (!code) throw new Error(answer.get("error_description") ?? answer.get("error") ?? "there was no code");
+    if (!code) throw new Error(answer.get("error_description") ?? answer.get("error") ?? "the response has no code");
     await exchange(provider.value, { grant_type: "authorization_code", code, redirect_uri: redirectUri(), code_verifier: pending.verifier }, pending.nonce);
   } catch (error) {
     signInFault.value = `Sign-in failed: ${(error as Error).message}.`;
@@ -98,7 +98,7 @@ export async function beginSignIn(): Promise<void> {
   }
 }
 
-/** Refresh the token without user interaction, if there is a refresh token; resolves to whether it worked. */
+/** Refresh the token without user interaction, if there is a refresh token; resolves to whether that succeeded. */
 export async function renewToken(): Promise<boolean> {
   const asked = refreshToken;
   // A token rejected right after its renewal would always be rejected.
@@ -121,7 +121,7 @@ async function exchange(from: Provider, grant: Record<string, string>, nonce?: s
   const tokens = (await response.json()) as Tokens;
   if (nonce !== undefined && claimsOf(tokens.id_token)?.nonce !== nonce) throw new Error("the token is not for this sign-in");
   const usable = [tokens.access_token, tokens.id_token].find((each) => isFor(from, claimsOf(each)));
-  if (!usable) throw new Error("no token is for this API: is its audience among those of the deployment?");
+  if (!usable) throw new Error("no token is for this API; is the token's audience among the deployment's audiences?");
   token.value = usable;
   refreshToken = tokens.refresh_token ?? grant["refresh_token"] ?? "";
   signInFault.value = "";

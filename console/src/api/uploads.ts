@@ -1,10 +1,10 @@
-/** Payloads that are too large for a request: the browser sends them to the deployment's bucket, by a signed request. */
+/** If a payload is too large for an API request, a signed request uploads it to the deployment's bucket. */
 import { ApiProblem, ask, getAgain, newKey } from "./client";
 import type { Task, Upload } from "./types";
 
 const UPLOADED_BEFORE = 412;
 
-/** Bytes that are not in a response; of an uploaded payload, `url` is signed and expires. */
+/** Bytes as a response describes them. The `url` of an uploaded payload is signed and expires. */
 export interface Bytes {
   content_type: string;
   base64?: string;
@@ -12,7 +12,7 @@ export interface Bytes {
   size?: number;
 }
 
-/** The bytes that a JSON value stands for; null for any other value. */
+/** The bytes that a JSON value represents; null if it represents other data. */
 export function bytesOf(value: unknown): Bytes | null {
   const found = (value as { $binary?: Bytes } | null)?.$binary;
   return found && typeof found.content_type === "string" ? found : null;
@@ -38,14 +38,14 @@ export const uploadOfFile = (file: File): Uploadable => ({
   read: () => Promise.resolve(file),
 });
 
-/** The uploaded payload of a task, as the payload of a new one; null for a task with any other payload. */
+/** The uploaded payload of a task, as the payload of a new task; null if the payload was not uploaded. */
 export function uploadOfTask(task: Task): Uploadable | null {
   const bytes = bytesOf(task.payload);
   if (bytes?.url === undefined) return null;
   return { id: newKey(), name: "payload", size: bytes.size ?? 0, type: bytes.content_type, read: () => download(task.id) };
 }
 
-/** A new address of a task's uploaded payload: one that was read earlier may have expired. */
+/** A new address of a task's uploaded payload, because an address that was read earlier may have expired. */
 export async function payloadUrl(task: string): Promise<string> {
   const { payload } = await getAgain<Task>(`/v1/tasks/${encodeURIComponent(task)}`);
   return bytesOf(payload)?.url ?? "";
@@ -70,12 +70,12 @@ async function bucket(url: string, request: RequestInit, failure: string, accept
   return response;
 }
 
-/** Upload bytes; repeating it is safe. */
+/** Upload bytes; the upload can be repeated safely. */
 export async function upload({ id, size, type, read }: Uploadable): Promise<void> {
   const body = await read();
   const signed = await ask<Upload>("/v1/uploads", { id, size, content_type: type });
   const headers = new Headers(signed.headers);
-  // The browser sets it, and lets no page do so.
+  // The browser sets this header, and does not let a page set it.
   headers.delete("Content-Length");
   await bucket(signed.url, { method: signed.method, headers, body }, "The file was not uploaded", UPLOADED_BEFORE);
 }

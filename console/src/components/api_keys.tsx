@@ -33,7 +33,7 @@ export function ApiKeys() {
       </p>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
       {read && read.keys.length > 0 && <Keys keys={read.keys} revoke={(key) => (revoking.value = revoke(key))} />}
-      {read?.next_token && <p class="muted">There are more: duetime keys list</p>}
+      {read?.next_token && <p class="muted">To list more keys: duetime keys list</p>}
       {creating.value && <NewKey close={() => (creating.value = false)} done={reload} />}
       {revoking.value && <ActionDialog action={revoking.value} close={() => (revoking.value = null)} done={reload} />}
     </section>
@@ -118,7 +118,7 @@ function NewKey({ close, done }: { close: () => void; done: () => void }) {
   return (
     <Dialog title="Create an API key" close={close}>
       <form onSubmit={(event) => void submit(event)}>
-        <Field label="Name" hint="What it is for.">
+        <Field label="Name" hint="What the key is for.">
           <input required maxLength={128} value={name.value} onInput={(event) => (name.value = event.currentTarget.value)} autofocus />
         </Field>
         <Field label="Acts for" hint="An owner; leave empty for the owner that you act for.">

@@ -13,7 +13,7 @@ interface Bar {
   kind: string;
 }
 
-/** The run number of each attempt; when a task is run again, its attempts are counted from one again. */
+/** The run number of each attempt; when a task is run again, its attempts are numbered from one again. */
 function runsOf(attempts: readonly Attempt[]): number[] {
   let run = 1;
   return attempts.map((attempt, index) => {
@@ -25,7 +25,7 @@ function runsOf(attempts: readonly Attempt[]): number[] {
 function bars(task: Task, attempts: readonly Attempt[]): Bar[] {
   const runs = runsOf(attempts);
   const labelOf = (attempt: number, run: number) => ((runs.at(-1) ?? 1) > 1 || run > 1 ? `Run ${run}, attempt ${attempt}` : `Attempt ${attempt}`);
-  // A new attempt with a number that is not higher begins another run.
+  // An attempt whose number is not higher than the previous one begins another run.
   const nextRun = (runs.at(-1) ?? 1) + (task.attempt <= (attempts.at(-1)?.attempt ?? 0) ? 1 : 0);
   const made: Bar[] = attempts.map((attempt, index) => {
     const start = Date.parse(attempt.started_at ?? attempt.planned_at ?? task.due_at);

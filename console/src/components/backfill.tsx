@@ -41,7 +41,7 @@ export function BackfillForm({ schedule, close, done }: { schedule: Schedule; cl
           <Text label="To" value={before.value} set={(text) => (before.value = text)} required hint="Exclusive, not in the future." />
           <Text label="Runs a minute" value={pace.value} set={(text) => (pace.value = text)} required number />
           <label>
-            <input type="checkbox" checked={again.value} onChange={(event) => (again.value = event.currentTarget.checked)} /> Also rerun occurrences that have a run
+            <input type="checkbox" checked={again.value} onChange={(event) => (again.value = event.currentTarget.checked)} /> Also rerun occurrences that already have a run
           </label>
           <label>
             <input type="checkbox" checked={inTurn.value} onChange={(event) => (inTurn.value = event.currentTarget.checked)} /> One run at a time
@@ -80,10 +80,10 @@ function Period({ schedule, after, before, pace }: { schedule: Schedule; after: 
         <>
           <p>
             <strong>{more ? `${runs} or more runs` : counted(runs, "run")}</strong>
-            {runs > 0 && pace > 0 && !more && <span class="muted">, begun within {duration((Math.ceil(runs / pace) || 1) * 60_000)}</span>}
+            {runs > 0 && pace > 0 && !more && <span class="muted">, started within {duration((Math.ceil(runs / pace) || 1) * 60_000)}</span>}
           </p>
           <Occurrences occurrences={within.slice(0, 8)} zone={schedule.timezone} />
-          {within.length > 8 && <p class="muted">and {more ? "more" : within.length - 8} after these</p>}
+          {within.length > 8 && <p class="muted">and {more ? "more" : within.length - 8} later</p>}
         </>
       )}
     </section>
@@ -94,7 +94,7 @@ function Period({ schedule, after, before, pace }: { schedule: Schedule; after: 
 function previewOf(schedule: Schedule, from: string): Record<string, unknown> {
   const { cron, rate, interval, dates, timezone, dst_gap, dst_fold, calendars, on_excluded, end_at } = schedule;
   const dialect = cron ? { dialect: schedule.dialect } : {};
-  // Intervals are counted from the schedule's own start.
+  // Intervals are counted from the schedule's start.
   const start_at = schedule.start_at ?? (rate || interval ? schedule.created_at : null);
   return { cron, rate, interval, dates, ...dialect, timezone, dst_gap, dst_fold, calendars, on_excluded, start_at, end_at, from, count: SHOWN };
 }

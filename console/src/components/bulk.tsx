@@ -8,7 +8,7 @@ export function BulkMenu({ search, done }: { search: Search; done: () => void })
   const kind = useSignal<"" | "cancel" | "retry">("");
   const Dialog = useLater(kind.value !== "", async () => (await import("./bulk_dialog")).BulkDialog);
   const none = search.terms.every((term) => term.qualifier === "nodes") || search.faults.length > 0;
-  const title = none ? "Search for something first: an action on all tasks is not offered" : "";
+  const title = none ? "Search for something first, because an action on all tasks is not offered" : "";
   return (
     <div class="bulk" role="group" aria-label="All that match">
       {(["cancel", "retry"] as const).map((each) => (

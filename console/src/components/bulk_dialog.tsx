@@ -1,6 +1,5 @@
-/** An action on all tasks that match the search. The tasks are counted first, a filter is required, and above 100 tasks
- * the user confirms by typing.
- * */
+/** An action on all tasks that match the search. The tasks are counted first, a filter is required, and for more
+ * than 100 tasks, the user confirms by typing the number. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiProblem, ask, command } from "../api/client";
@@ -44,9 +43,9 @@ interface Counted {
   matched: number;
   examined: number;
   pages: number;
-  /** Continues the count; null at its end. */
+  /** The token that continues the count; null at its end. */
   next: string | null;
-  /** Confirms the count. */
+  /** The token that confirms the count. */
   token: string | null;
 }
 
@@ -107,7 +106,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
   const found = counted.value;
   const must = found && found.matched > TYPED_ABOVE ? String(found.matched) : "";
   return (
-    <Dialog title={kind === "cancel" ? "Cancel all that match" : "Retry all failed that match"} close={close}>
+    <Dialog title={kind === "cancel" ? "Cancel all matching tasks" : "Retry all matching failed tasks"} close={close}>
       <form onSubmit={(event) => void submit(event)}>
         <p>
           {search.terms.map((term) => (
@@ -117,7 +116,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
         {found && (
           <p role="status">
             <strong>{numberOf(found.matched, "task")}</strong> {found.matched === 1 ? "matches" : "match"}, of {found.examined.toLocaleString("en")} examined
-            {found.next === null ? "" : counting.value ? " so far" : "; there may be more"}. Nodes of topologies are included. Tasks that are created later are not.{" "}
+            {found.next === null ? "" : counting.value ? " so far" : "; there may be more"}. Nodes of topologies are included, but tasks that are created later are not.{" "}
             <a href={href(["tasks"], { q: [...search.terms.filter((term) => term.qualifier !== "nodes").map((term) => term.text), "nodes:yes"].join(" ") })} onClick={close}>
               Show them
             </a>
@@ -156,7 +155,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
             class={found ? "danger" : "primary"}
             disabled={busy.value || counting.value || (found !== null && (found.matched === 0 || typed.value !== must))}
           >
-            {!found ? "Count them" : `${kind === "cancel" ? "Cancel" : "Retry"} ${found.matched}${found.next ? " or more" : ""}`}
+            {!found ? "Count the tasks" : `${kind === "cancel" ? "Cancel" : "Retry"} ${found.matched}${found.next ? " or more" : ""}`}
           </button>
         </footer>
       </form>

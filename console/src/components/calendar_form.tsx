@@ -61,12 +61,12 @@ function valuesOf(calendar?: Calendar): Values {
 }
 
 export const MODES: Record<string, string> = {
-  excludes: "schedules do not run in these times",
-  includes: "schedules run in these times only",
+  excludes: "schedules do not run at these times",
+  includes: "schedules run only at these times",
 };
 
 export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; close: () => void; done?: () => Promise<unknown> }) {
-  // The version of the values in the form, which must not overwrite changes by others while the form is open.
+  // The version from which the form was filled, so that changes that others make meanwhile are not overwritten.
   const etag = useRef(calendar && etagOf(pathOf(calendar.name))).current;
   const name = useSignal(calendar?.name ?? "");
   const values = useSignal(valuesOf(calendar));
@@ -76,7 +76,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
     event.preventDefault();
     const made = await send<Calendar>(callOf(name.value, timesOf(values.value), calendar ? { "If-Match": etag ?? "*" } : { "If-None-Match": "*" }));
     if (!made) return;
-    // The next change must start from this version.
+    // The next change must be based on this version.
     await done?.();
     close();
     if (!calendar) navigate(href(["calendars", made.name]));
@@ -87,9 +87,9 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
       <form onSubmit={(event) => void submit(event)}>
         <div class="fields">
           {!calendar && <Text label="Name" value={name.value} set={(text) => (name.value = text)} required />}
-          <Choice label="What it is for" value={values.value.mode} options={MODES} set={(mode) => set({ mode })} />
+          <Choice label="Purpose" value={values.value.mode} options={MODES} set={(mode) => set({ mode })} />
           <Text label="Time zone" value={values.value.timezone} set={(timezone) => set({ timezone })} required hint="An IANA name." />
-          <Text label="Known until" value={values.value.known_until} set={(known_until) => set({ known_until })} hint="Such as 2028-12-01T00:00:00Z, if later times are not known yet; you are notified a month before." />
+          <Text label="Known until" value={values.value.known_until} set={(known_until) => set({ known_until })} hint="Such as 2028-12-01T00:00:00Z, if later times are not known yet. You are notified a month before this time." />
         </div>
         <fieldset class="checks">
           <legend>Weekdays</legend>
@@ -102,7 +102,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
         <div class="fields lines">
           <Lines label="Dates" value={values.value.dates} set={(dates) => set({ dates })} hint="One per line, with a label: 2026-12-25 Christmas Day" />
           <Lines label="Except" value={values.value.except_dates} set={(except_dates) => set({ except_dates })} hint="Dates to which only the periods below apply." />
-          <Lines label="Hours" value={values.value.windows} set={(windows) => set({ windows })} hint="22:00-06:00 mon,tue Night; without weekdays, every day." />
+          <Lines label="Hours" value={values.value.windows} set={(windows) => set({ windows })} hint="22:00-06:00 mon,tue Night. Without weekdays, the hours apply every day." />
           <Lines label="Periods" value={values.value.spans} set={(spans) => set({ spans })} hint="2026-12-24T12:00:00Z 2027-01-02T00:00:00Z Freeze" />
         </div>
         <Months times={timesOf(values.value)} from={now.peek()} count={3} />

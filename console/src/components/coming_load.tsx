@@ -68,13 +68,13 @@ function Load({ forecast, next }: { forecast: Forecast; next: Tasks | null }) {
   const busiest = bars.reduce((best, bar) => (bar.runs + bar.tasks > best.runs + best.tasks ? bar : best), bars[0] as Bar);
   const last = next?.entries.at(-1);
   const isKnown = forecast.is_complete && next?.isKnown;
-  if (runs + tasks === 0) return <p class="muted">{isKnown ? "No schedule runs, and no task is due." : "No run of a schedule and no due task found so far."}</p>;
+  if (runs + tasks === 0) return <p class="muted">{isKnown ? "No schedule runs, and no task is due." : "No schedule run or due task has been found so far."}</p>;
   return (
     <>
       <p class="load-scale muted" aria-hidden="true">
         {most.toLocaleString("en")} in {isWeek ? "three hours" : "half an hour"}
       </p>
-      <ol class="load" aria-label={`Planned work by ${isWeek ? "three hours" : "half hours"}, in the zone ${zoneName.value}`}>
+      <ol class="load" aria-label={`Planned work per ${isWeek ? "three hours" : "half hour"}, in the zone ${zoneName.value}`}>
         {bars.map((bar, index) => (
           <li key={bar.at}>
             <button type="button" title={bar.text} aria-pressed={chosen.value === bar.at} onClick={() => (chosen.value = chosen.value === bar.at ? "" : bar.at)}>
@@ -128,7 +128,7 @@ function Collisions({ forecast }: { forecast: Forecast }) {
               {name}
             </a>
           ))}
-          <p class="muted">“Spread in seconds” of a schedule moves its runs apart from those of others.</p>
+          <p class="muted">“Spread in seconds” moves a schedule's runs apart from the runs of other schedules.</p>
         </details>
       ))}
     </>

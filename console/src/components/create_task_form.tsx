@@ -69,7 +69,7 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
   /** The request as JSON, once the user edits it as JSON. */
   const json = useSignal<string | null>(null);
   const fault = useSignal("");
-  // Even if a request is resent after a lost response, it creates only one task.
+  // Even if the request is resent after a lost response, only one task is created.
   const key = useSignal(newKey());
   const { busy, problem, attempt } = useSending();
   const edited = () => (key.value = newKey());
@@ -183,9 +183,9 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
 
 /** A payload that is uploaded when the task is created. */
 function LargePayload({ large, isCopy, leave }: { large: Uploadable; isCopy: boolean; leave: () => void }) {
-  const hint = isCopy ? "Its bytes are uploaded again" : "It is uploaded";
+  const hint = isCopy ? "The bytes are uploaded again" : "The file is uploaded";
   return (
-    <Field label="Payload" hint={`${hint} when you create the task; no other task can use it.`}>
+    <Field label="Payload" hint={`${hint} when you create the task; no other task can use this upload.`}>
       <output>
         <strong>{large.name}</strong>: {large.size.toLocaleString("en")} bytes of <code>{large.type}</code>
       </output>

@@ -1,4 +1,4 @@
-/** A modal dialog: closes on Escape, and returns the focus to the element that opened it. */
+/** A modal dialog, which closes on Escape and returns the focus to the element that opened it. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 

@@ -61,7 +61,7 @@ export function ScheduleEvents({ events, dropped }: { events: readonly ScheduleE
     who: who(event.actor),
     why: event.reason ?? (REASONED.has(event.type) ? <span class="muted">no reason given</span> : ""),
   }));
-  return <EventTable rows={rows.reverse()} note={dropped ? `${dropped} older ones are no longer kept.` : ""} />;
+  return <EventTable rows={rows.reverse()} note={dropped ? `${dropped} older events are no longer kept.` : ""} />;
 }
 
 interface EventRow {

@@ -15,7 +15,7 @@ export function IntakeRules() {
   if (page.problem.value?.code === "intake_off") return null;
   const remove = ({ name }: IntakeRule): Action => ({
     title: `Delete the intake rule ${name}`,
-    text: "The rule's events have no effect after ten seconds. Tasks that they created are kept.",
+    text: "Within ten seconds, the rule's events cease to have an effect. Tasks that they created are kept.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path: `/v1/intake-rules/${encodeURIComponent(name)}`, command: command("intake-rules", "delete", name) }),

@@ -10,7 +10,7 @@ export function LastCall() {
   const calls = lastCalls.value;
   const [call] = calls;
   const page = place.value.segments.join("/");
-  // On another page, only the line is shown.
+  // On another page, the commands are hidden again.
   useEffect(() => void (open.value = false), [page]);
   if (!call) return null;
   const commands = calls.flatMap((each) => each.command ?? []);

@@ -61,7 +61,7 @@ export function Lifecycle({ task, events }: { task: Task; events: readonly TaskH
   return (
     <section class="card">
       <h2>Life</h2>
-      <svg class="lifecycle" viewBox="0 0 484 136" role="img" aria-label={`Now ${task.state}. It has been: ${path}.`}>
+      <svg class="lifecycle" viewBox="0 0 484 136" role="img" aria-label={`Now ${task.state}. States so far: ${path}.`}>
         {MOVES.map(([from, to]) => (
           <path key={`${from}-${to}`} d={line(from, to)} class={been.has(from) && been.has(to) ? "move been" : "move"} />
         ))}

@@ -1,4 +1,4 @@
-/** A bulk operation's progress, with its counts, and a bar if the total is known. */
+/** A bulk operation's progress as counts, and as a bar if the total is known. */
 import type { BulkOperation } from "../api/types";
 import { href } from "../router";
 

@@ -23,7 +23,7 @@ export function PayloadView({ value, label, task = "" }: { value: unknown; label
     return (
       <>
         <JsonView value={value} label={label} />
-        {isRedacted(value) && <p class="muted">Your role can only read: values that the deployment redacts are not shown.</p>}
+        {isRedacted(value) && <p class="muted">Your role can only read, so values that the deployment redacts are not shown.</p>}
       </>
     );
   }
@@ -72,7 +72,7 @@ function Uploaded({ task }: { task: string }) {
   );
 }
 
-/** A value is decrypted only when the user asks for it, and the decrypted value is lost with the page. */
+/** Decrypts a value only when the user asks for it; the decrypted value is not kept after the page is closed. */
 function Encrypted({ bytes, label }: { bytes: Bytes; label: string }) {
   const plain = useSignal<{ value: unknown } | null>(null);
   const fault = useSignal("");

@@ -69,7 +69,7 @@ function AsOf({ found }: { found: Found<unknown, unknown> }) {
   return found.lastChangeAt ? <span class="muted"> Last change listed at <Time at={found.lastChangeAt} short />.</span> : null;
 }
 
-/** The empty state of a list, shown once it is certain that there are no entries. `ReadingLine` shows the progress. */
+/** The empty state of a list, shown only if the list certainly has no entries. `ReadingLine` shows the progress. */
 export function NoneFound({ reading, title, children }: { reading: AnyReading; title: string; children?: ComponentChildren }) {
   const found = reading.found.value;
   if (!found || reading.isOld || found.entries.length > 0) return null;

@@ -22,7 +22,7 @@ async function typesOf(seen: readonly TaskSummary[]): Promise<string[]> {
   return [...new Set([...types, ...seen.map((task) => task.type)])];
 }
 
-/** The values that a list itself offers for qualifiers. */
+/** The values that a list suggests for its qualifiers. */
 export type Offered = Partial<Record<string, readonly string[]>>;
 
 async function values(qualifier: string, seen: readonly TaskSummary[], offered: Offered): Promise<string[]> {

@@ -11,7 +11,7 @@ const ACTS = {
   cancel: { title: "Cancel", text: "The tasks will not run. Running attempts are asked to stop." },
   retry: { title: "Retry", text: "Failed tasks run again from their first attempt." },
   pause: { title: "Pause", text: "The tasks do not start until they are resumed. Running attempts are asked to pause." },
-  resume: { title: "Resume", text: "The tasks run at their due times, or now if those are past." },
+  resume: { title: "Resume", text: "The tasks run at their due times, or now if the due times are past." },
 } as const;
 type Act = keyof typeof ACTS;
 

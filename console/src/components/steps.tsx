@@ -1,4 +1,4 @@
-/** The steps that a task's handler has completed; later attempts get their results instead of repeating them. */
+/** The steps that a task's handler has completed; later attempts get the results instead of repeating the steps. */
 import type { Step } from "../api/types";
 import { Time, Took } from "./basics";
 import { PayloadView } from "./payload_view";
@@ -7,7 +7,7 @@ export function Steps({ steps }: { steps: readonly Step[] }) {
   return (
     <section class="card wide">
       <h2>
-        Steps <span class="muted">done once over all attempts</span>
+        Steps <span class="muted">each done only once over all attempts</span>
       </h2>
       <table class="cards" aria-label="Steps">
         <thead>

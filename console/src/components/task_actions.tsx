@@ -1,4 +1,4 @@
-/** The actions on a task in its state; each action has a reason, and is shown as a command afterwards. */
+/** The actions that a task's state allows. Each action can have a reason, and is shown as a command afterwards. */
 import { useSignal, type Signal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import type { CreatedLink, Task, TaskState } from "../api/types";
@@ -27,7 +27,7 @@ const OFFERS: readonly Offer[] = [
   { name: "reject", title: "Reject", text: "The task fails with the error Rejected.", states: ["waiting"], danger: true, approve: false },
   { name: "run", title: "Run now", text: "The task is started now, before its due time.", states: ["scheduled", "waiting"] },
   { name: "pause", title: "Pause", text: "The task does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
-  { name: "resume", title: "Resume", text: "The task runs at its due time, or now if that is past.", states: ["paused"] },
+  { name: "resume", title: "Resume", text: "The task runs at its due time, or now if the due time is past.", states: ["paused"] },
   { name: "retry", title: "Retry", text: "The task runs again from its first attempt.", states: ["failed"] },
   { name: "rollback", title: "Roll back", text: "The task's target is asked to undo its work.", states: ["succeeded", "failed"] },
   {
@@ -40,7 +40,7 @@ const OFFERS: readonly Offer[] = [
   },
 ];
 
-/** Whether a task can be decided now; a task that was moved to a later time can be decided from that time on. */
+/** Whether a task can be approved or rejected now; if it was moved to a later time, only from that time on. */
 const awaitsApproval = (task: Task) => task.waiting_for?.reason === "approval" && task.next_at !== task.due_at;
 
 const isOffered = (task: Task) => (offer: Offer) =>
@@ -187,7 +187,7 @@ function AlsoChildren({ children, checked }: { children: KnownChildren; checked:
   return (
     <label class="check">
       <input type="checkbox" checked={checked.value} onChange={(event) => (checked.value = event.currentTarget.checked)} />
-      Also cancel its {childrenText(children)}, and those that they started
+      Also cancel its {childrenText(children)}, and their descendants
     </label>
   );
 }
@@ -200,7 +200,7 @@ function SignalPayload({ payload }: { payload: Signal<string> }) {
   );
 }
 
-/** A link with which a person without credentials decides. */
+/** Creates a link with which a person without credentials approves or rejects a task. */
 function NewLink({ task, close }: { task: Task; close: () => void }) {
   const message = useSignal("");
   const days = useSignal("1");
@@ -244,7 +244,7 @@ function NewLink({ task, close }: { task: Task; close: () => void }) {
         </Field>
         <label class="check">
           <input type="checkbox" checked={takesPayload.value} onChange={(event) => (takesPayload.value = event.currentTarget.checked)} />
-          Let them send a text, which becomes the result
+          Let the person send a text, which becomes the result
         </label>
         {problem.value && <ProblemBox problem={problem.value} />}
         <footer>

@@ -13,8 +13,8 @@ export function useTasks(ids: readonly string[]): ReadonlyMap<string, ListedTask
   return new Map((page.data.value?.tasks ?? []).map((task) => [task.id, task]));
 }
 
-/** A link to a task by name and type, with the time it has been running; by id while the name and type are not known.
- * */
+/** A link to a task by name and type, with the time it has been running; by id while the name and
+ * type are not known. */
 export function TaskLink({ id, task }: { id: string; task: ListedTask | undefined }) {
   if (!task) {
     return (

@@ -70,7 +70,7 @@ export function TaskTable({ tasks, label, shown = DEFAULT, selected }: TaskTable
 
 const toggles = new WeakMap<Signal<ReadonlySet<string>>, (id: string) => void>();
 
-/** The function that selects or deselects a row, which never changes, so that unchanged rows are not drawn again. */
+/** The function that selects or deselects a row. It never changes, so unchanged rows are not redrawn. */
 function toggle(selected: Signal<ReadonlySet<string>>): (id: string) => void {
   const known = toggles.get(selected);
   if (known) return known;

@@ -144,14 +144,14 @@ export function TimingFields({ values }: { values: Signal<TimingValues> }) {
     <>
       <div class="fields">
         <Choice label="Runs" value={kind} options={KINDS} set={(each) => set({ kind: each as Kind })} />
-        {kind === "cron" && <Text label="Cron" value={values.value.cron} set={(cron) => set({ cron })} required hint="Minute, hour, day of month, month, weekday; six fields begin with seconds. L, W and # work." />}
+        {kind === "cron" && <Text label="Cron" value={values.value.cron} set={(cron) => set({ cron })} required hint="Minute, hour, day of month, month, weekday; six fields begin with seconds. L, W and # are supported." />}
         {kind === "rate" && <Text label="Every" value={values.value.rate} set={(rate) => set({ rate })} required hint="Elapsed time, such as 5 minutes, 4h30m or 36 hours." />}
         {kind === "interval" && <Text label="Interval" value={values.value.interval} set={(interval) => set({ interval })} required hint="Such as P1M, P2W or R5/2026-12-31T18:00:00/P1M." />}
         {kind === "permanent" && <Text label="Seconds between runs" value={values.value.permanent} set={(permanent) => set({ permanent })} required number hint="From the end of one run to the start of the next." />}
         <Zone value={values.value.timezone} set={(timezone) => set({ timezone })} />
       </div>
       {kind === "dates" && (
-        <Field label="Dates" hint="One per line, such as 2026-12-24T09:00:00. In the zone's local time, unless there is an offset.">
+        <Field label="Dates" hint="One per line, such as 2026-12-24T09:00:00. Times without an offset are in the zone's local time.">
           <textarea rows={4} required spellcheck={false} value={values.value.dates} onInput={(event) => set({ dates: event.currentTarget.value })} />
         </Field>
       )}
@@ -202,11 +202,11 @@ function Limits({ values, set }: { values: TimingValues; set: Set }) {
         )}
         <Text label="Not before" value={values.start_at} set={(start_at) => set({ start_at })} hint="Such as 2026-12-01T00:00:00Z." />
         <Text label="Not after" value={values.end_at} set={(end_at) => set({ end_at })} />
-        <Text label="Runs left" value={values.remaining_runs} set={(remaining_runs) => set({ remaining_runs })} number hint="Empty: no limit." />
+        <Text label="Runs left" value={values.remaining_runs} set={(remaining_runs) => set({ remaining_runs })} number hint="Leave empty for no limit." />
         <Text label="Dates added" value={values.extra_dates} set={(extra_dates) => set({ extra_dates })} hint="Such as 2026-12-30T09:00:00, separated by commas." />
         <Text label="Dates left out" value={values.excluded_dates} set={(excluded_dates) => set({ excluded_dates })} hint="Days or times, such as 2026-12-28, separated by commas." />
-        <Text label="Spread in seconds" value={values.spread_seconds} set={(spread_seconds) => set({ spread_seconds })} number hint="All occurrences have the same delay up to this time, which is derived from the name." />
-        <Text label="Jitter in seconds" value={values.jitter_seconds} set={(jitter_seconds) => set({ jitter_seconds })} number hint="Each occurrence has its own random delay, up to this time." />
+        <Text label="Spread in seconds" value={values.spread_seconds} set={(spread_seconds) => set({ spread_seconds })} number hint="All occurrences are delayed by the same time, up to this limit. The delay is derived from the name." />
+        <Text label="Jitter in seconds" value={values.jitter_seconds} set={(jitter_seconds) => set({ jitter_seconds })} number hint="Each occurrence has its own random delay, up to this limit." />
         {values.kind === "cron" && (
           <Choice label="Dialect" value={values.dialect} set={(dialect) => set({ dialect })} options={DIALECTS} />
         )}

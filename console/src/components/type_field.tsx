@@ -63,16 +63,16 @@ export function TypeField({ types, value, changed }: { types: TypePage | null; v
   const defaults = Object.entries(found?.defaults ?? {});
   return (
     <>
-      <Field label="Type" hint="The name of its handler, or of a kind of work.">
+      <Field label="Type" hint="The name of a handler, or of a kind of work.">
         <input required list="types" value={value} onInput={(event) => changed(event.currentTarget.value)} autofocus />
       </Field>
       <datalist id="types">
         {types?.types.map((each) => <option key={each.type} value={each.type} />)}
       </datalist>
-      {found?.payload_schema && <p class="hint">Payload of the handler: {payloadWords(found.payload_schema as Schema)}</p>}
+      {found?.payload_schema && <p class="hint">Handler payload: {payloadWords(found.payload_schema as Schema)}</p>}
       {defaults.length > 0 && (
         <p class="hint">
-          Options of the type, unless you set them below:{" "}
+          Default options of the type, which you can override below:{" "}
           {defaults.map(([name, each], index) => (
             <span key={name}>
               {index > 0 && ", "}

@@ -47,7 +47,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
         ))}
       </ol>
       <p class="muted">
-        As of <Time at={explanation.as_of} />; {duration(explanation.total_ms)} in all, {duration(explanation.overdue_ms)} of it after its due time.
+        As of <Time at={explanation.as_of} />; {duration(explanation.total_ms)} in all, {duration(explanation.overdue_ms)} of which are after the due time.
       </p>
     </section>
   );

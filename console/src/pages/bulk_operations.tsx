@@ -43,12 +43,12 @@ export function BulkOperations() {
         </Empty>
       )}
       {operations.length > 0 && <Table operations={operations} done={() => void list.reload()} />}
-      {hidden > 0 && <p class="muted">{counted(hidden, "operation")} of duetime's own with nothing to do {hidden === 1 ? "is" : "are"} not shown.</p>}
+      {hidden > 0 && <p class="muted">{counted(hidden, "operation")} that duetime started and that had nothing to do {hidden === 1 ? "is" : "are"} not shown.</p>}
     </>
   );
 }
 
-/** Whether the operation is one of the system's own and has ended without a task to act on. */
+/** Whether the operation was started by duetime itself and has ended without a matching task. */
 const isIdle = (operation: BulkOperation): boolean => operation.created_by === null && operation.finished_at !== null && operation.matched === 0;
 
 function Table({ operations, done }: { operations: readonly BulkOperation[]; done: () => void }) {
@@ -96,7 +96,7 @@ function Table({ operations, done }: { operations: readonly BulkOperation[]; don
   );
 }
 
-/** A count, with its name on narrow screens, which have no headings. */
+/** A count, with its name on narrow screens, where the table has no headings. */
 const Count = ({ label, value }: { label: string; value: number }) => (
   <td class="number">
     {value.toLocaleString("en")} <span class="narrow-only muted">{label}</span>
@@ -132,7 +132,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
           </div>
         ))}
       </section>
-      {read.matched > 0 && <progress class="whole" max={read.matched} value={read.affected} aria-label="Changed of those that match" />}
+      {read.matched > 0 && <progress class="whole" max={read.matched} value={read.affected} aria-label="Matching tasks that have been changed" />}
       <div class="grid">
         <section class="card">
           <h2>About</h2>
@@ -145,7 +145,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
               ...(read.reason ? ([["Cancelled", read.reason]] as const) : []),
             ]}
           />
-          {!read.finished_at && !read.topology_id && <p class="muted">The number of matching tasks is known once all have been read.</p>}
+          {!read.finished_at && !read.topology_id && <p class="muted">The number of matching tasks is known once all tasks have been read.</p>}
         </section>
         <section class="card">
           <h2>Refused</h2>

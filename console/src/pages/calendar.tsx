@@ -89,7 +89,7 @@ function Times({ calendar }: { calendar: Calendar }) {
   );
 }
 
-/** The schedules that use it, found by reading all schedules. */
+/** The schedules that use a calendar, found by reading all schedules. */
 function Users({ name }: { name: string }) {
   const page = useReading<SchedulePage, ScheduleSummary>("/v1/schedules?limit=100", { entries: (each) => each.schedules, enough: Infinity });
   const read = page.found.value;
@@ -101,7 +101,7 @@ function Users({ name }: { name: string }) {
       <ul>
         {found.map((each) => (
           <li key={each.name}>
-            <a href={href(["schedules", each.name])}>{each.name}</a> <StateChip state={each.state} /> <span class="muted">what it excludes {EXCLUDED[each.on_excluded] ?? each.on_excluded}</span>
+            <a href={href(["schedules", each.name])}>{each.name}</a> <StateChip state={each.state} /> <span class="muted">an excluded occurrence {EXCLUDED[each.on_excluded] ?? each.on_excluded}</span>
           </li>
         ))}
       </ul>

@@ -27,7 +27,7 @@ export function Calendars() {
       {making.value && <CalendarForm close={() => (making.value = false)} />}
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more calendars" : "No calendars yet"}>
-        <p>A calendar is a set of dates, weekdays, hours and periods. A schedule that names the calendar does not run in these times, or runs only in these times.</p>
+        <p>A calendar is a set of dates, weekdays, hours and periods. A schedule that names the calendar does not run at these times, or runs only at these times.</p>
         <p>You can also use files from calendar programs (iCalendar):</p>
         <Command text="duetime calendars put uk-holidays holidays.ics --timezone Europe/London" />
       </NoneFound>
@@ -36,7 +36,7 @@ export function Calendars() {
           <thead>
             <tr>
               <th scope="col">Calendar</th>
-              <th scope="col">What it is for</th>
+              <th scope="col">Purpose</th>
               <th scope="col">Has</th>
               <th scope="col">Time zone</th>
               <th scope="col">Known until</th>
@@ -65,7 +65,7 @@ export function Calendars() {
   );
 }
 
-/** The number of its times by kind. */
+/** The numbers of a calendar's times by kind. */
 export function partsOf(calendar: Calendar): string {
   const parts: [number, string][] = [
     [Object.keys(calendar.dates).length, "date"],

@@ -180,10 +180,10 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
         {found.value && (
           <p role="status">
             <strong>{counted(matched, "task")}</strong> {matched === 1 ? "matches" : "match"}
-            {found.value.next_token ? " so far; there may be more" : ""}. Tasks that fail from now on are not included. What takes longer than a second continues as a bulk operation.
+            {found.value.next_token ? " so far; there may be more" : ""}. Tasks that fail from now on are not included. An action that takes longer than a second continues as a bulk operation.
           </p>
         )}
-        <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required={act === "retry"} number hint={act === "retry" ? "Slow enough for the failed target to recover." : "Leave empty for as fast as possible."} />
+        <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required={act === "retry"} number hint={act === "retry" ? "Slow enough for the failed target to recover." : "Leave empty for the maximum speed."} />
         <Field label="Reason" hint={act === "retry" ? "Shown in the events of each task. Optional." : "Shown with the bulk operation. Optional."}>
           <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
         </Field>
@@ -193,7 +193,7 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
             Keep them
           </button>
           <button type="submit" class={action.danger ? "danger" : "primary"} disabled={busy.value || (found.value !== null && matched === 0)}>
-            {found.value ? `${action.verb} ${matched}` : "Count them"}
+            {found.value ? `${action.verb} ${matched}` : "Count the tasks"}
           </button>
         </footer>
       </form>

@@ -87,7 +87,7 @@ function Parameters({ definition }: { definition: Definition }) {
   return (
     <section class="card">
       <h2>Parameters</h2>
-      {all.length === 0 && <p class="muted">It has none.</p>}
+      {all.length === 0 && <p class="muted">The definition has no parameters.</p>}
       <Facts
         rows={all.map(([name, each]) => [
           name,
@@ -199,7 +199,7 @@ function RunForm({ definition, path, close }: { definition: Definition; path: st
   return (
     <Dialog title={`Run ${definition.name}, version ${definition.version}`} close={close}>
       <form onSubmit={(event) => void submit(event)}>
-        {parameters.length === 0 && <p>It has no parameters.</p>}
+        {parameters.length === 0 && <p>The definition has no parameters.</p>}
         {parameters.map(([name, each]) => (
           <Field key={name} label={name} hint={[each.type, each.description].filter(Boolean).join(": ")}>
             <input

@@ -22,7 +22,7 @@ export function GroupDetail({ subject: id }: { subject: string }) {
   const open = read.total - read.ended;
   const close: Action = {
     title: `Close ${id}`,
-    text: "No more tasks can join. To run a task once all members have ended, close it with the command or the API.",
+    text: "No more tasks can join. To run a task once all members have ended, close the group with the command or the API.",
     verb: "Close",
     call: () => ({ method: "PUT", path, body: {}, command: command("groups", "close", id) }),
   };

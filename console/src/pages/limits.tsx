@@ -53,7 +53,7 @@ function Rates() {
       <h2 class="section">Rates</h2>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title="No rate is in use">
-        <p>A task that names a rate waits while as many tasks of its key have started within the window as its limit allows.</p>
+        <p>A task that names a rate waits until the limit of the rate allows another start within the window.</p>
         <Command text="duetime tasks create report --rate-key crm --rate-limit 50" />
       </NoneFound>
       {read && read.entries.length > 0 && (
@@ -97,7 +97,7 @@ function UniqueKeys() {
       <h2 class="section">Unique keys</h2>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title="No task holds a unique key">
-        <p>A task with a unique key is the only one of that key until it has started or ended.</p>
+        <p>Only one task at a time can hold a unique key, until it has started or ended.</p>
         <Command text="duetime tasks create report --unique customer-17" />
       </NoneFound>
       {read && read.entries.length > 0 && (

@@ -46,7 +46,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
           <h2>
             Held by <span class="muted">{read.holders.length}</span>
           </h2>
-          {read.holders.length === 0 && <p class="muted">Nobody: the next task that requests it gets it.</p>}
+          {read.holders.length === 0 && <p class="muted">No task holds the lock; the next task that requests it gets it.</p>}
           <ol class="line">
             {read.holders.map((holder) => (
               <li key={holder.task_id}>

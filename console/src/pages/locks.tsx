@@ -19,7 +19,7 @@ export function Locks() {
       <h2 class="section">Locks</h2>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more locks" : "No lock is in use"}>
-        <p>A task that names a lock waits while as many other tasks hold it as its limit allows.</p>
+        <p>A task that names a lock waits while the lock is held by as many tasks as its limit allows.</p>
         <Command text="duetime tasks create report --lock db-17" />
       </NoneFound>
       {read && read.entries.length > 0 && (

@@ -64,7 +64,7 @@ export function Overview() {
       {read?.total === 0 && read.is_complete && (
         <Empty title="Nothing has run yet">
           <p>
-            Create a task on the page <a href={href(["tasks"])}>Tasks</a>, or a recurring one under <a href={href(["schedules"])}>Schedules</a>.
+            Create a task on the page <a href={href(["tasks"])}>Tasks</a>, or a recurring task under <a href={href(["schedules"])}>Schedules</a>.
           </p>
         </Empty>
       )}
@@ -150,13 +150,13 @@ function SwitchChecks({ switches: { data, problem } }: { switches: Resource<Swit
         {limits > 0 && <span class="muted">, {counted(limits, "limit")}</span>}
       </Check>
       <Check good={read.circuits.length === 0} to={to}>
-        {read.circuits.length ? `${counted(read.circuits.length, "host")} not called: it keeps failing` : "No host keeps failing"}
+        {read.circuits.length ? `${counted(read.circuits.length, "host")} not called, because calls keep failing` : "No host keeps failing"}
       </Check>
     </>
   );
 }
 
-/** The reason why a list cannot tell whether matching tasks exist; empty if it can. */
+/** The reason why it is unknown whether a list has matching tasks; empty if it is known. */
 function unknownOf({ found, problem, isOld }: Tasks): string {
   const read = found.value;
   if (problem.value) return problem.value.title;
@@ -297,7 +297,7 @@ function Lateness({ values }: { values: readonly number[] }) {
   const counts = STEPS.map((step, index) => values.filter((value) => value < step && value >= (STEPS[index - 1] ?? -Infinity)).length);
   const most = Math.max(1, ...counts);
   return (
-    <ol class="histogram" aria-label="How many tasks were how late">
+    <ol class="histogram" aria-label="Number of tasks by lateness">
       {STEPS.map((step, index) => (
         <li key={step} title={`${counts[index]} tasks ${step === Infinity ? "10 s or later" : `less than ${duration(step)} late`}`}>
           <i style={{ height: `${((counts[index] ?? 0) / most) * 100}%` }} />
@@ -352,8 +352,8 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const SHORTEST_SPAN_MS = 60_000;
 
-/** The estimated cost of the latest tasks to end: for today, or for a day at the current rate if there are more tasks
- * today; with the estimate's exclusions. */
+/** The estimated cost of the tasks that ended last: for today, or, if the page does not include all of today's tasks,
+ * for a day at the current pace. A note lists what the estimate excludes. */
 function Spending({ ended: reading }: { ended: Tasks }) {
   const ended = reading.found.value;
   const tasks = ended?.entries.filter((task) => task.finished_at) ?? [];

@@ -36,7 +36,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
     if (!isSnapshot || version > (schedule.data.peek()?.version ?? 0)) reload();
   });
   const changed = (now: Schedule) => {
-    // The next change must start from this version, even before the schedule is read again.
+    // The next change must be based on this version, even before the schedule is read again.
     schedule.set(now);
     reload();
   };
@@ -65,7 +65,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         <div class="stack">
           <section class="card">
             <h2>Next</h2>
-            {read.upcoming.length ? <Occurrences occurrences={read.upcoming} zone={read.timezone} /> : <p class="muted">None: it is {read.state}.</p>}
+            {read.upcoming.length ? <Occurrences occurrences={read.upcoming} zone={read.timezone} /> : <p class="muted">None, because the schedule is {read.state}.</p>}
           </section>
           <section class="card">
             <h2>Payload</h2>

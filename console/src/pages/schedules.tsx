@@ -34,7 +34,7 @@ function listOf(search: Search): string {
   return `/v1/schedules?${query}`;
 }
 
-/** The schedules that match a search. Parts of names are compared here, and so are all other terms while a list is read
+/** The schedules that match a search. Parts of names are always compared here; other terms only while a list is read
  * again. */
 function matching(schedules: readonly ScheduleSummary[], search: Search): ScheduleSummary[] {
   const tests: Record<string, (each: ScheduleSummary, value: string) => boolean> = {
@@ -165,7 +165,7 @@ function byTag(verb: "pause" | "resume", tags: readonly string[], count: number)
   const verbed = verb === "pause" ? "Pause" : "Resume";
   return {
     title: `${verbed} ${counted(count, "schedule")}`,
-    text: `${verbed === "Pause" ? "Queued tasks of these schedules do not run until they are resumed." : "They run from now on; runs missed while they were paused are not caught up."} All schedules with ${tags.join(" and ")} are affected, whatever their state. More than can be done in a second continue as a bulk operation.`,
+    text: `${verbed === "Pause" ? "Queued tasks of these schedules do not run until they are resumed." : "These schedules run from now on; runs missed while they were paused are not caught up."} All schedules with ${tags.join(" and ")} are affected, regardless of their state. An action that takes longer than a second continues as a bulk operation.`,
     verb: `${verbed} ${count}`,
     danger: verb === "pause",
     reason: true,

@@ -58,7 +58,7 @@ export function Settings() {
       <div class="page-head">
         <div>
           <h1>Settings</h1>
-          <p class="muted">The settings of this deployment. They are changed in its code and take effect with the next deploy; owner quotas and API keys take effect at once.</p>
+          <p class="muted">The settings of this deployment. Changes are made in its code and take effect with the next deployment; owner quotas and API keys take effect at once.</p>
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
@@ -79,7 +79,7 @@ export function Settings() {
               rows={[
                 ["Precision", PRECISIONS[read.precision]],
                 ["Look-ahead", `tasks are queued up to ${read.look_ahead_seconds} s before they are due`],
-                ["Shards", `${read.shards}: the parts that the tasks of a minute are spread over`],
+                ["Shards", `${read.shards}, over which the tasks of each minute are spread`],
               ]}
             />
           </Card>
@@ -88,16 +88,16 @@ export function Settings() {
               rows={[
                 ["Ended tasks", `can be read for ${days(read.retention_days)}`],
                 ...read.retention_by_type.map((each): [string, string] => [`Ended tasks of type ${each.types}`, `can be read for ${days(each.days)}`]),
-                ["Archive", read.is_archived ? "after that they are archived in S3" : "after that they are deleted, because there is no archive"],
+                ["Archive", read.is_archived ? "afterwards, tasks are archived in S3" : "afterwards, tasks are deleted, because there is no archive"],
                 ["Counts", read.is_counted ? "the overview counts tasks by state and type" : "tasks are not counted"],
               ]}
             />
             {read.is_archived && <Command text={`duetime archive query --where "state = 'failed'"`} />}
           </Card>
-          <Card title="Limits of requests">
+          <Card title="Request limits">
             <Facts
               rows={[
-                ["Rate", read.requests_per_second === null ? "not known" : `${read.requests_per_second.toLocaleString("en")} requests a second, of all callers together`],
+                ["Rate", read.requests_per_second === null ? "not known" : `${read.requests_per_second.toLocaleString("en")} requests a second, for all callers together`],
                 ["Waiting", read.waiting_requests === null ? "any number of requests may wait at once" : `${read.waiting_requests} requests may wait at once`],
               ]}
             />
@@ -113,7 +113,7 @@ export function Settings() {
             <Names names={read.handler_types} none="The types with a handler are not known, so any type is accepted." link />
             {read.pulled_types.length > 0 && (
               <>
-                <p class="muted">Leased by workers of your own:</p>
+                <p class="muted">Leased by your own workers:</p>
                 <Names names={read.pulled_types.map((each) => each.type)} none="" link />
               </>
             )}
@@ -122,7 +122,7 @@ export function Settings() {
             <Facts
               rows={[
                 ["HTTP", read.private_http_hosts.length ? <>public addresses, and <Names names={read.private_http_hosts} none="" /></> : "public addresses"],
-                ["AWS", <Names names={read.aws_targets} none="nothing: no resource is allowed" />],
+                ["AWS", <Names names={read.aws_targets} none="no resource is allowed" />],
               ]}
             />
           </Card>

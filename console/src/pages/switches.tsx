@@ -17,7 +17,7 @@ export function Switches() {
   const read = page.data.value;
   const remove = (scope: string, name: string, isStop: boolean): Action => ({
     title: `${isStop ? "Start again" : "Remove the limit"}: ${scope === "all" ? "all tasks" : `${scope} ${name}`}`,
-    text: isStop ? "Tasks that it stopped start automatically within 90 seconds." : "Tasks that it held back start automatically within 90 seconds.",
+    text: isStop ? "Tasks that the switch stopped start automatically within 90 seconds." : "Tasks that the limit held back start automatically within 90 seconds.",
     verb: isStop ? "Start again" : "Remove the limit",
     call: () => ({ method: "DELETE", path: pathOf(scope, name), command: command("switches", "delete", scope, ...(scope === "all" ? [] : [name])) }),
   });
@@ -164,7 +164,7 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
         )}
         {scope.value !== "all" && (
           <div class="fields">
-            <Field label="Starts" hint="Empty: no limit.">
+            <Field label="Starts" hint="Leave empty for no limit.">
               <input type="number" min="1" value={starts.value} onInput={(event) => (starts.value = event.currentTarget.value)} />
             </Field>
             <Field label="In seconds">

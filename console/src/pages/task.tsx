@@ -137,7 +137,7 @@ function Children({ page: { tasks: children, next_token: token } }: { page: List
   return (
     <section class="card wide">
       <h2>Children</h2>
-      <p class="muted">The {token ? `first ${counted(children.length, "task")}` : counted(children.length, "task")} that it started.</p>
+      <p class="muted">The {token ? `first ${counted(children.length, "task")}` : counted(children.length, "task")} that this task started.</p>
       <TaskTable tasks={children} label="Children" />
     </section>
   );

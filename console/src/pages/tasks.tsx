@@ -197,7 +197,7 @@ function Nothing({ filtered, named }: { filtered: boolean; named: string }) {
     );
   return (
     <>
-      <p>A task is one piece of work with a due time. Create one here, by the command line, or over REST:</p>
+      <p>A task is one piece of work with a due time. Create one here, on the command line, or over REST:</p>
       <Command text={`duetime tasks create echo --payload '"hello"' --in 3s`} />
       {liveState.value === "live" && <p class="muted">New tasks are announced here automatically.</p>}
     </>

@@ -1,4 +1,4 @@
-/** One topology, with its live graph, node times, the reasons why nodes did not run, rollback and actions. */
+/** One topology, with its live graph, node times, reasons why nodes did not run, its rollback and its actions. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Topology } from "../api/types";

@@ -51,7 +51,7 @@ export function CreateTopology({ from, node }: CreateTopologyProps) {
         <Form
           initial={text.value}
           title={node !== undefined ? `Run from ${node}` : from ? "Run again" : "New topology"}
-          note={node === undefined ? "" : "A new topology with this node and all nodes that depend on it. Results of the nodes before it are not passed on."}
+          note={node === undefined ? "" : "A new topology with this node and all nodes that depend on it. Results of earlier nodes are not passed on."}
           close={() => (text.value = null)}
         />
       )}
@@ -69,7 +69,7 @@ interface FormProps {
 function Form({ initial, title, note, close }: FormProps) {
   const text = useSignal(initial);
   const fault = useSignal("");
-  // Even if a request is resent after a lost response, it creates only one topology.
+  // Even if the request is resent after a lost response, only one topology is created.
   const key = useSignal(newKey());
   const area = useRef<HTMLTextAreaElement>(null);
   const { busy, problem, send } = useSending();

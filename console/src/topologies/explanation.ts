@@ -13,7 +13,7 @@ export const RULES: Record<TopologyNode["trigger_rule"], string> = {
 
 export type Outcome = "succeeded" | "failed" | "skipped" | "open";
 
-/** How a node counts for its children. */
+/** The outcome of a node, as its children's trigger rules see it. */
 export function outcomeOf(node: TopologyNode): Outcome {
   if (node.state === "succeeded") return "succeeded";
   if (node.state === "cancelled" && node.reason === "skipped") return "skipped";
@@ -29,7 +29,7 @@ export function decisive(node: TopologyNode, nodes: Nodes): string[] {
   return node.trigger_rule === "one_failed" ? node.depends_on : ended("skipped");
 }
 
-/** Whether it was skipped although its trigger rule was met, because its condition was false. */
+/** Whether a node was skipped although its trigger rule was met, because its condition was false. */
 function isByCondition(node: TopologyNode, nodes: Nodes): boolean {
   if (!node.when) return false;
   const outcomes = node.depends_on.map((parent) => outcomeIn(nodes, parent));

@@ -5,7 +5,7 @@ import { centered, fitted, moved, written, zoomed, type Size, type Viewport } fr
 
 export interface GraphEvents {
   select: (node: number | null) => void;
-  /** The user has moved the picture. */
+  /** Called when the user has moved the picture. */
   moved: (view: Viewport) => void;
   hovered: (node: number | null) => void;
 }
@@ -17,7 +17,7 @@ const ROOM_FOR_TOOLS = 78;
 const LARGE = 60;
 /** Nodes that have not run or will not run are dimmed. */
 const IDLE = new Set(["blocked", "scheduled", "skipped", "stopped"]);
-/** Scale of followed nodes. */
+/** The scale at which nodes are followed. */
 const FOLLOWED_SCALE = 0.7;
 
 export class GraphCanvas {
@@ -72,7 +72,7 @@ export class GraphCanvas {
     this.#later();
   }
 
-  /** Show a part of the picture, or the complete picture if null; no effect if the user has just moved it there. */
+  /** Show a part of the picture, or the complete picture if null; no effect if the user just moved the picture there. */
   show(view: Viewport | null): void {
     if (view && written(view) === this.#reported) return;
     this.#isWhole = view === null;

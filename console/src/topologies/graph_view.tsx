@@ -1,6 +1,5 @@
 /** A view of a topology's graph in which users pan, zoom, select a node, and follow running nodes. The table of nodes
- * shows the same as text.
- * */
+ * shows the same content as text. */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { setQuery } from "../router";

@@ -24,7 +24,7 @@ function positions(text: string): Map<string, readonly [number, number]> {
   const found = new Map<string, readonly [number, number]>();
   const tokens = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g;
   let token = tokens.exec(text);
-  // A new expression begins after its end.
+  // At the end of the text, the token stays null, because the expression would start over.
   const next = () => (token = token && tokens.exec(text));
 
   const value = (path: string, begin: number): number => {
@@ -47,7 +47,7 @@ function positions(text: string): Map<string, readonly [number, number]> {
       if (token) end = token.index + 1;
       next();
     }
-    // A member begins with its name.
+    // The position of an object's member begins with its name.
     if (path) found.set(path, [begin, end]);
     return end;
   };

@@ -17,8 +17,8 @@ export interface Vertices {
   nodes: number;
 }
 
-/** The graph with a corner in each column that an edge passes, except split columns, where it passes behind the nodes.
- * */
+/** The graph with a corner in each column that an edge passes, except split columns, where the edge passes behind
+ * the nodes. */
 export function verticesOf(graph: Graph, columns: readonly number[], isBroken: readonly boolean[]): Vertices {
   const column = [...columns];
   const left: number[][] = columns.map(() => []);

@@ -24,7 +24,7 @@ interface Pushed {
 }
 
 const SHORTEST_PAUSE_MS = 1500;
-/** Reading a topology reads all of its nodes, so large ones are read less often. */
+/** Reading a topology reads all of its nodes, so large topologies are read less often. */
 const PAUSE_MS_A_NODE = 3;
 
 export function useTopology(id: string): LiveTopology {
@@ -40,8 +40,8 @@ export function useTopology(id: string): LiveTopology {
     pushed.value = new Map([...pushed.peek()].filter(([, { order }]) => order > before));
   }, [resource.reload]);
 
-  // Progress, the critical path and skip reasons are not pushed. More changes do not abort a reading, because with
-  // many changes none would complete.
+  // Progress, the critical path and skip reasons are not pushed. Another change does not abort a reading, because with
+  // many changes no reading would complete.
   const readLater = () => {
     const pause = Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_A_NODE * Object.keys(resource.data.peek()?.nodes ?? {}).length);
     timer.current ||= window.setTimeout(async () => {

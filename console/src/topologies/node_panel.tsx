@@ -102,14 +102,14 @@ function About({ node }: { node: TopologyNode }) {
   );
 }
 
-/** Parents or children, beginning with those that decided. */
+/** Parents or children, beginning with the nodes that decided the state. */
 function Neighbors({ title, keys, nodes, decided }: { title: string; keys: readonly string[]; nodes: Nodes; decided: readonly string[] }) {
   const first = new Set(decided);
   const sorted = [...keys].sort((one, other) => Number(first.has(other)) - Number(first.has(one)));
   return (
     <section>
       <h3>
-        {title} <span class="muted">{keys.length || "no node"}</span>
+        {title} <span class="muted">{keys.length || "no nodes"}</span>
       </h3>
       <ul class="neighbors">
         {sorted.slice(0, MOST_NEIGHBORS).map((key) => {

@@ -54,7 +54,7 @@ export class Painter {
     this.#after = new Map(scene.critical.slice(1).map((node, at) => [scene.critical[at] ?? node, node]));
   }
 
-  /** Redraw. Nodes come first, then edges beneath them, as many as fit into a frame. */
+  /** Redraw the nodes, and then as many edges beneath them as fit into a frame. */
   paint(view: Viewport, screen: Size, ratio: number): void {
     const { context } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);

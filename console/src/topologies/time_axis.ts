@@ -5,7 +5,7 @@ export interface Stretch {
 }
 
 export interface Fold extends Stretch {
-  /** Its position on the axis, 0 to 1. */
+  /** The fold's position on the axis, 0 to 1. */
   at: number;
   width: number;
 }

@@ -1,4 +1,4 @@
-/** The actions on a topology in its state. */
+/** The actions that a topology's state allows. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import type { Topology, TaskState } from "../api/types";
@@ -23,10 +23,10 @@ const OFFERS: readonly Offer[] = [
   {
     name: "pause",
     title: "Pause",
-    text: () => "No more nodes start; running nodes continue to their end.",
+    text: () => "No more nodes start; running nodes continue until they end.",
     isOffered: (topology) => OPEN.includes(topology.state) && topology.requested_action === null,
   },
-  { name: "resume", title: "Resume", text: () => "All of its nodes continue.", isOffered: isPausing },
+  { name: "resume", title: "Resume", text: () => "All of the topology's nodes continue.", isOffered: isPausing },
   {
     name: "retry",
     title: "Retry failed nodes",
@@ -49,7 +49,7 @@ export function RunAgainFrom({ topology, node, done }: { topology: Topology; nod
   if (topology.state !== "succeeded" && topology.state !== "failed") return null;
   const action: Action = {
     title: `Run again from ${node}`,
-    text: "The node and all nodes that depend on it run again, as new tasks, and so do failed nodes. Other nodes keep their results.",
+    text: "The node, all nodes that depend on it, and all failed nodes run again as new tasks. Other nodes keep their results.",
     verb: "Run again",
     reason: true,
     call: (reason) => ({
@@ -87,7 +87,7 @@ export function TopologyActions({ topology, done }: { topology: Topology; done: 
   });
   const deletion: Action = {
     title: "Delete",
-    text: "The topology is removed with its nodes, their payloads and results. This cannot be undone.",
+    text: "The topology is removed with its nodes and the nodes' payloads and results. This cannot be undone.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("topologies", "delete", topology.id) }),

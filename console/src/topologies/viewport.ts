@@ -13,7 +13,7 @@ export interface Size {
 const LARGEST = 2;
 const SMALLEST = 0.01;
 const MARGIN = 16;
-/** Buttons are above the picture. */
+/** Space for the buttons above the picture. */
 const TOP = 46;
 
 /** The complete picture, centered; small pictures are not enlarged. */
@@ -41,7 +41,7 @@ export const centered = (view: Viewport, screen: Size, x: number, y: number, sca
   scale,
 });
 
-/** Convert to a part of an address, and back. */
+/** Convert a viewport to a part of an address, and back. */
 export const written = (view: Viewport): string => [Math.round(view.x), Math.round(view.y), view.scale.toPrecision(3)].join(",");
 
 export function parsedViewport(text: string | null): Viewport | null {

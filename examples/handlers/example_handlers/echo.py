@@ -15,5 +15,5 @@ def echo(context: Context, payload: Any) -> dict[str, Any]:  # noqa: ANN401 (a p
 
 @handler("echo.refuse")
 def refuse(context: Context, payload: Any) -> None:  # noqa: ANN401 (a payload is any JSON)
-    """Fail permanently in the first attempt, without retries."""
+    """Fail permanently at the first attempt, without retries."""
     raise Unretriable(f"{context.type} refuses {payload!r}")

@@ -7,7 +7,7 @@ from duetime.handlers import AsyncContext, Context, handler
 
 @handler("fan-out")
 def fan_out(context: Context, payload: dict[str, int]) -> list[str]:
-    """Create `parts` tasks of the type `echo`, once over all attempts; the first `fail_times` attempts then fail."""
+    """Create `parts` tasks of type `echo`, only once over all attempts; the first `fail_times` attempts then fail."""
     made = [context.client.tasks.create("echo", payload={"part": part}).id for part in range(payload["parts"])]
     if context.attempt <= payload.get("fail_times", 0):
         raise ConnectionError("failed after the tasks were created")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duetime_client import Client
 
 QUIET_SECONDS = 1800
-"""How long a cart must be unchanged before the customer is reminded, in seconds."""
+"""How long, in seconds, a cart must be unchanged before the customer is reminded."""
 
 
 def cart_changed(client: Client, cart: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Replaces the services with unused ones before each test."""
+"""Resets the services before each test."""
 
 from __future__ import annotations
 

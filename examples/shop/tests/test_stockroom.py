@@ -23,7 +23,7 @@ def test_a_count_is_pulled_and_stored(duetime: Duetime, tmp_path: Path) -> None:
 
 
 def test_a_late_attempt_does_not_overwrite_a_newer_one(tmp_path: Path) -> None:
-    """A count with a lower fence of the same task is rejected; a repeated count and a later task's are stored."""
+    """A count with a lower fence for the same task is rejected; repeated counts and a later task's count are stored."""
     database = connect(str(tmp_path / "stock.sqlite"))
     assert record(database, "task", 2, {"article": "kettle", "number": 11})
     assert not record(database, "task", 1, {"article": "kettle", "number": 12})

@@ -1,4 +1,4 @@
-"""Lists a deployment's alarms, with their conditions and texts. Each alarm has a section in the runbook."""
+"""Lists a deployment's alarms, with their conditions and descriptions. Each alarm has a section in the runbook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LATE = 10 * SECOND
 _OLDEST = 15 * MINUTE
 _TICK_AGE = 5 * MINUTE
 _SKEW = 3 * SECOND
-"""The alarm's threshold; two attempts could overlap above 5 s, and DynamoDB reports only whole seconds."""
+"""The clock alarm's threshold, because attempts could overlap above 5 s, and DynamoDB reports whole seconds only."""
 _LAG = MINUTE
 _ARCHIVE_LAG = 60 * MINUTE
 """Batches are collected for five minutes, so some lag is normal; the stream keeps records for a day."""
@@ -354,7 +354,7 @@ def versions_watched(environment: Environment) -> list[AlarmSpec]:
 
 
 def _failure_rate(version: str) -> Expression:
-    """The share of a version's attempts with handlers that failed, in percent."""
+    """The share of a version's handler attempts that failed, in percent."""
     sources = {
         short: own(name, "Sum", FunctionName.WORKER, version=version)
         for short, name in (("f", "version_failures"), ("n", "version_attempts"))

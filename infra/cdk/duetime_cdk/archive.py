@@ -108,7 +108,7 @@ class ArchiveBucket(Construct):
 
 
 class ArchiveStream(Construct):
-    """Delivers records that TTL has removed to the function in large batches.
+    """Delivers TTL-removed records to the function in large batches.
 
     A failed batch is redelivered until it is too old; then Lambda writes the complete batch to the bucket.
     """

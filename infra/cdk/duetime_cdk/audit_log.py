@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AuditLog(Construct):
-    """A log group to which functions can add lines, but in which functions can neither change nor delete lines."""
+    """A log group to which functions can add lines, but whose lines they can neither change nor delete."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)

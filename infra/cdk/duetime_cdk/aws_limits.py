@@ -24,8 +24,8 @@ VARIABLES_BYTES = 4_096
 LAYERS = 5
 """Maximum number of layers of a function (Source: as for `VARIABLES_BYTES`)."""
 POLICY_BYTES = 10 * 6_144
-"""Maximum size of a role's permissions in bytes, which is that of ten managed policies; the CDK splits a long inline
-policy into managed policies (Source: IAM User Guide, "IAM and AWS STS quotas")."""
+"""Maximum size of a role's permissions in bytes, which is the size of ten managed policies; the CDK splits a long
+inline policy into managed policies (Source: IAM User Guide, "IAM and AWS STS quotas")."""
 PATTERN_BYTES = 2_048
 """Maximum size of a rule's event pattern (Source: Amazon EventBridge User Guide, "Amazon EventBridge quotas")."""
 RESOURCES = 500

@@ -49,7 +49,7 @@ class Schedule(Construct):
     `Schedule(self, "Nightly", stack=scheduler, name="nightly", cron="30 1 * * *", task={"type": "report"})`
     """
 
-    def __init__(  # noqa: PLR0913 - what users write by name
+    def __init__(  # noqa: PLR0913 - users pass these arguments by name
         self,
         scope: Construct,
         id_: str,
@@ -62,7 +62,7 @@ class Schedule(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
         **fields: Any,  # noqa: ANN401 - the fields of the API
     ) -> None:
-        """Define the schedule.
+        """Add the schedule to your app.
 
         Args:
             scope: a construct of your app.
@@ -90,7 +90,7 @@ class Schedule(Construct):
 class TopologyDefinition(Construct):
     """A topology definition that CloudFormation creates, gives new versions and deletes with your stack."""
 
-    def __init__(  # noqa: PLR0913 - what users write by name
+    def __init__(  # noqa: PLR0913 - users pass these arguments by name
         self,
         scope: Construct,
         id_: str,
@@ -103,7 +103,7 @@ class TopologyDefinition(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
         **fields: Any,  # noqa: ANN401 - the fields of the API
     ) -> None:
-        """Define the definition.
+        """Add the definition to your app.
 
         Args:
             scope: a construct of your app.

@@ -24,7 +24,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     # A table's key encrypts the keys of its partitions (Source: DynamoDB Developer Guide, "Authorizing use of your
     # customer managed key").
     "dynamodb": (*_READ_AND_WRITE, "kms:Encrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:DescribeKey"),
-    # Senders generate data keys, receivers decrypt them (Source: SQS Developer Guide, "Key management").
+    # Senders generate data keys, and receivers decrypt them (Source: SQS Developer Guide, "Key management").
     "sqs": _READ_AND_WRITE,
     "s3": _READ_AND_WRITE,
     "secretsmanager": _READ,
@@ -37,7 +37,7 @@ def key_of(scope: Construct, environment: Environment) -> kms.IKey | None:
     if not environment.kms_key_arn:
         return None
     known = scope.node.try_find_child("Key")
-    return known or kms.Key.from_key_arn(scope, "Key", environment.kms_key_arn)  # type: ignore[return-value]  # made here
+    return known or kms.Key.from_key_arn(scope, "Key", environment.kms_key_arn)  # type: ignore[return-value]  # the child is a key
 
 
 def table_encryption(key: kms.IKey | None) -> dynamodb.TableEncryption:

@@ -58,7 +58,7 @@ concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _TYPES = re.compile(r"[A-Za-z0-9_.:/*?-]+")
 _REDACTED = re.compile(r"[^/].*|(?:/[^/]+)+", re.DOTALL)
-"""A name of a field, or a JSON pointer."""
+"""A field name, or a JSON pointer."""
 _SHORTEST_RETENTION_DAYS = 2
 _ARNS = re.compile(r"\*|arn:\S+:\S+")
 _OWNER = re.compile(OWNER_PATTERN)
@@ -181,7 +181,7 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     ),
     FunctionName.DEADLETTER: FunctionSize(memory_mb=256, timeout_seconds=60),
     FunctionName.INTAKE: FunctionSize(memory_mb=512, timeout_seconds=60),
-    # Creates the tasks of up to 10,000 nodes.
+    # This function creates the tasks of up to 10,000 nodes.
     FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # The longest timeout that Lambda allows; throttled operations continue for hours over many invocations.
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
@@ -319,9 +319,9 @@ class Environment:
     """Whether programs may also call the API with API keys, which administrators create, at `/key/v1` instead of
     `/v1`."""
     key_cache_seconds: int = 0
-    """How long API Gateway may accept a key again without invoking the authorizer, 0 to 300 seconds. A revoked key may
-    be accepted for that long; with 0, a revoked key is rejected at once, and each request with a key invokes the
-    authorizer."""
+    """The seconds (0 to 300) for which API Gateway may accept a key without invoking the authorizer again. A revoked
+    key may be accepted for that long; with 0, a revoked key is rejected at once, and each request with a key invokes
+    the authorizer."""
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Owners that several callers act for, by name, with the identities of these callers in the form of owners, such as
     `{"billing": ("123456789012:role/Billing", "auth0|5f7c")}`. A request names the owner in `X-Duetime-Owner`."""
@@ -424,9 +424,9 @@ class Environment:
     25 million tasks a day). 0: there is no recount, and the summary lacks tasks that the stream did not report."""
     task_lists: int = 1
     """Lists of tasks by state, type, name, tag, schedule and end, kept from the table's stream for owners with more
-    than about a thousand tasks. The lists cost two to five write units for a task that comes alone, and a tenth of that
-    in busy seconds. 0: there are no lists, and a filter reads all of an owner's tasks. A different number builds the
-    lists anew, which is needed after they were off."""
+    than about a thousand tasks. The lists cost two to five write units for an isolated task, and a tenth of that in
+    busy seconds. 0: there are no lists, and a filter reads all of an owner's tasks. A different number rebuilds the
+    lists, which is needed after they were off."""
     broadcast_batch_size: int = 500
     """Maximum number of table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
     broadcast_batch_seconds: int | None = None
@@ -811,7 +811,7 @@ class Environment:
             if re.fullmatch(SECRET_NAME_PATTERN, name) is None or _SECRET_ARN.fullmatch(secret.arn) is None:
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: the secret {name!r} needs a name of letters, digits and _ . / -, and"
-                    " the whole ARN of a secret in Secrets Manager"
+                    " the complete ARN of a secret in Secrets Manager"
                 )
             if not secret.hosts or any(not host or set(host) & set("*/: \t\n") for host in secret.hosts):
                 raise UnsafeEnvironment(
@@ -837,14 +837,14 @@ class Environment:
     def _check_reservations(
         self, setting: str, reserved: Mapping[str, tuple[str, ...]], patterns: re.Pattern[str]
     ) -> None:
-        """Check reservations for owners, because a pattern that can match nothing would protect nothing."""
+        """Check reservations for owners, because a pattern that never matches would not protect anything."""
         for pattern, owners in reserved.items():
             if patterns.fullmatch(pattern) is None:
                 raise UnsafeEnvironment(f"environment {self.name!r}: {pattern!r} in `{setting}` can match nothing")
             if not _are_owners(owners):
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: `{setting}` needs the owners of {pattern!r}, such as"
-                    " 123456789012:role/Billing; `*` is everybody"
+                    " 123456789012:role/Billing; `*` allows everybody"
                 )
 
 
@@ -867,8 +867,8 @@ DEV = Environment(
 )
 STAGING = Environment(
     name="staging",
-    # Workers depend on the egress function, and everything depends on the trigger and the API, so these get
-    # reservations.
+    # Workers depend on the egress function, and everything depends on the trigger and the API, so these functions get
+    # reserved concurrency.
     reserved={
         FunctionName.TRIGGER: 10,
         FunctionName.API: 100,

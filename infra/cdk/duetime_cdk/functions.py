@@ -456,7 +456,7 @@ class Functions(Construct):
         return function
 
     def _egress(self) -> LambdaFunction:
-        """The function that makes HTTP calls; it may only read the secrets with which it signs or which it sends."""
+        """The function that makes HTTP calls; it may only read the secrets that it sends or signs with."""
         settings, secret = self._environment, self._stores.signing.secret
         variables = {
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
@@ -524,13 +524,13 @@ class Functions(Construct):
 
     @property
     def _redacted(self) -> str:
-        """The value of the variable with redacted fields, by patterns of types."""
+        """The value of the variable that maps type patterns to redacted fields."""
         paths = {pattern: [*each] for pattern, each in self._environment.redact.items()}
         return json.dumps(paths, separators=(",", ":")) if paths else ""
 
     @property
     def _callable(self) -> dict[Variable, str]:
-        """The variables with the allowed targets, so that the creation of a task with another target is rejected."""
+        """The variables with the allowed targets, so that requests to create tasks with other targets are rejected."""
         settings = self._environment
         return {
             Variable.AWS_TARGETS: " ".join(settings.aws_targets),
@@ -589,10 +589,10 @@ def _json_of(quotas: Quotas | None) -> str:
 
 
 def _days_text(by_type: Mapping[str, int]) -> str:
-    """The value of a variable with days by patterns of types; the order of the patterns matters."""
+    """The value of a variable that maps type patterns to days; the order of the patterns matters."""
     return json.dumps(dict(by_type), separators=(",", ":")) if by_type else ""
 
 
 def _owners_text(owners: Mapping[str, Sequence[str]]) -> str:
-    """The value of a variable with patterns of owners by names; the order of the names matters."""
+    """The value of a variable that maps names to owner patterns; the order of the names matters."""
     return json.dumps({name: sorted(who) for name, who in owners.items()}, separators=(",", ":")) if owners else ""

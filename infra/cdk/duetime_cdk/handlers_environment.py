@@ -48,9 +48,9 @@ class HandlersEnvironment:
     """Environment variables, which anyone who may read the function's configuration sees. Names that begin with `AWS_`,
     `DUETIME_`, `LAMBDA_` or `POWERTOOLS_` are reserved."""
     secrets: Mapping[str, str] = field(default_factory=dict)
-    """Secrets by the names that handlers use (`duetime.handlers.secret("stripe")`): the name or ARN of a secret in
-    Secrets Manager, or `ssm:` and the name of a parameter: `{"stripe": "prod/stripe", "mail": "ssm:/shop/mail-key"}`.
-    The function may read only these secrets."""
+    """Secrets by the names that handlers use (`duetime.handlers.secret("stripe")`). Each value is a Secrets Manager
+    secret's name or ARN, or `ssm:` and a parameter's name, as in `{"stripe": "prod/stripe", "mail":
+    "ssm:/shop/mail-key"}`. The function may read only these secrets."""
     vpc: Vpc | None = None
     """Subnets and security groups, for handlers that use resources in a VPC."""
     memory_mb: int | None = None

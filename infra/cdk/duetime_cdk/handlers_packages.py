@@ -32,8 +32,8 @@ class HandlersPackage:
     folder: str
     """Folder, relative to the project, with the package, its `requirements.txt` and its `grants.json`."""
     types: tuple[str, ...]
-    """The types of its handlers; `*` stands for any characters: `("billing.*",)`. No other package may have a handler
-    for such a type."""
+    """The types of its handlers; `*` stands for any characters: `("billing.*",)`. No other package may have handlers
+    for these types."""
     package: str = ""
     """Import name of the package in that folder; empty if the folder has only one package."""
     environment: HandlersEnvironment = field(default_factory=HandlersEnvironment)

@@ -218,7 +218,7 @@ def _domain(scope: Construct, environment: Environment) -> apigateway.DomainName
 
 
 def _cors(origins: Sequence[str]) -> apigateway.CorsPreflightOptions:
-    """The gateway's CORS settings, with which the gateway replaces the function's own CORS headers."""
+    """The gateway's CORS settings, which replace the function's own CORS headers."""
     methods = apigateway.CorsHttpMethod
     return apigateway.CorsPreflightOptions(
         allow_origins=list(origins),

@@ -64,7 +64,7 @@ def wildcard_of(name: str) -> str:
 
 
 def _job(service: AwsService, row: JobService) -> str | list[str]:
-    """The job as named in the message, by its name, or by an id with which the job's service finds it."""
+    """The job in the message, which is either its name, or fields with which the job's service finds it."""
     if isinstance(row.event_job, str):
         return events.EventField.from_path(f"$.detail.{row.event_job}")
     named = [events.EventField.from_path(f"$.detail.{field}") for field in row.event_job]

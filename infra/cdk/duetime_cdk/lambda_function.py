@@ -116,11 +116,10 @@ class LambdaFunction(Construct):
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
         self.live: lambda_.Function | lambda_.Alias = self.function
-        """The resource that is invoked: the function's alias, except on the local stack, which replaces code in
-        place."""
+        """The resource that is invoked, which is the function's alias or, on the local stack, the function itself."""
         self.live_name, self.live_arn = self.function.function_name, self.function.function_arn
-        """Name and ARN of the invoked resource, which create no dependency on it, so that functions can name each
-        other."""
+        """Name and ARN of the invoked resource; these create no dependency on the resource, so functions can refer to
+        each other."""
         if environment.name != LOCAL:
             self.live = lambda_.Alias(self, "Live", alias_name=LIVE, version=self.function.current_version)
             self.live_name, self.live_arn = f"{self.live_name}:{LIVE}", f"{self.live_arn}:{LIVE}"
@@ -231,7 +230,7 @@ def _layers(name: FunctionName, layers: LayerVersions, package: HandlersPackage 
 
 
 def _tracing_layers(scope: Construct, environment: Environment) -> list[lambda_.ILayerVersion]:
-    """The tracing layer, which comes first, so that our own layers override files that both contain."""
+    """The tracing layer, which comes first, so that our own layers take precedence over its files."""
     if not environment.otlp_layer:
         return []
     return [lambda_.LayerVersion.from_layer_version_arn(scope, "Tracing", environment.otlp_layer)]

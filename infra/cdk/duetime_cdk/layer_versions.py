@@ -46,7 +46,8 @@ class LayerVersions(Construct):
         return lambda_.LayerVersion(
             self,
             id_,
-            # The asset's hash is that of the layer's inputs, which is known already and the same on every machine.
+            # The hash of the layer's inputs serves as the asset's hash, because it is already known and the same on
+            # every machine.
             code=lambda_.Code.from_asset(
                 str(layer.folder), asset_hash=layer.fingerprint, asset_hash_type=AssetHashType.CUSTOM
             ),

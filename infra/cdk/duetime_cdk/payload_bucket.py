@@ -32,7 +32,7 @@ _OBJECTS = "Objects are named after tasks, which cannot be listed in a policy; i
 
 
 class Content(Construct):
-    """The bucket of large contents, whose objects are written before the record, and expire after the record."""
+    """The bucket for large contents; an object is written before its task's record, and expires after the record."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -70,7 +70,7 @@ class Content(Construct):
 
     @property
     def url(self) -> str:
-        """The beginning of the addresses that the API signs for the bucket's objects."""
+        """The prefix of the URLs that the API signs for the bucket's objects."""
         return f"https://s3.{Aws.REGION}.{Aws.URL_SUFFIX}/{self.bucket.bucket_name}/"
 
     def accept_uploads(self, origins: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Creates one queue per priority, so that low never delays high, one per pulled type, and one for dead letters."""
+"""Creates a queue per priority (low priority never delays high priority), per pulled type, and for dead letters."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class RegionsRejected(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class _ClockOfCommand:
-    """`duetime.ports.runtime.Clock` that uses the command's clock."""
+    """A `duetime.ports.runtime.Clock` that uses the command's clock."""
 
     clock: Clock
 
@@ -95,11 +95,11 @@ def add(
         )
         if described.get("DeletionProtectionEnabled"):
             there.update_table(TableName=table, DeletionProtectionEnabled=True)
-        say("2. the replica has a continuous backup of its own")
+        say("2. the replica has its own continuous backup")
         stream = there.describe_table(TableName=table)["Table"].get("LatestStreamArn", "")
         say(f"Now deploy in {first} with this setting:")
         say(f'    regions=("{first}", "{region}"),')
-        say(f"Then deploy a stack of the same name in {region}, with it and:")
+        say(f"Then deploy a stack with the same name in {region}, with this setting and:")
         say(f'    table="{table}",')
         say(f'    table_stream_arn="{stream}",')
         say(f"Then replicate large contents and the archive: duetime region replicate --stack {stack}")
@@ -401,7 +401,7 @@ def _side(deployment: TwoRegions, region: str, clock: _ClockOfCommand) -> Side:
 
 
 class _Failures:
-    """Shows errors from AWS and about the Regions as errors of the command."""
+    """Reports AWS errors and Region errors as errors of the command."""
 
     def __enter__(self) -> None:
         return None

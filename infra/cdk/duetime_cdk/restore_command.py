@@ -76,9 +76,9 @@ def restore(  # noqa: PLR0913 - a command's options are its parameters
     source: Annotated[str, typer.Option("--from", metavar="TABLE", help="The table, instead of --stack.")] = "",
     table: Annotated[str, typer.Option("--table", metavar="NAME", help="Restored table; resumed if it exists.")] = "",
     bucket: Annotated[str, typer.Option("--bucket", metavar="NAME", help="Bucket of payloads, with --from.")] = "",
-    after: Annotated[AfterRestore, typer.Option(help="Tasks that have run since: pause, end or run.")] = (
-        AfterRestore.ASK
-    ),
+    after: Annotated[
+        AfterRestore, typer.Option(help="What to do with tasks that have run since: pause, end or rerun.")
+    ] = (AfterRestore.ASK),
     epoch: Annotated[int, typer.Option(min=0, help="New epoch, if the old table is lost.")] = 0,
     report: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes.")] = Path("restore.jsonl"),
     segments: Annotated[int, typer.Option(min=1, max=64, help="Parallel reads of the table.")] = 8,
@@ -125,14 +125,16 @@ def _plan(  # noqa: PLR0913 - same
     if not bucket:
         raise RestoreRejected("give --stack, or --bucket with the name of the bucket of payloads and results")
     if source and tables.status(source) is TableStatus.MISSING:
-        raise RestoreRejected(f"there is no table {source}; restore it from its backup, and name that with --table")
+        raise RestoreRejected(
+            f"there is no table {source}; restore it from its backup, and name the restored table with --table"
+        )
     if source == table:
         raise RestoreRejected("--table is the table itself; name another one, which need not exist")
     known = tables.epoch_of(table) if exists else 0
     # A takeover by another Region has also raised the epoch.
     epoch = epoch or known or (max(tables.epoch_of(source), tables.takeovers_of(source)) + 1 if source else 0)
     if not epoch:
-        raise RestoreRejected("give --epoch with a higher number than the present setting `epoch`")
+        raise RestoreRejected("give --epoch with a higher number than the current setting `epoch`")
     named = table or f"{source}-{to_iso(at or 0)[:16].replace(':', '')}"
     return Plan(source, named, at, bucket, epoch, after, 1)
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 HEARTBEAT_SECONDS = 43_200
 """If a node sends no signal for this number of seconds, the wait for the node restarts with a new token and a check of
 the node. Each restart adds four events to the execution's history for each of forty nodes; with two restarts a day, the
-longest execution stays within the limit. A lost token delays only the execution's own end, and neither nodes nor the
-topology's end."""
+longest execution stays within the limit. A lost token delays only the end of the execution, but neither the nodes nor
+the end of the topology."""
 LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
 """Maximum duration of a topology's attempt, and thus of its execution."""
 CHILDREN_AT_ONCE = 10
@@ -279,7 +279,7 @@ def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
 
 
 def _chunks(function_arn: str) -> dict[str, Any]:
-    """A state that waits for many nodes in child executions, each for as many nodes as an inline map can process."""
+    """A state that starts child executions, each of which waits for as many nodes as an inline map can process."""
     return {
         "Type": "Map",
         "ItemsPath": "$.plan.chunks",

@@ -23,7 +23,7 @@ class BatchInserts:
     """
 
     def __init__(self, engine: Any) -> None:  # noqa: ANN401 - a module of the emulator
-        self._parse = engine._parse_partiql  # noqa: SLF001 - it has no hook for this
+        self._parse = engine._parse_partiql  # noqa: SLF001 - the emulator has no hook for this
         self._put = engine._put_item  # noqa: SLF001 - same
         self._most: int = engine._DDB_BATCH_PARTIQL_MAX  # noqa: SLF001 - same
         self._respond = engine.json_response

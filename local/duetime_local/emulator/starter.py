@@ -43,7 +43,7 @@ def main() -> None:
 def _limit_requests(apigateway: Any) -> None:  # noqa: ANN401 - a module of the emulator
     throttle = _module_beside("http_throttle")
     # The emulator calls this function in the scope of the API's account and Region, which is needed to find the stages.
-    apigateway._handle_execute_in_scope = throttle.gated(  # noqa: SLF001 - it has no hook for this
+    apigateway._handle_execute_in_scope = throttle.gated(  # noqa: SLF001 - the emulator has no hook for this
         throttle.limited(apigateway._handle_execute_in_scope),  # noqa: SLF001 - same
         lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
     )
@@ -65,7 +65,7 @@ def _archive_of(layer: object) -> bytes | None:
     # This module is imported late, because importing it restores the state that an earlier server saved.
     from ministack.services import lambda_svc  # noqa: PLC0415 - see above
 
-    archive: bytes | None = lambda_svc._resolve_layer_zip(layer)  # noqa: SLF001 - it has no hook for this
+    archive: bytes | None = lambda_svc._resolve_layer_zip(layer)  # noqa: SLF001 - the emulator has no hook for this
     return archive
 
 

@@ -20,7 +20,7 @@ _EXPRESSIONS = 1_000
 def speed_up(engine: Any) -> None:  # noqa: ANN401 - a module of the emulator
     """Make the emulator's DynamoDB module cache the tokens of expressions and copy items faster."""
     split = lru_cache(_EXPRESSIONS)(lambda text: tuple(tokenize(text)))
-    tokenize = engine._tokenize  # noqa: SLF001 - it has no hook for this
+    tokenize = engine._tokenize  # noqa: SLF001 - the emulator has no hook for this
     # Each caller gets a new list, because a caller can change its list.
     engine._tokenize = lambda text: list(split(text))  # noqa: SLF001 - same
     engine.copy = SimpleNamespace(deepcopy=copied)

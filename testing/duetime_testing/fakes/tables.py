@@ -145,7 +145,7 @@ class Table:
     def in_order(self, partition: str, since: Millis | None) -> list[str]:
         """The ordered sort keys of a partition.
 
-        With `since`, keys of items that were removed after that time are included.
+        With `since`, keys of items that were removed after the time `since` are included.
         """
         items = self.partitions.get(partition, {})
         if since is None:

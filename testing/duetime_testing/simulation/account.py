@@ -352,7 +352,7 @@ class Account:
         self.trace(machine, "raised", str(error))
 
     def ends(self, machine: Machine) -> None:
-        """Hook that is called when a process ends itself."""
+        """A hook that is called when a process ends itself."""
 
     def respond(self, call: HttpCall) -> HttpResponse:
         """Respond to an HTTP call of a task or callback; subclasses override this method."""

@@ -1,4 +1,4 @@
-"""Simulates older and newer code running side by side by modifying the requests that each version sends.
+"""Simulates older and newer code that run side by side, by modifying the requests that each version sends.
 
 Older code writes records with the previous schema version; newer code writes an unknown attribute.
 `docs/decisions/upgrades.md` allows both differences.

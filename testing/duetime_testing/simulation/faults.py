@@ -48,9 +48,9 @@ class Fault(Enum):
     AWAY = "the service does not answer, until the SDK gives up"
     RESENT = "the answer is lost, and the SDK sends the call again"
     LOST = "the call is made, but no answer ever comes"
-    LATE = "the call arrives long after its sender has given it up"
+    LATE = "the call arrives long after its sender has given up"
     STALLED = "the call hangs for a while"
-    PARTIAL = "only a part of a batch is done"
+    PARTIAL = "only a part of a batch is processed"
 
 
 @dataclass(frozen=True, slots=True)

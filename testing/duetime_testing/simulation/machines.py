@@ -201,7 +201,7 @@ class Clients:
     def calling_lambdas(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
         """A Lambda client that waits for responses.
 
-        `None` if a Region is given, because Lambda targets are not simulated.
+        The result is `None` if a Region is given, because Lambda targets are not simulated.
         """
         if region is not None:
             return None

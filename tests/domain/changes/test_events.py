@@ -51,7 +51,7 @@ def told(before: Any, after: Any) -> list[Event]:  # noqa: ANN401 - snapshots of
     return events_of(ChangeBatch((), (change,)) if is_schedule else ChangeBatch((change,)))
 
 
-def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - same
+def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - as above
     """The kinds of the events for one change."""
     return [event.kind for event in told(before, after)]
 
@@ -69,7 +69,7 @@ def test_entering_a_final_state_creates_one_event(state: State) -> None:
 
 
 def test_an_event_has_owner_type_and_outcome_but_no_payload_or_result() -> None:
-    """A task's event has the owner, type and outcome, but neither payload nor result, and only an error's type."""
+    """A task's event has the owner, type, outcome and the error's type, but neither payload, result nor message."""
     after = replace(RUNNING, state=State.FAILED, version=3, error=TaskError("Boom", "password=hunter2"))
     ended, failed = told(RUNNING, after)
     assert ended.detail == {

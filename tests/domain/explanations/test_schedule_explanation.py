@@ -29,7 +29,7 @@ RETIMED = replace(STORED, updated_at=NOW - DAY, done=NOW - DAY).after_action(
 @pytest.mark.parametrize("is_permanent", [False, True])
 @pytest.mark.parametrize("offset", [0, 7 * MINUTE + 5 * SECOND], ids=["meant by the present timing", "not meant"])
 def test_an_incomplete_examination_of_tasks_is_reported(*, offset: int, is_permanent: bool) -> None:
-    """If not all tasks at a time were examined, the explanation says so."""
+    """If not all tasks at a time were examined, the explanation says that it is incomplete."""
     stored = replace(RETIMED, spec=replace(STORED.spec, written=Written(permanent=60))) if is_permanent else RETIMED
     at = (NOW - 2 * DAY) // HOUR * HOUR + offset
 

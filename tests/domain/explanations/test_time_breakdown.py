@@ -94,7 +94,7 @@ def test_no_part_of_a_punctual_tasks_time_is_unknown() -> None:
 
 
 def test_time_without_recorded_waits_is_reported_as_unknown() -> None:
-    """Without recorded waits, the time between the due time and the first check is reported as unknown."""
+    """If no waits were recorded, the time between the due time and the first check is reported as unknown."""
     line = AttemptRecord(1, 1, "w", NOW + MINUTE, 50, 500, AttemptOutcome.SUCCEEDED)
     ended = task(state=State.SUCCEEDED, finished_at=NOW + MINUTE + 500, attempt_history=(line,), fence=1, attempt=1)
     explanation = explain(ended, Facts(now=NOW + HOUR))

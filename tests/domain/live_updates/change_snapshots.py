@@ -14,12 +14,12 @@ MINE = Topic(TopicKind.MINE)
 
 
 def task_id(number: int) -> TaskId:
-    """The id of one of several tasks."""
+    """The id of the test task with this number."""
     return TaskId.of(NOW, 7, number)
 
 
 def snapshot(number: int, version: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any field of Task
-    """One of several tasks, at a given version."""
+    """The test task with this number, at a given version."""
     return task_snapshot(task(id=task_id(number), version=version, **changes))
 
 
@@ -29,8 +29,8 @@ def change(before: TaskSnapshot | None, after: TaskSnapshot | None) -> WatchedCh
     return found
 
 
-def write(number: int, version: int, **changes: Any) -> WatchedChange:  # noqa: ANN401 - same
-    """The write that produced this version of one of several tasks."""
+def write(number: int, version: int, **changes: Any) -> WatchedChange:  # noqa: ANN401 - as above
+    """The write that produced this version of the test task with this number."""
     before = snapshot(number, version - 1, **changes) if version > 1 else None
     return change(before, snapshot(number, version, **changes))
 

@@ -49,7 +49,7 @@ class Meaning:
 
 
 def read(words: str) -> Meaning:
-    """Read a whole description."""
+    """Read a complete description."""
     years = months = None
     if found := _YEARS.search(words):
         years, words = _numbers(found[1]), words[: found.start()]

@@ -33,13 +33,13 @@ class Column:
 
     @property
     def starred(self) -> bool:
-        """Whether the column is a wildcard, which crons recognize by its first character."""
+        """Whether the column is a wildcard, which cron implementations recognize by its first character."""
         return self.text.startswith(("*", "?"))
 
 
 @dataclass(frozen=True)
 class Expression:
-    """Five columns."""
+    """An expression's five columns."""
 
     minute: Column
     hour: Column
@@ -86,7 +86,7 @@ def columns(draw: st.DrawFn, low: int, high: int, kinds: str = "* */ list range 
             return Column(f"{first}/{step}", frozenset(range(first, high + 1, step)))
         case kind:
             first, last = sorted(draw(st.tuples(st.integers(low, high), st.integers(low, high))))
-            # A step over a single value is not a range for some crons; separate tests cover it.
+            # Some crons do not read a step over a single value as a range; separate tests cover this form.
             stepped = kind == "range/" and first < last
             step = draw(st.integers(1, len(whole))) if stepped else 1
             suffix = f"/{step}" if stepped else ""
@@ -95,7 +95,7 @@ def columns(draw: st.DrawFn, low: int, high: int, kinds: str = "* */ list range 
 
 _IN_EVERY_MONTH = 28
 _OF_WEEKDAYS = "* */ list range range/"
-"""Crons disagree on where `1/2` ends in a week, so this form is refused."""
+"""Cron implementations disagree on where `1/2` ends in a week, so this form is refused."""
 EXPRESSIONS = st.builds(
     Expression, columns(0, 59), columns(0, 23), columns(1, 31), columns(1, 12), columns(0, 6, _OF_WEEKDAYS)
 ).filter(lambda each: min(each.day.values) <= _IN_EVERY_MONTH)

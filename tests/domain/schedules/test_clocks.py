@@ -1,4 +1,4 @@
-"""Schedules follow their rules at clock changes, also in zones with unusual clock changes."""
+"""Schedules follow their rules at clock changes, even in zones with unusual clock changes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ GAPS = [
     ("America/New_York", "*/20 2 * * *", "2027-03-14", "2027-03-15T02:00:00-04:00", "2027-03-14T03:00:00-04:00"),
     ("Europe/London", "30 1 * * *", "2027-03-27T12:00", "2027-03-29T01:30:00+01:00", "2027-03-28T02:00:00+01:00"),
     ("Europe/Berlin", "0 2 * * *", "2027-03-27T12:00", "2027-03-29T02:00:00+02:00", "2027-03-28T03:00:00+02:00"),
-    # Half an hour: 02:00 to 02:30.
+    # The clock skips half an hour, from 02:00 to 02:30.
     ("Australia/Lord_Howe", "15 2 * * *", "2027-10-02T00:00", "2027-10-04T02:15:00+11:00", "2027-10-03T02:30:00+11:00"),
-    # Midnight did not exist.
+    # The clock skipped midnight.
     ("America/Sao_Paulo", "0 0 * * *", "2018-11-03T12:00", "2018-11-05T00:00:00-02:00", "2018-11-04T01:00:00-02:00"),
-    # A complete day did not exist.
+    # The clock skipped a complete day.
     ("Pacific/Apia", "0 9 * * *", "2011-12-29T20:00", "2011-12-31T09:00:00+14:00", "2011-12-31T00:00:00+14:00"),
-    # The end of Ramadan: from UTC back to the standard time of UTC+1.
+    # At the end of Ramadan, the clock goes from UTC back to the standard time, UTC+1.
     ("Africa/Casablanca", "30 2 * * *", "2025-04-05T12:00", "2025-04-07T02:30:00+01:00", "2025-04-06T03:00:00+01:00"),
 ]
 

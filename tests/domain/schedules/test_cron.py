@@ -53,7 +53,7 @@ def instants(recurrence: ZonedRecurrence, start: Millis, end: Millis) -> list[da
 def test_arithmetic_finds_the_same_times_as_checking_every_minute(
     expression: reference.Expression, zone: str, day: str, gap: Gap, fold: Fold
 ) -> None:
-    """Times found by arithmetic equal those of checking every minute, in every zone, also around clock changes."""
+    """Times found by arithmetic equal those of checking every minute, in every zone, even around clock changes."""
     start, end = at(day) - DAY, at(day) + 2 * DAY
     recurrence = ZonedRecurrence(parse_cron(str(expression), Dialect.VIXIE), clock(zone, gap, fold))
     expected = reference.walk(
@@ -119,7 +119,7 @@ def test_the_searches_for_next_and_previous_times_are_inverse(
         ("0 0 L-2W * *", "2026-11-21", ["2026-11-27T00:00", "2026-12-29T00:00", "2027-01-29T00:00"]),
         ("0 0 1,LW * *", "2026-11-21", ["2026-11-30T00:00", "2026-12-01T00:00", "2026-12-31T00:00"]),
         ("0 0 31W * ?", "2026-11-21", ["2026-12-31T00:00", "2027-01-29T00:00", "2027-03-31T00:00"]),
-        # If both day fields are set, a match of either is enough.
+        # If both day fields are set, a match of either field is enough.
         ("0 0 13 * FRI", "2026-11-21", ["2026-11-27T00:00", "2026-12-04T00:00", "2026-12-11T00:00"]),
         ("30 15 10 * * *", "2026-11-21", ["2026-11-21T10:15:30", "2026-11-22T10:15:30", "2026-11-23T10:15:30"]),
         ("*/20 59 23 31 12 *", "2026-11-21", ["2026-12-31T23:59:00", "2026-12-31T23:59:20", "2026-12-31T23:59:40"]),

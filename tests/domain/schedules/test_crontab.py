@@ -139,7 +139,7 @@ def test_an_error_for_an_invalid_or_ambiguous_expression_explains_the_reason(tex
 
 
 def test_a_single_value_range_with_a_step_is_one_value() -> None:
-    """`23-23/24` means 23:00, as in every cron, although croniter reads it as every hour."""
+    """`23-23/24` means 23:00, as in every cron implementation, but croniter reads it as every hour."""
     assert parse_cron("17 23-23/24 * * *").hours == (23,)
     assert parse_cron("5-5 * * * *").minutes == (5,)
 
@@ -149,7 +149,7 @@ def test_a_single_value_range_with_a_step_is_one_value() -> None:
 @example("0 0 29W 2 ?")
 @example("*/59,*/58,*/57 0-23 1-31 1-12 0-7")
 def test_parsing_any_text_succeeds_or_raises_only_the_parsers_error(text: str) -> None:
-    """The parser reads or refuses any text, and does so quickly."""
+    """The parser either reads or refuses any string, and does so quickly."""
     began = time.process_time()
     for dialect in Dialect:
         with contextlib.suppress(FieldInvalid):
@@ -204,7 +204,7 @@ def test_the_dialect_of_eventbridge_is_supported(text: str, expected: list[str])
     ],
 )
 def test_an_expression_invalid_in_eventbridge_is_rejected_with_the_violated_rule(text: str, reason: str) -> None:
-    """The error names the rule of EventBridge's dialect that was violated."""
+    """The error names the violated rule of EventBridge's dialect."""
     with pytest.raises(FieldInvalid, match="cron") as refusal:
         parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
     assert reason in refusal.value.reason

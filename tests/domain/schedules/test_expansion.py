@@ -38,7 +38,7 @@ def test_at_most_one_missed_run_is_caught_up(
         assert caught_up.run is None
     else:
         assert caught_up.run is not None
-        # The note about a jump at the same instant comes from the list.
+        # The note about a jump at the same instant is read from the list.
         assert replace(caught_up.run, note="") == replace(may_run[-1], note="")
     assert caught_up.skipped == caught_up.missed - (caught_up.run is not None)
     assert bool(caught_up.note) == bool(caught_up.missed)

@@ -89,7 +89,7 @@ def test_excluded_occurrences_leave_one_remark_with_their_number_for_each_reason
 
 
 def test_a_backfill_is_placed_in_limited_steps_and_ends_once() -> None:
-    """With a limit of four, ten occurrences are placed in order as four, four and two; then the end is recorded."""
+    """With a limit of four, ten occurrences are placed in passes of four, four and two; then the end is recorded."""
     backfill = requested(NOW - DAY, NOW - DAY + 10 * MINUTE - 1, 60, NOW)
     run, placed, parts = BackfillRun("b", backfill, 10), [], []
     schedule = STORED.schedule()

@@ -126,7 +126,7 @@ def test_a_periods_deadline_is_one_period_after_the_latest_success(seconds: int)
 @pytest.mark.parametrize("days", [3, 10, 100])
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 86_400, 172_800, MAX_EXPECT_EVERY_SECONDS])
 def test_after_a_long_outage_old_deadlines_are_skipped_in_whole_periods(seconds: int, days: int) -> None:
-    """After a long outage, deadlines that are too old to check are skipped in whole periods."""
+    """After a long outage, deadlines that are too old to check are skipped in full periods."""
     spec, length, oldest = replace(SPEC, expect_every_seconds=seconds), seconds * SECOND, START + days * DAY
     window = next_window(spec, STATE, oldest)
     assert window is not None

@@ -155,7 +155,7 @@ def test_occurrences_of_a_paused_or_changed_schedule_are_skipped_except_backfill
     ],
 )
 def test_only_a_failed_run_of_the_timing_pauses_a_schedule(state: State, cause: Cause, *, expected: bool) -> None:
-    """Failed runs of the timing pause a schedule with `pause_on_failure`; a backfill's failed runs do not."""
+    """Failed runs of the timing pause a schedule with `pause_on_failure`, but not a backfill's failed runs."""
     ended = task(state=state, schedule_ref=replace(REF, cause=cause))
     pausing = replace(STORED, spec=replace(STORED.spec, pause_on_failure=True))
     assert pauses_schedule(pausing, ended) is expected

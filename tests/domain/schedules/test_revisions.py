@@ -88,7 +88,7 @@ def test_only_a_revision_with_an_occurrence_leaves_its_end() -> None:
         ({"state": State.SUCCEEDED}, True),
     ],
 )
-def test_only_occurrences_that_a_user_ended_count_as_stopped(fields: dict[str, object], expected: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_only_occurrences_that_a_user_ended_count_as_stopped(fields: dict[str, object], expected: bool) -> None:  # noqa: FBT001 - a test parameter
     """Occurrences that a user stopped, paused, deleted or ran early count as stopped; skipped occurrences do not."""
     assert is_stopped(factories.task(**fields)) == expected
 

@@ -119,7 +119,7 @@ def test_excluded_dates_are_neither_rolled_nor_rolled_to() -> None:
 
 
 def test_start_end_and_remaining_runs_apply_to_rolled_times() -> None:
-    """An occurrence that rolls from after the end to before the end runs; one that rolls past the end does not."""
+    """An occurrence runs if it rolls from after the end to before the end, but not if it rolls past the end."""
     bounds: dict[str, Any] = {"start_at": at("2026-11-20"), "end_at": at("2026-11-22T08:00")}
     assert times(rolled("0 9 * * sun", OnExcluded.PREVIOUS_DAY, **bounds), "2026-11-01", 9) == ["2026-11-20T09:00"]
     assert times(rolled("0 9 * * sat", OnExcluded.NEXT_DAY, **bounds), "2026-11-01", 9) == []
@@ -143,7 +143,7 @@ def test_jitter_never_delays_a_rolled_occurrence_past_the_next() -> None:
 
 
 def test_a_time_rolled_by_an_earlier_calendar_belongs_to_the_timing() -> None:
-    """A time to which an earlier calendar rolled still belongs to the timing; another time of day does not."""
+    """A time to which an earlier calendar rolled still belongs to the timing, unlike another time of day."""
     schedule = changed(rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY), calendars=())
     assert may_mean(schedule, at("2026-11-19T09:00"))
     assert not may_mean(schedule, at("2026-11-19T09:01"))

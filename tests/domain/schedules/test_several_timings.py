@@ -173,7 +173,7 @@ def test_occurrences_missed_within_the_window_are_caught_up() -> None:
 
 
 def test_an_occurrence_that_a_calendar_moved_into_the_window_runs() -> None:
-    """An occurrence that a calendar moved into the window runs, although its original time is before the window."""
+    """An occurrence that a calendar moved into the window runs, even if its original time is before the window."""
     closed = Calendar("closed", dates={date(2026, 12, 24): ""})
     schedule = scheduled(
         Written(cron="0 22 * * *"), on_excluded=OnExcluded.MOVE, catch_up_mode=CatchUpMode.ALL, catch_up_seconds=3600

@@ -148,7 +148,7 @@ def test_an_error_for_an_invalid_timing_names_the_field_and_reason(
 ) -> None:
     """The error for an invalid timing names the field, the reason and the alternatives, if the timing is ambiguous."""
     with pytest.raises(FieldInvalid) as refusal:
-        parse_timing(**given_fields)  # each case has different types
+        parse_timing(**given_fields)  # type: ignore[arg-type]  # each case has different types
     assert refusal.value.field == field
     assert reason in refusal.value.reason
 
@@ -158,7 +158,7 @@ _WORDS = st.text("0123456789PTRYMWDHS/:-+Z. minutesrate()", max_size=60) | st.te
 
 @given(_WORDS)
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Any text for a rate, interval or date is read or raises `FieldInvalid`."""
+    """Any string for a rate, interval or date is either read or raises `FieldInvalid`."""
     for given_field in ({"rate": text}, {"interval": text}, {"dates": [text]}):
         with contextlib.suppress(FieldInvalid):
             parse_timing(**given_field)

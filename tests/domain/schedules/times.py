@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def at(text: str) -> Millis:
-    """The instant of a text such as `2027-03-28T01:30`, in UTC or with an offset."""
+    """The instant that a string such as `2027-03-28T01:30` names, in UTC or with an offset."""
     moment = datetime.fromisoformat(text)
     return from_datetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 

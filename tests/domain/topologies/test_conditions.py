@@ -46,7 +46,7 @@ PARENTS = {
         ("!(parents.count.outcome == 'succeeded')", False),
     ],
 )
-def test_a_condition_can_use_parents_outcomes_results_and_errors(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
+def test_a_condition_can_use_parents_outcomes_results_and_errors(expression: str, wanted: bool) -> None:  # noqa: FBT001 - a test parameter
     """A condition can use parents' outcomes, results and errors."""
     reject_condition(expression, PARENTS)
     assert holds(expression, PARENTS, {}) is wanted
@@ -65,7 +65,7 @@ def test_a_condition_can_use_parents_outcomes_results_and_errors(expression: str
     ],
 )
 def test_a_condition_that_is_not_boolean_raises_an_error(expression: str, said: str) -> None:
-    """A misspelled field or a value of another type raises an error, and does not count as false."""
+    """A misspelled field or a value of the wrong type raises an error, and does not count as false."""
     reject_condition(expression, PARENTS)
     with pytest.raises(ConditionFailed) as failed:
         holds(expression, PARENTS, {})
@@ -103,7 +103,7 @@ def test_an_invalid_condition_is_rejected_at_creation_with_the_reason(expression
         ("length(parameters) == `3`", True),
     ],
 )
-def test_a_condition_can_use_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
+def test_a_condition_can_use_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - a test parameter
     """A condition can use the run's parameters, alone or with parents' outcomes."""
     parameters = {"full": True, "least": 5, "regions": ["eu"]}
     reject_condition(expression, PARENTS, parameters)
@@ -130,7 +130,7 @@ def test_a_string_in_a_condition_is_not_a_parents_name() -> None:
 
 
 def test_a_condition_without_ended_parents_is_rejected_with_the_node() -> None:
-    """The error for a condition names the node's field if a parent it uses is unknown or may not have ended."""
+    """The error for a condition names the node's field if a used parent is unknown or may not have ended."""
     condition = "parents.a.result.ok"
     for other in (
         Node("b", SPEC, when=condition),

@@ -42,7 +42,7 @@ def test_a_topology_with_continue_cancels_nothing_after_a_failure() -> None:
 @pytest.mark.parametrize("policy", [OnFailure.STOP, OnFailure.ROLLBACK])
 @pytest.mark.parametrize("failure", [FAILED, CANCELLED, replace(FAILED, state=State.ROLLING_BACK)])
 def test_a_failure_cancels_nodes_that_have_not_begun_children_first(policy: OnFailure, failure: NodeStatus) -> None:
-    """After a failure, nodes that have not begun are cancelled, children first; a node that waits to retry goes on."""
+    """After a failure, nodes that have not begun are cancelled, children first; nodes with a retry ahead continue."""
     found = graph(*NODES, on_failure=policy)
     assert next_action(found, statuses(found, a=failure, b=SCHEDULED)) == NextAction(
         State.RUNNING, cancel=("d", "c", "b")
@@ -58,7 +58,7 @@ def test_a_topology_with_stop_fails_once_all_nodes_have_ended() -> None:
 
 
 def test_a_rollback_undoes_nodes_level_by_level_up_to_the_roots() -> None:
-    """The failed node is rolled back first, then its parent, and then the whole topology is rolled back."""
+    """The failed node is rolled back first, then its parent, and then the topology counts as rolled back."""
     found = graph("a", "b: a", "c: b", on_failure=OnFailure.ROLLBACK)
     undoing, undone = replace(FAILED, state=State.ROLLING_BACK), replace(FAILED, state=State.ROLLED_BACK)
     at = {"a": SUCCEEDED, "b": FAILED, "c": STOPPED}
@@ -79,7 +79,7 @@ def test_a_failed_rollback_does_not_continue_to_the_parent() -> None:
 
 @pytest.mark.parametrize("policy", list(OnFailure))
 def test_a_cancel_cancels_waiting_nodes_and_stops_running_nodes(policy: OnFailure) -> None:
-    """A cancel stops running nodes, also cancels nodes that wait for a retry, and rolls nothing back."""
+    """A cancel stops running nodes, cancels nodes that wait for a retry, and rolls back no node."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
     assert next_action(found, at, RequestedAction.CANCEL) == NextAction(

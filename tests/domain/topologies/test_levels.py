@@ -11,7 +11,7 @@ DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")
 
 
 def test_reverse_levels_keep_the_order_across_omitted_nodes() -> None:
-    """Node `a` comes after `e` in reverse order, although some paths between them only have omitted nodes."""
+    """Node `a` comes after `e` in reverse order, even if some paths between them have only omitted nodes."""
     assert reverse_levels(DIAMOND, {"a", "e"}) == (("e",), ("a",))
     assert reverse_levels(DIAMOND, {"b", "c"}) == (("c", "b"),)
 
@@ -42,7 +42,7 @@ def test_only_nodes_that_have_begun_are_rolled_back() -> None:
 
 
 def test_a_parent_is_rolled_back_after_all_of_its_children() -> None:
-    """Two children can be rolled back at the same time; their parent is rolled back only after both."""
+    """Two children can be rolled back at the same time; their parent is rolled back only after both children."""
     undoing = NodeStatus(State.ROLLING_BACK, started_at=1)
     found = {**dict.fromkeys(DIAMOND.by_key, NodeStatus(State.CANCELLED)), "a": SUCCEEDED, "b": undoing, "c": SUCCEEDED}
     assert undone_next(DIAMOND, found) == ("c",)

@@ -15,7 +15,7 @@ from tests.clocks import NOW
 from tests.domain.topologies.graphs import FAILED, RUNNING, SUCCEEDED, graph, graphs, node, statuses
 
 WEIGHTED = graph(node("a", seconds=10), node("b", "a", seconds=70), node("c", "a", seconds=20), node("d", "b", "c"))
-"""The last node has no weight of its own, and gets the mean of the other weights, 33.3 s."""
+"""The last node has no given weight, so it gets the mean of the other weights, 33.3 s."""
 
 
 def test_nodes_are_counted_by_state_and_cancelled_nodes_by_reason() -> None:

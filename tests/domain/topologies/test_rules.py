@@ -45,7 +45,7 @@ def test_every_rule_gives_the_verdict_in_the_table(rule: TriggerRule) -> None:
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_a_node_without_parents_starts_at_once(rule: TriggerRule) -> None:
-    """A node without parents starts at once, whatever its rule is."""
+    """A node without parents starts at once, whatever rule it has."""
     assert verdict(rule, Counts(0)) is READY
 
 

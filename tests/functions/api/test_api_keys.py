@@ -177,7 +177,7 @@ def test_an_expired_key_is_refused(admin: Gateway, clock: StandingClock) -> None
     ],
 )
 def test_an_invalid_key_is_rejected(admin: Gateway, change: Callable[[str], str]) -> None:
-    """A request with another scheme, secret or id, or with text that is not a key, is refused without an error."""
+    """A request with a wrong scheme, secret or id, or with a string that is not a key, is simply refused."""
     text = created(admin)["key"]
     assert decided(f"bearer  {text}")["isAuthorized"]
     assert decided(change(text)) == {"isAuthorized": False}
@@ -267,7 +267,7 @@ def test_an_error_for_an_invalid_new_key_names_the_field(admin: Gateway, body: d
 
 @pytest.mark.parametrize("id_", ["0" * 20, "x", "a%23b", "0" * 2000])
 def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
-    """Revoking an unknown key returns 404, whatever the form of the key's id is."""
+    """Revoking an unknown key returns 404, whatever form the key's id has."""
     refused = admin.send("DELETE", f"/v1/keys/{id_}")
     assert (refused.status, refused.problem["code"]) == (404, "api_key_not_found")
 

@@ -90,7 +90,7 @@ def test_reading_another_owners_tasks_is_recorded(api: Gateway) -> None:
 
 
 def test_a_bulk_operation_is_recorded_with_its_path(api: Gateway, stack: Stack) -> None:
-    """The record of a bulk operation has the operation's path."""
+    """A bulk operation's audit record contains the operation's path."""
     started = api.send("POST", "/v1/purges", {"filter": {"type": "a"}, "reason": "request 17"})
     (found,) = records(stack)
     assert (found["operation"], found["location"]) == ("createPurge", f"/v1/purges/{started.body['id']}")

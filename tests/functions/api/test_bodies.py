@@ -197,7 +197,7 @@ def test_a_short_response_is_not_compressed(api: Gateway) -> None:
         ("", False),
     ],
 )
-def test_only_clients_that_accept_gzip_get_compressed_responses(api: Gateway, accepted: str, is_packed: bool) -> None:  # noqa: FBT001 - a case
+def test_only_clients_that_accept_gzip_get_compressed_responses(api: Gateway, accepted: str, is_packed: bool) -> None:  # noqa: FBT001 - a test parameter
     """A response is compressed only if `Accept-Encoding` allows gzip with a weight above zero."""
     answer = api.send("GET", "/v1/openapi.json", headers={"Accept-Encoding": accepted})
     assert ("Content-Encoding" in answer.headers) == is_packed == answer.is_base64

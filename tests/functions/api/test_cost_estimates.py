@@ -29,12 +29,12 @@ def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
     return [part for part in parts.values() if part["quantity"]]
 
 
-def mix(tasks: float = 1, **fields: Any) -> Workload:  # noqa: ANN401 - of a workload
+def mix(tasks: float = 1, **fields: Any) -> Workload:  # noqa: ANN401 - fields of a workload
     """A workload in a deployment without a summary and without traces, as in these tests."""
     return Workload(tasks, has_summary=False, has_lists=False, **fields)
 
 
-def estimated(api: Gateway, path: str, body: object, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `send`
+def estimated(api: Gateway, path: str, body: object, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - see `send`
     """The estimate in the response to a creation."""
     answer = api.send("POST", path, body, query="estimate=1", **more)
     assert answer.status in (200, 201), answer.body

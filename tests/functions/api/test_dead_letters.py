@@ -20,7 +20,7 @@ REDRIVE = "/v1/tasks/retry"
 DELETE = "/v1/tasks/delete"
 
 
-def gave_up(api: Gateway, clock: StandingClock, error: str = "Boom", **fields: Any) -> str:  # noqa: ANN401 - of a task
+def gave_up(api: Gateway, clock: StandingClock, error: str = "Boom", **fields: Any) -> str:  # noqa: ANN401 - fields of a task
     """Create a task whose only attempt fails, and return its id."""
     task_id: str = api.create({"type": "report", "retry": {"max_attempts": 1}, **fields})["id"]
     ended = ended_by_a_worker(task_id, clock, Failed(TaskError(error, "no such row")))

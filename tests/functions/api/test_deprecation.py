@@ -30,7 +30,7 @@ def going() -> Iterator[None]:
 
 @pytest.mark.usefixtures("going")
 def test_all_responses_of_a_deprecated_operation_have_the_headers(api: Gateway) -> None:
-    """Successes, 304s and errors of a deprecated operation have the headers; other operations' responses do not."""
+    """All responses of a deprecated operation (even 304s and errors) have the headers; no other responses do."""
     task = api.create({"type": "report", "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     answers = {

@@ -112,7 +112,7 @@ def test_an_empty_filter_requires_all(api: Gateway) -> None:
 
 @pytest.mark.parametrize(("path", "more"), [(CANCEL, {}), (CHANGE, {"update": {"name": "new"}}), (RETRY, {})])
 def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more: dict[str, Any]) -> None:
-    """An action by filter requires a condition, for which neither nulls nor other parameters are sufficient."""
+    """An action by filter requires a condition; neither nulls nor other parameters count as conditions."""
     for filter_, code in (
         ({}, "required"),
         ({"type": None, "name": None}, "required"),
@@ -125,7 +125,7 @@ def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more:
 
 
 def test_a_forged_confirmation_token_is_rejected(api: Gateway, environ: dict[str, str]) -> None:
-    """A forged confirmation token is refused if its values are invalid, although anyone can compute its checksum."""
+    """A forged confirmation token with invalid values is refused, even if its checksum is correct."""
     body = read_filter_action(BulkCancel, request_json.read(json.dumps(REPORTS)))
     for text, status in (("7", 200), ("seven", 422), ("-", 422)):
         token = page_tokens.text_token(text, bodies._scope(body, "me", environ[Variable.TABLE]))

@@ -35,7 +35,7 @@ def test_an_unknown_path_returns_a_404_problem(api: Gateway, path: str) -> None:
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 @pytest.mark.parametrize("id_", ["\x00", "a\x00b", "\ufffd", "\U0001f600", "\\", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "日本"])
 def test_an_invalid_task_id_returns_404(api: Gateway, method: str, id_: str) -> None:
-    """A request for a task returns 404 for any text that cannot be a task id."""
+    """A request for a task returns 404 for any string that cannot be a task id."""
     answer = api.send(method, f"/v1/tasks/{id_}", {"name": "x"} if method == "PATCH" else None)
     assert (answer.status, answer.problem["status"]) == (404, 404)
 

@@ -129,7 +129,7 @@ def test_a_precondition_that_an_operation_does_not_support_is_rejected(api: Gate
 
 
 def test_reads_accept_preconditions_that_have_no_effect(api: Gateway) -> None:
-    """Reads, and queries by POST, accept preconditions although these have no effect."""
+    """Reads, and queries by POST, accept preconditions, which have no effect."""
     ignored = {"If-Match": '"7"', "Idempotency-Key": "k"}
     assert api.send("GET", "/v1/tasks", headers=ignored).status == 200
     assert api.send("POST", "/v1/schedules/preview", {"cron": "0 * * * *"}, ignored).status == 200

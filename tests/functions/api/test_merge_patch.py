@@ -153,6 +153,6 @@ def test_an_update_with_a_complete_task_is_rejected_only_for_fixed_fields(api: G
 
 
 def test_a_creation_with_read_only_fields_of_another_task_is_rejected(api: Gateway) -> None:
-    """If a creation sends fields of another task that are read-only, the error says so."""
+    """If a creation sends another task's read-only fields, the error says that they are read-only."""
     refused = api.send("POST", "/v1/tasks", {"type": "report", "state": "paused", "version": 3})
     assert [fault["code"] for fault in refused.body["errors"]] == ["read_only", "read_only"]

@@ -39,7 +39,7 @@ def test_a_list_of_runs_or_occurrences_with_an_empty_range_is_rejected(api: Gate
 def test_an_action_by_filter_with_an_empty_time_range_is_rejected(
     api: Gateway, path: str, body: dict[str, Any], subject: str, field: str
 ) -> None:
-    """An action by filter with an empty time range is refused, also as a dry run, and the error names its end."""
+    """An action by filter with an empty time range is refused, even as a dry run, and the error names its end."""
     wanted = {"filter": {f"{subject}_after": LATE, f"{subject}_before": EARLY}, **body}
     for dry_run in (True, False):
         answer = api.send("POST", path, {**wanted, "dry_run": dry_run})

@@ -163,7 +163,7 @@ def test_every_field_that_readers_get_with_any_json_is_redacted() -> None:
         if operation.needs is Role.READER and not operation.is_public:
             responses = document["paths"][operation.path][operation.method.lower()]["responses"]
             found |= {*free_values(responses["200"], document, set())} if "200" in responses else set()
-    # The nodes of a topology are objects, each with a payload of its own.
+    # The nodes of a topology are objects, each with its own payload.
     harmless = {"defaults", "nodes"}
     policy = Redaction({"*": ["*"]})
     for name in found - harmless:

@@ -114,7 +114,7 @@ def test_only_the_task_of_a_reserved_type_is_rejected_in_a_batch(ann: Gateway) -
 
 @pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
 def test_a_change_to_a_reserved_target_is_rejected(ann: Gateway, change: dict[str, Any], field: str) -> None:
-    """Changes of tasks and schedules to a reserved target are refused, as creations with this target are."""
+    """Changing a task or schedule to a reserved target is refused, as is creating a task with this target."""
     change = {name: value for name, value in change.items() if name != "type"}
     task_id = ann.create({"type": "any", **LATER})["id"]
     assert ann.send("POST", "/v1/schedules", {"name": "n", **NIGHTLY, "task": {"type": "any"}}).status == 201
@@ -127,7 +127,7 @@ def test_a_change_to_a_reserved_target_is_rejected(ann: Gateway, change: dict[st
 
 
 def test_a_change_of_a_graph_to_a_reserved_type_is_rejected(ann: Gateway) -> None:
-    """A change of a topology's graph to a reserved type is refused."""
+    """Changing a topology's graph so that it uses a reserved type is refused."""
     task_id = ann.create({"type": "any", "target": {"kind": "topology"}, "payload": topology({"type": "any"}), **LATER})
     refused = ann.send("PATCH", f"/v1/tasks/{task_id['id']}", {"payload": topology({"type": TYPE})})
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "payload.nodes.second.type"), refused.text

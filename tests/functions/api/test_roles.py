@@ -41,7 +41,7 @@ def path_of(operation: Operation[Any]) -> str:
 
 
 def codes_of(caller: Gateway) -> dict[str, str]:
-    """For each operation, the error code if the caller lacks the role, or otherwise an empty text."""
+    """For each operation, the error code if the caller lacks the role, or otherwise an empty string."""
     found = {}
     for operation in OPERATIONS:
         answer = caller.send(operation.method, path_of(operation))
@@ -53,7 +53,7 @@ def codes_of(caller: Gateway) -> dict[str, str]:
 @pytest.mark.usefixtures("secured")
 @pytest.mark.parametrize("role", Role)
 def test_an_operation_is_refused_unless_the_role_includes_the_declared_role(role: Role) -> None:
-    """An operation is refused exactly if the caller's role does not include the role that the operation declares."""
+    """An operation is refused if and only if the caller's role does not include the operation's declared role."""
     found = codes_of(scoped(f"openid duetime:{role}"))
     for operation in OPERATIONS:
         refusal = "operator_required" if operation.needs is Role.OPERATOR else "role_required"

@@ -41,7 +41,7 @@ import functions.api.handler
 late = ("schedules", "topologies", "bulk", "pull", "explanations", "live_updates")
 print([name for name in sys.modules if name.startswith("duetime.contract.") and name.split(".")[2] in late])
 """
-    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - ours
+    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own code
     assert told.stdout.strip() == "[]"
 
 

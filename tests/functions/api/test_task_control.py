@@ -23,7 +23,7 @@ UNDOABLE = {"kind": "http", "url": "https://example.org/", "phases": ["rollback"
 BOOM = failure("Boom", "no", retriable=False)
 
 
-def act(api: Gateway, task: str | dict[str, Any], action: str, **request: Any) -> Answer:  # noqa: ANN401 - of `send`
+def act(api: Gateway, task: str | dict[str, Any], action: str, **request: Any) -> Answer:  # noqa: ANN401 - see `send`
     """Send an action on a task, and return the response."""
     task_id = task if isinstance(task, str) else task["id"]
     return api.send("POST", f"/v1/tasks/{task_id}/{action}", **request)
@@ -103,7 +103,7 @@ def test_a_repeated_action_returns_the_current_task_without_effect(api: Gateway,
 
 
 def test_a_repeated_pause_or_cancel_with_the_same_version_succeeds(api: Gateway, clock: StandingClock) -> None:
-    """A repeated pause or cancel with the same `If-Match` succeeds, although the first request changed the version."""
+    """A repeated pause or cancel with the same `If-Match` succeeds, even if the first request changed the version."""
     for action, body, requested in (("pause", {}, "pause"), ("cancel", {"force": True}, "cancel")):
         task = api.create()
         claimed_by_a_worker(task["id"], clock)
@@ -126,7 +126,7 @@ def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_a_rollback_that_the_target_does_not_support_is_a_conflict(api: Gateway, clock: StandingClock) -> None:
-    """Rolling back a task whose target does not support rollback is a conflict that says so."""
+    """Rolling back a task whose target does not support rollback is a conflict, as the error says."""
     task = api.create({"type": "report", "target": {"kind": "http", "url": "https://example.org/"}})
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
     answer = act(api, task, "rollback")

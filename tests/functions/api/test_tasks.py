@@ -39,7 +39,7 @@ def test_a_created_task_is_returned_and_can_be_read(api: Gateway) -> None:
 @pytest.mark.parametrize("size", [10, 3_000, 500_000, 1_048_574])
 def test_a_payload_of_any_size_is_returned_unchanged(api: Gateway, size: int) -> None:
     """A payload of any size is returned unchanged, no matter where the payload is stored."""
-    # The text cannot be compressed, so the payload is stored outside the record.
+    # The string cannot be compressed, so the payload is stored outside the record.
     payload = "".join(chr(33 + (index * index // 7) % 900) for index in range(size // 2))
     payload = payload.encode()[: size - 2].decode(errors="ignore").replace('"', "q").replace("\\", "b")
     task = api.create({"type": "report", "payload": payload, "delay_seconds": 60})
@@ -62,7 +62,7 @@ def test_a_small_payload_creates_no_s3_client(api: Gateway, monkeypatch: pytest.
     task = api.create({"type": "report", "payload": "x" * 2_000, "delay_seconds": 60})
     assert api.send("GET", f"/v1/tasks/{task['id']}").status == 200
     assert made == []
-    large = "".join(Random(1).choices(ascii_letters, k=400_000))  # noqa: S311 - no secret
+    large = "".join(Random(1).choices(ascii_letters, k=400_000))  # noqa: S311 - not a secret
     for _ in range(2):
         assert api.create({"type": "report", "payload": large, "delay_seconds": 60})["payload"] == large
     assert len(made) == 1

@@ -25,7 +25,7 @@ class Bus:
     taken: list[Event] = field(default_factory=list)
 
     def publish(self, events: Sequence[Event]) -> int:
-        """Take events."""
+        """Accept all events but the first few, and return the number of refused events."""
         self.taken += events[self.refused :]
         return min(self.refused, len(events))
 

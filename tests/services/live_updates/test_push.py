@@ -51,8 +51,8 @@ class Store:
 class Executor:
     """A mapping that handles items one after another."""
 
-    def map(self, do: Any, items: Any) -> list[Any]:  # noqa: ANN401 - whatever it is given
-        """Do it to each."""
+    def map(self, do: Any, items: Any) -> list[Any]:  # noqa: ANN401 - any arguments
+        """Call the function for each item."""
         return [do(each) for each in items]
 
 
@@ -93,7 +93,7 @@ CHANGED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),))
         (Delivery.SENT, True, "watch_pushes_lost", 0),
     ],
 )
-def test_a_message_is_counted_by_its_outcome(delivery: Delivery, away: bool, counted: str, sent: int) -> None:  # noqa: FBT001 - a case
+def test_a_message_is_counted_by_its_outcome(delivery: Delivery, away: bool, counted: str, sent: int) -> None:  # noqa: FBT001 - a test parameter
     """A message counts as delivered, gone, refused (followed by `stale`), or lost if watchers cannot be read."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(delivery)
     store: Any = Store(opened(clock), away=away)

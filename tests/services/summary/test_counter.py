@@ -132,7 +132,7 @@ def test_a_change_within_a_state_causes_no_reads_or_writes() -> None:
     """A change that keeps a task's state, such as a heartbeat, causes no reads or writes."""
 
     class Untouchable:
-        """A store that fails at any use."""
+        """A store that fails whenever it is used."""
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - never returns
             raise AssertionError(name)

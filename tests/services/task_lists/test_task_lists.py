@@ -207,7 +207,7 @@ def filters(account: Account) -> Iterator[TaskFilter]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_filter_lists_its_matching_tasks_once_in_order(seed: int) -> None:
     """However changes are delivered, each filter lists its matching tasks once and in order."""
-    account = Account(Random(seed))  # noqa: S311 - the same history each time
+    account = Account(Random(seed))  # noqa: S311 - repeatable on purpose
     for _ in range(20):
         account.create_any()
     account.deliver()
@@ -412,7 +412,7 @@ def test_long_names_that_differ_only_at_the_end_have_separate_lists() -> None:
 
 
 @pytest.mark.parametrize("has_lists", [False, True])
-def test_a_descending_list_reads_no_task_before_the_start_time(has_lists: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_descending_list_reads_no_task_before_the_start_time(has_lists: bool) -> None:  # noqa: FBT001 - a test parameter
     """A descending list with a start time reads no earlier task, as required for a schedule's history."""
     account = Account(Random(0), begin_at=1 if has_lists else 1_000)  # noqa: S311 - as above
     if has_lists:

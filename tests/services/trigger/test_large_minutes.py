@@ -1,4 +1,4 @@
-"""If a minute has more tasks than a tick can send, all of them are sent, and no other task waits for them."""
+"""If a minute has more tasks than a tick can send, all of these tasks are sent, and no other task waits for them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Deployment:
         return [work(item) for item in items]
 
     def depth(self, _priority: Priority, _lane: str = "") -> QueueDepth:
-        """Nothing waits."""
+        """No message waits in the queue."""
         return QueueDepth(0, 0, 0)
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:

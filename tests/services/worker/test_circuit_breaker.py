@@ -34,7 +34,7 @@ HOST = "example.org"
 URL = f"https://{HOST}/report"
 DOWN = failure("Http503", "out of order")
 CHANCE = SeededRandom()
-"""All processes share one source, so that no nonce is drawn twice."""
+"""All processes share one source of random numbers, so that no nonce is drawn twice."""
 
 
 class CountingStore(DynamoCircuitStore):
@@ -69,12 +69,12 @@ class Endpoint:
         self.calls = 0
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """All of them."""
+        """Support all phases."""
         del task
         return frozenset(Phase)
 
     def run(self, work_: Work) -> TargetEnding:
-        """Answer."""
+        """Count the call, and end as the test says."""
         del work_
         self.calls += 1
         return self.ending
@@ -122,7 +122,7 @@ def circuits() -> CountingStore:
 
 @pytest.fixture
 def process(circuits: CountingStore, clock: StandingClock) -> Process:
-    """One process."""
+    """The first process that calls the endpoint."""
     return Process(circuits, clock, Endpoint())
 
 

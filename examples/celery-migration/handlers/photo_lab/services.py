@@ -1,4 +1,4 @@
-"""In-memory services that the handlers call, which are a mail server, a payment provider, an archive and partners."""
+"""In-memory services that the handlers call: a mail server, a payment provider, an archive and partners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of an order, which are a saga: if a step fails, all earlier steps are undone."""
+"""The steps of an order, which form a saga: if a step fails, all earlier steps are undone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reserve:
     """Reserves the articles."""
 
     def run(self, context: Context, payload: Order) -> None:
-        """Reserve the articles; if there are too few, fail without a retry, which would not help."""
+        """Reserve the articles; if there are too few, fail without a retry, because a retry would not help."""
         try:
             WAREHOUSE.reserve(payload["order"], payload["article"], payload["number"])
         except OutOfStock as error:

@@ -11,7 +11,7 @@ LONDON = ZoneInfo("Europe/London")
 
 @handler("report")
 def report(context: Context, payload: dict[str, str]) -> dict[str, str]:
-    """Report the night given by the task's due time, because the attempt can run much later."""
+    """Report on the night given by the task's due time, because the attempt can run much later."""
     assert context.due_at is not None, "a context that a test has made may lack it"
     local = context.due_at.astimezone(LONDON)
     return {"night": local.date().isoformat(), "at": local.strftime("%H:%M %Z")}

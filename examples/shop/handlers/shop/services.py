@@ -1,4 +1,4 @@
-"""In-memory services that the handlers call, which are an e-mail service, a payment provider and a warehouse.
+"""In-memory services that the handlers call: an e-mail service, a payment provider and a warehouse.
 
 Each service stores its actions under a key that the caller chooses, and ignores a call with the same key. Real services
 work in the same way with, for example, a payment provider's idempotency key or a unique column in a table.

@@ -157,7 +157,7 @@ def dependencies_layer(target: Target, report: Callable[[str], None] = _silent) 
 
 
 def duetime_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:
-    """The layer with the package itself, the client for handlers, and the package that both share."""
+    """The layer with duetime's package, the client for handlers, and the package that these two share."""
 
     def fill(packages: Path) -> None:
         for package in _PACKAGES:

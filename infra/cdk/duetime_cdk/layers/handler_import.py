@@ -107,7 +107,7 @@ def described_handlers(package: str, folders: Sequence[Path], source: Path | Non
 
 
 def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, Sequence[str]]) -> None:
-    """Check that the worker searches for the handlers of a package in that package.
+    """Check that a package has handlers only for types that the worker searches for in that package.
 
     Args:
         types: the types that have a handler in the package.
@@ -130,7 +130,7 @@ def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, 
 
 
 def module_text(handlers: Mapping[str, Any]) -> str:
-    """The source of the module that lists the types, and describes their handlers."""
+    """The source of the module that lists the types and describes their handlers."""
     docstring = '"""The task types that have a handler, written when the layers were built."""'
     lines = "".join(f"    {name!r}: {form!r},\n" for name, form in handlers.items())
     return f"{docstring}\n\nTYPES = {tuple(handlers)!r}\nHANDLERS = {{\n{lines}}}\n"

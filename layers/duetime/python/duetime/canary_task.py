@@ -1,4 +1,4 @@
-"""Defines the task type `duetime.probe`, which every deployment can run, and with which `duetime verify` measures it.
+"""Defines the task type `duetime.probe`, which every deployment can run and which `duetime verify` uses for tests.
 
 A user's handler package can contain any handlers, so deployment tests use this handler instead. The handler sleeps,
 fails a requested number of times, and returns when and where it ran. It does not read or write any data.

@@ -28,7 +28,7 @@ class Dimension(StrEnum):
     GATE = "gate"
     """The reason why a task waits: one of the codes of `waiting_for.reason`, or `queue`, `lease` or `retry`."""
     REASON = "reason"
-    """The reason why an action was not done, from a fixed list."""
+    """The reason why an action was not carried out, from a fixed list."""
     OWNER = "owner"
     """A task's owner. Only the owners in the setting `metric_owners` have separate metrics."""
     TYPE = "type"
@@ -90,10 +90,10 @@ METRICS: Mapping[str, Metric] = {
     "version_failures": _count("worker", "attempts of `version_attempts` that failed", Dimension.VERSION),
     "attempts_lost": _count("worker api", "attempts whose worker vanished, found when the task was claimed again"),
     "leases_lost": _count(
-        "worker", "leases that a worker lost, or could not renew in time, so that it ends its process"
+        "worker", "leases that a worker lost, or could not renew in time, so that the worker ends its process"
     ),
     "tasks_postponed": _count(_ANYWHERE, "checks of tasks that could not start; `wait` names the reason"),
-    "tasks_deferred": _count("worker", "attempts whose target accepted the work and notifies later"),
+    "tasks_deferred": _count("worker", "attempts whose target accepted the work and reports the outcome later"),
     "tasks_skipped": _count(
         "worker api",
         "occurrences that were dropped when claimed, because their schedule was `deleted`, `paused` or `changed`,"
@@ -127,7 +127,8 @@ METRICS: Mapping[str, Metric] = {
         "api", "leases that were not returned to a pull worker because less than half of their time was left"
     ),
     "leases_unacknowledged": _count(
-        "api", "leases that ended without a sign of their pull workers and were taken over; most were never received"
+        "api",
+        "leases that ended without a heartbeat or report and were taken over; most never reached a worker",
     ),
     "topology_executions_lost": _count("worker", "topology executions that failed and are replaced"),
     "jobs_stopped": _count(
@@ -175,7 +176,8 @@ METRICS: Mapping[str, Metric] = {
     ),
     "calendars_ending": _count(
         "trigger api",
-        "schedules with a calendar whose times are known for less than thirty more days; the log names both",
+        "schedules with a calendar whose times are known for less than thirty more days; the log names "
+        "the schedule and the calendar",
     ),
     "expansions_failed": _count("trigger api", "expansions of schedules that failed; should be zero"),
     # The other functions.

@@ -105,7 +105,7 @@ class Settings:
     def cursors_of(self) -> str:
         """The Region in the keys of the trigger's cursors; empty for the first Region.
 
-        Replication then overwrites no cursors.
+        Each Region then has separate cursors, which replication does not overwrite.
         """
         return "" if self.region in self.regions[:1] or not self.regions else self.region
 
@@ -344,7 +344,7 @@ class Settings:
 
     @property
     def worker_logs(self) -> tuple[str, str, str]:
-        """The stack, Region and log group of the workers. Each text is empty if unknown."""
+        """The stack, Region and log group of the workers. Each string is empty if unknown."""
         log_group = self.environ.get(Variable.WORKER_LOGS, "")
         return self.environ.get(Variable.STACK, ""), self.region if log_group else "", log_group
 
@@ -374,7 +374,7 @@ class Settings:
     def invoked_as(self) -> str:
         """The name with which this Lambda function can invoke itself.
 
-        If a published version runs, the name has the alias.
+        If a published version runs, the name includes the alias.
         """
         return f"{self.function_name}:{LIVE}" if self.function_version.isdecimal() else self.function_name
 

@@ -25,7 +25,7 @@ class ArchiveBucket:
         self._bucket = bucket
 
     def put(self, key: str, lines: Sequence[str]) -> None:
-        """Write an object; writing an object with the same key again replaces it.
+        """Write an object, which replaces any object with the same key.
 
         The same lines result in the same bytes, because gzip's timestamp is left out.
         """

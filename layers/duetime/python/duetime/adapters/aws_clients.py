@@ -60,8 +60,8 @@ ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attemp
 """Settings for tasks' targets. A call is made only once, so that a rejection proves that the call had no effect."""
 
 PUSH_CONFIG = CONFIG.merge(Config(read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}))
-"""Settings for messages to WebSocket connections, which must be short. Clients that miss a message read the changes
-later."""
+"""Settings for calls that send messages to WebSocket connections. The calls must be short, and clients that miss a
+message read the changes later."""
 
 _S3_CONFIG = CONFIG.merge(
     Config(signature_version="s3v4", s3={"addressing_style": "path", "us_east_1_regional_endpoint": "regional"})

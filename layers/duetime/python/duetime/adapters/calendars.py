@@ -189,7 +189,7 @@ def event_of(component: Component, zone: Zone) -> Event:
     else:
         length = _ONE_DAY if whole_days else timedelta()
     if whole_days and length == timedelta():
-        # RFC 5545 requires a later end, but some programs write the same day for an event of one day.
+        # RFC 5545 requires a later end, but some programs write the same day as the end of a one-day event.
         length = _ONE_DAY
     if not isinstance(length, timedelta) or not timedelta() <= length <= _LONGEST:
         raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long", FaultCode.OUT_OF_RANGE)

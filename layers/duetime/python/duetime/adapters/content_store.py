@@ -182,7 +182,7 @@ class SplitContentStore:
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
         """Remove the expiry of content outside the record.
 
-        If `expiry` is given, an item's expiry is only removed if it equals `expiry`.
+        If `expiry` is given, an item's expiry is removed only if it equals `expiry`.
         """
         with translated():
             if content.place is ContentPlace.ITEM:

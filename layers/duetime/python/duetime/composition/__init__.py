@@ -104,7 +104,7 @@ class Composition:
 
     @cached_property
     def runtime(self) -> Runtime:
-        """The runtime of every use case."""
+        """The runtime that all use cases share."""
         platform = self.platform
         executor = platform.threads or Threads(platform.clock)
         epochs = self._epoch if self.region is None else self.region.epoch
@@ -115,7 +115,7 @@ class Composition:
 
     @cached_property
     def region(self) -> RegionGate | None:
-        """Knows the active Region; `None` for a deployment in one Region, which has no record of the active Region."""
+        """The object that knows the active Region; `None` for a deployment in one Region, which has no such record."""
         if not self.settings.regions:
             return None
         from duetime.adapters.dynamodb.regions import DynamoRegionStore

@@ -93,10 +93,10 @@ class CoreServices(Part):
 
     @cached_property
     def quota_book(self) -> QuotaBook:
-        """The owners' quotas.
+        """The owners' quotas. Most deployments have no quotas, so the modules are imported only here.
 
         Raises:
-            QuotasOff: the deployment has no quotas. Most deployments have none, so the modules are imported only here.
+            QuotasOff: the deployment has no quotas.
         """
         from duetime.domain.errors import QuotasOff
         from duetime.services.quotas.book import QuotaBook

@@ -31,7 +31,7 @@ class HttpServices(Part):
 
     @cached_property
     def caller(self) -> Caller:
-        """Makes HTTP calls through the egress function or, if the deployment has none, from this process."""
+        """Makes HTTP calls through the egress function, or from this process if there is no egress function."""
         if function := self.settings.egress_function:
             caller = EgressCaller(LambdaInvocation(self.platform.clients.calling_lambdas(), function))
             return self.passing(caller)
@@ -106,9 +106,10 @@ class PackageServices(Part):
         from duetime.handlers import REGISTRY
 
         package = HandlersPackage(self.settings.handlers, self.runtime.clock)
-        # Output is attributed before the package is imported, because its loggers keep the stream that they find.
+        # Output is attributed before the package is imported, because the package's loggers keep the output stream
+        # that is in place when they are created.
         self.telemetry.attribute_output()
-        # This imports the package during initialization, while Lambda gives the function a full vCPU.
+        # This call imports the package during initialization, while Lambda gives the function a full vCPU.
         package.why_broken()
 
         def runner_for(channel: AttemptChannel) -> HandlerRunner:

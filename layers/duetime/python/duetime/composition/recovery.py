@@ -1,4 +1,4 @@
-"""Composes takeovers of a restored table or by another Region. Only commands of `duetime` use this module."""
+"""Composes takeovers after a table is restored, or by another Region. Only `duetime` commands use this module."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class ArchiveServices(Part):
 
         clients, settings = self.platform.clients, self.settings
         s3 = clients.s3()
-        # The bucket is empty, because the archive does not copy contents in S3.
+        # No bucket is given, because the archive does not copy contents in S3.
         contents = SplitContentStore(clients.dynamodb(), settings.table, s3, bucket="")
         bucket, policy = ArchiveBucket(s3, settings.archive_bucket), settings.archive_retention
         return TaskArchiver(bucket, JsonLines(settings.redaction), contents, self.runtime, policy)

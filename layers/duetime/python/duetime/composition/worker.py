@@ -186,9 +186,10 @@ class TargetServices(Part):
             quota=self._topology_quota,
         )
         package = self.part(StartGateServices).handlers_package
-        # Output is attributed before the package is imported, because its loggers keep the stream that they find.
+        # Output is attributed before the package is imported, because the package's loggers keep the output stream
+        # that is in place when they are created.
         self.telemetry.attribute_output()
-        # This imports the package during initialization, while Lambda gives the function a full vCPU.
+        # This call imports the package during initialization, while Lambda gives the function a full vCPU.
         package.why_broken()
         handlers = HandlerRunner(
             ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of, packaged=self._packaged

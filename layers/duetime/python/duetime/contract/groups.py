@@ -187,7 +187,7 @@ class GroupCompletionResponse(TypedDict):
 
 
 class GroupSummary(TypedDict):
-    """A group as lists show it."""
+    """A group, as shown in lists."""
 
     id: str
     state: Annotated[

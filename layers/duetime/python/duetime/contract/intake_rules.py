@@ -176,7 +176,7 @@ def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
     Args:
         name: name of the rule.
         document: the body.
-        owner: owner of the tasks if the body names none.
+        owner: owner of the tasks if the body names no owner.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -309,8 +309,9 @@ def _key(rule: IntakeRule, event: IntakeEvent, text: bytes) -> IdempotencyKey:
 def _filled(request: Mapping[str, Any], rule: IntakeRule, event: IntakeEvent) -> Mapping[str, Any]:
     """The request of a rule, with the fields that the rule sets from an event.
 
-    A field whose expression has no value keeps the rule's value. A missing value is rejected in a filter, because the
-    filter would match more tasks, and in a signal's key, because the signal would be about another event.
+    A field whose expression has no value keeps the rule's value. A missing value is rejected in a filter,
+    because the filter would then match more tasks, and in a signal's key, because the signal would then be about
+    another event.
     """
     filled: Mapping[str, Any] = request
     for name, expression in rule.fields.items():

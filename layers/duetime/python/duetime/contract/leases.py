@@ -229,7 +229,7 @@ class LeasedResponse(TypedDict):
         int,
         Field(
             description="Number of consecutive earlier leases of the task that ended without a heartbeat or report. "
-            f"They count as attempts only if there are more than {MAX_UNACKNOWLEDGED_LEASES}."
+            f"These leases count as attempts only if there are more than {MAX_UNACKNOWLEDGED_LEASES} of them."
         ),
     ]
     task: LeasedTask
@@ -247,7 +247,8 @@ class LeaseStatus(TypedDict):
     task_id: str
     state: State
     requested_action: Annotated[
-        RequestedAction | None, Field(description="What the attempt should do: pause or cancel; null for neither.")
+        RequestedAction | None,
+        Field(description="Action that the attempt should take; null if no action is requested."),
     ]
     expires_at: Annotated[Instant | None, Field(description="When the lease ends; null once the attempt has ended.")]
 
@@ -433,7 +434,7 @@ LEASE = Operation(
     "settings allow the caller to pull these types. With `wait_seconds`, the response is sent as soon as there is a "
     "task, or at once if as many requests are waiting as the settings allow. If the response is lost, its tasks stay "
     "leased until the leases end. A lease counts as an attempt from its first heartbeat or report on; a lease that "
-    "ends without either does not count.",
+    "ends without a heartbeat or report does not count.",
     body=LeaseRequest,
     role=Role.WORKER,
     errors=(errors.TypeNotPulled,),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 FORM = "application/x-www-form-urlencoded"
-"""Content type of the forms that a link's page sends, because the page works without scripts."""
+"""Content type of the forms that a link's page sends; the page uses forms because it works without scripts."""
 _MOST_FIELDS = 10
 _DEFAULT_LIFE = DAY
 

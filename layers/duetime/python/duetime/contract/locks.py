@@ -50,7 +50,7 @@ class LockWaiterResponse(TypedDict):
 
 
 class LockSummary(TypedDict):
-    """A lock as lists show it."""
+    """A lock, as shown in lists."""
 
     key: str
     holders: list[LockHolderResponse]
@@ -133,7 +133,7 @@ RELEASE = Operation(
     "Release a lock by force",
     Returns(LockSummary, "The lock after the release."),
     description=(
-        "The first waiting task gets the lock at once. The previous holder learns of this at its next heartbeat and "
-        "stops; until then, two tasks may believe that they hold the lock."
+        "The first waiting task gets the lock at once. The previous holder learns of the release at its next heartbeat "
+        "and stops; until then, two tasks may believe that they hold the lock."
     ),
 )

@@ -1,6 +1,7 @@
-"""Copies fields with equal names between domain values and API models.
+"""Copies fields with identical names between domain values and API models.
 
-`tests/contract/test_mapping.py` checks for every call that each name exists on both sides and that the types fit.
+`tests/contract/test_mapping.py` checks for every call that each name exists on both sides and that the types
+are compatible.
 """
 
 from __future__ import annotations

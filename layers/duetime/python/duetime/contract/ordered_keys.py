@@ -30,7 +30,7 @@ class OrderedTaskResponse(TypedDict):
 
 
 class OrderedKeySummary(TypedDict):
-    """An ordered key as lists show it."""
+    """An ordered key, as shown in lists."""
 
     key: str
     turn: Annotated[

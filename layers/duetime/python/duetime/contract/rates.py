@@ -49,7 +49,7 @@ class RateLimitResponse(TypedDict):
 
 
 class RateSummary(TypedDict):
-    """A rate as lists show it."""
+    """A rate, as shown in lists."""
 
     key: str
     limit: Annotated[
@@ -71,8 +71,8 @@ class RateSummary(TypedDict):
         int,
         Field(
             description=(
-                "Number of recent starts that reduce the number of starts possible at once (`burst` + 1; more above "
-                "250/s)."
+                "Number of recent starts that still count against the number of starts that are possible at once "
+                "(`burst` + 1, or more for limits above 250 per second)."
             )
         ),
     ]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))
 _OWNER = re.compile(OWNER_PATTERN)
 _NAME_RULES = {
-    SwitchScope.ALL: "should be 'all', as the scope",
+    SwitchScope.ALL: "should be 'all', because the scope is 'all'",
     SwitchScope.TYPE: "should be a type of tasks",
     SwitchScope.OWNER: OWNER_RULE,
 }

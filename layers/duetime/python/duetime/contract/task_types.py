@@ -94,7 +94,7 @@ class TypeListQuery(Parameters):
 
 
 class TypeResponse(TypedDict):
-    """A task type, with who runs its tasks and the tasks' default options."""
+    """A task type, with its workers or handler and its tasks' default options."""
 
     type: str
     has_handler: Annotated[bool | None, Field(description="Whether the type has a Python handler; null if unknown.")]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 PREFIX = "dtk"
-"""Prefix of every key, by which secret scanners can find keys."""
+"""Prefix of every key, which lets secret scanners find keys."""
 SECRET_BITS = 256
 ID_RANDOM_BITS = 32
 _ID = re.compile(r"[0-9a-f]{20}")
@@ -88,11 +88,11 @@ class ApiKey:
         return ApiKeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else ApiKeyState.ACTIVE
 
     def accepts(self, text: str, now: Millis) -> bool:
-        """Whether a text is the text of this key, and the key can be used."""
+        """Whether a string matches this key, and the key can be used."""
         return compare_digest(self.digest, digest_of(text)) and self.state(now) is ApiKeyState.ACTIVE
 
     def is_use_noted(self, now: Millis) -> bool:
-        """Whether the stored time of use is precise enough."""
+        """Whether the stored time of the key's last use is recent enough."""
         return self.used_at is not None and now - self.used_at < API_KEY_USE_PRECISION
 
     @property
@@ -106,7 +106,7 @@ class ApiKey:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text has the form of a key's id."""
+    """Whether a string has the form of a key's id."""
     return _ID.fullmatch(text) is not None
 
 
@@ -121,7 +121,7 @@ def key_text(id_: str, secret: int) -> str:
 
 
 def id_in(text: str) -> str | None:
-    """The id in a key; `None` if the text cannot be a key."""
+    """The id in a key; `None` if the string cannot be a key."""
     found = _TEXT.fullmatch(text)
     return None if found is None else found["id"]
 

@@ -47,7 +47,7 @@ class RemovedTask:
 
     @property
     def day(self) -> str:
-        """The UTC day on which the task ended, or its record was removed if its follow-ups never completed."""
+        """The UTC day when the task ended or, if its follow-ups never completed, when its record was removed."""
         return to_iso(self.task.finished_at or self.removed_at)[:10]
 
 
@@ -65,7 +65,7 @@ class UnreadableRecord:
 
 @frozen
 class RemovedBatch:
-    """The removed records in one delivery of the stream."""
+    """The removed records in one delivery from the stream."""
 
     tasks: Sequence[RemovedTask] = ()
     unreadable: Sequence[UnreadableRecord] = ()

@@ -1,7 +1,7 @@
 """Bulk operations and their requests.
 
-One request covers many tasks, which one lease holder at a time processes page by page. A purge removes as much stored
-data of some tasks or of an owner as possible, and its result is a receipt.
+One request covers many tasks, which one lease holder at a time processes page by page. A purge removes as much as
+possible of the data that is stored for some tasks or an owner, and its result is a receipt.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BulkKind(StrEnum):
         END: cancels, stops or rolls back the open nodes of a topology that has failed or ended.
         DELETE: erases the ended tasks that match a filter, or the nodes of a deleted topology.
         SIGNAL: wakes the tasks that wait for an event.
-        PURGE: removes all stored data of some tasks or of an owner.
+        PURGE: removes all data that is stored for some tasks or an owner.
     """
 
     CANCEL = "cancel"
@@ -131,7 +131,7 @@ class BulkOperation:
         holder: the process that runs the operation; empty before the first holder.
         epoch: number of holders so far.
         leased_until: when the holder's lease ends unless the holder saves progress before then.
-        not_complete_before: earliest time at which this operation is complete; until then, an operation that it
+        not_complete_before: earliest time at which this operation can be complete; until then, an operation that it
             replaces may still change tasks.
         reason: why the operation was cancelled, unless its user cancelled it.
         actor: name of the requester, if not the owner.
@@ -214,7 +214,7 @@ class FilterAction:
     Attributes:
         after: id of the last examined task; the bulk operation continues after this task.
         after_name: name of the last examined schedule, if the operation is on schedules.
-        limit: maximum number of matched tasks that are processed, including tasks that turn out not to be changeable.
+        limit: maximum number of matched tasks that are processed, including tasks that turn out to be unchangeable.
         per_second: maximum number of these tasks per second; `None` for no limit.
         is_dry: whether to only count tasks and change nothing.
         until: exclude tasks that were created or ended after this time; `None` for no limit.
@@ -237,7 +237,7 @@ class FilterAction:
         return is_asked_for and self.wanted.matches(task) and self._was_there(task)
 
     def _was_there(self, task: Task) -> bool:
-        """Whether a dry run at `until` could have counted the task, which existed then and has not ended since then."""
+        """Whether a dry run at `until` could have counted the task, because it existed then and has not ended since."""
         if self.until is None:
             return True
         return task.created_at <= self.until and (task.finished_at is None or task.finished_at <= self.until)

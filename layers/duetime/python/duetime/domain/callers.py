@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 EVERYBODY = "*"
-"""Matches every caller in a list of identities; meant for a deployment with only one user or team."""
+"""An entry in a list of identities that matches every caller; meant for a deployment with only one user or team."""
 
 
 class Role(StrEnum):
@@ -122,7 +122,8 @@ class Reservations:
     """Types and resources that are reserved for some owners; everyone may use all other types and resources.
 
     Attributes:
-        by_pattern: the allowed owners by pattern of types or ARNs; the first pattern that matches decides.
+        by_pattern: for each pattern of types or ARNs, the owners that are allowed; the first pattern that matches
+            decides.
     """
 
     by_pattern: Mapping[str, OwnerPatterns] = field(default_factory=dict)

@@ -271,7 +271,7 @@ ScheduleChange: TypeAlias = "Change[ScheduleSnapshot]"
 
 @frozen
 class ChangeBatch:
-    """One delivery of the stream. The writes of each record are in order.
+    """One delivery from the stream. The writes of each record are in order.
 
     Attributes:
         tasks: writes of tasks, including topologies and nodes.

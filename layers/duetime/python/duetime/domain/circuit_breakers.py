@@ -1,4 +1,4 @@
-"""Circuit breakers, which block calls for a while if a host keeps failing, and then allow single probe calls."""
+"""Circuit breakers, which block calls to a host that keeps failing, and after a while allow one probe at a time."""
 
 from __future__ import annotations
 

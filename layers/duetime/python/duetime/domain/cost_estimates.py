@@ -1,4 +1,4 @@
-"""Derives workloads from requests, from which the cost of the requested tasks is estimated.
+"""Derives workloads from requests, so that the cost of the requested tasks can be estimated.
 
 The estimates assume that the deployment has no other load, and that attempts have no result and take no time, unless a
 node has an expected duration. `docs/reference/costs.md` lists the units counted here, with their tests.
@@ -59,7 +59,7 @@ _WAITING, _DEPENDENCY = 2, 3
 """Additional write units of a task with an `after`, and additional write units for each task in `after` that has not
 ended."""
 _ORDER = 5
-"""Additional write units for an ordered key, for the number, place, turn, removal of the place, and end of
+"""Additional write units for an ordered key: for the number, place, turn, removal of the place, and end of
 follow-ups."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a separate task."""

@@ -45,7 +45,7 @@ class FieldInvalid(RequestError):
     """A field of the request is invalid.
 
     Attributes:
-        field: its path in the request.
+        field: path of the field in the request.
         reason: human-readable reason.
         code: machine-readable code.
     """
@@ -365,14 +365,14 @@ class TargetSilent(RequestError):
 
 
 class KeyReused(RequestError):
-    """The idempotency key was already used with another body."""
+    """The idempotency key was already used with a different body."""
 
     def __init__(self) -> None:
         super().__init__("this idempotency key was used before, with another body")
 
 
 class UniqueKeyHeld(RequestError):
-    """The unique key of a task to be created, or to be reopened after its end, is held by another task.
+    """Another task holds the unique key of a task that is to be created, or reopened after its end.
 
     Attributes:
         holder: the task that holds the key.
@@ -421,7 +421,7 @@ class ClockWrong(Exception):
 
 
 class RecordUnreadable(Exception):
-    """This code cannot read a stored item, which was damaged or written by another version."""
+    """This code cannot read a stored item because the item is damaged or was written by a different version."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"the item {key} cannot be read: {reason}")

@@ -133,13 +133,13 @@ def _text(test: Callable[[str], bool]) -> Test:
 
 
 def _one_of(given: object, make: Callable[[Any], Test]) -> Test:
-    """A test that passes if the test for at least one of the given texts passes."""
+    """A test that passes if the test for at least one of the given strings passes."""
     tests = [make(each) for each in (given if isinstance(given, list) else [given])]
     return lambda value: any(test(value) for test in tests)
 
 
 def _ignoring_case(given: Any, compare: Callable[[str, str], bool]) -> Test:  # noqa: ANN401 - checked before
-    """A test of the start or end of a text, which optionally ignores case."""
+    """A test of a string's start or end that optionally ignores case."""
     if isinstance(given, Mapping):
         wanted = given[_IGNORING_CASE]
         return _one_of(wanted, lambda each: _text(lambda value: compare(value.casefold(), each.casefold())))
@@ -182,7 +182,7 @@ def _wildcard(wanted: str) -> Test:
 
 
 def _wildcard_parts(wanted: str) -> list[str]:
-    r"""The texts between the asterisks of a pattern; `\*` and `\\` stand for a literal asterisk and backslash."""
+    r"""The strings between a pattern's asterisks; `\*` and `\\` stand for a literal asterisk and backslash."""
     parts, escaped = [""], False
     for character in wanted:
         if escaped or character not in "\\*":

@@ -1,8 +1,8 @@
 """Groups consist of an owner's related tasks, and can have a task or call that runs after the last of these tasks ends.
 
 Tasks may join a group until its owner closes it. Each member has a separate item that records whether and how the task
-has ended. So an end is counted only once even if it is recorded repeatedly, and members need no shared counter. A
-closed group is complete once no member is open.
+has ended. Therefore, an end is counted only once even if it is recorded repeatedly, and members need no shared counter.
+A closed group is complete once no member is open.
 """
 
 from __future__ import annotations
@@ -162,4 +162,4 @@ class GroupStatus:
 
 
 OPEN_COUNT = "open"
-"""Key in counts by state under which open members are counted if there are too many of them to read their states."""
+"""In counts by state, the key for open members if there are too many open members to read their states."""

@@ -1,9 +1,9 @@
 """Task ids, which are ULIDs that contain the task's minute, shard and due time, and trace ids (`traceparent`).
 
 A ULID is 48 bits of milliseconds and 80 random bits, written as 26 characters of Crockford's base 32 (Source: the ULID
-specification). The milliseconds are the task's home, which is `max(due, now)` at its creation. The first 16 random bits
-are its shard. The id thus determines the record's key, ids sort by due time, and changing the number of shards does not
-move any record.
+specification). The milliseconds are the task's home, which is `max(due, now)` at the task's creation. The first 16
+random bits are its shard. The id therefore determines the record's key, ids sort by due time, and changing the number
+of shards does not move any record.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class InvalidTaskId(ValueError):
 
 @dataclass(frozen=True, order=True)
 class TaskId:
-    """A task's id. Ids are compared and hashed by their texts."""
+    """A task's id. Ids are compared and hashed by their text."""
 
     text: str
 
@@ -67,7 +67,7 @@ class TaskId:
         """Parses an id.
 
         Raises:
-            InvalidTaskId: the text is not an id, or its time is out of range.
+            InvalidTaskId: the string is not an id, or the id's time is out of range.
         """
         if _PATTERN.fullmatch(text) is None:
             raise InvalidTaskId
@@ -101,7 +101,7 @@ class TaskId:
         return partition_of(self.minute, self.shard)
 
     def at_time(self, home: Millis) -> TaskId:
-        """A copy of the id with another time and the same shard and random bits."""
+        """A copy of the id with a different time but the same shard and random bits."""
         return TaskId.of(home, self.shard, self._number & (1 << _TAIL_BITS) - 1)
 
     @property

@@ -32,7 +32,7 @@ def writable(text: str) -> str:
 
 
 def most_characters(text: str, length: int) -> int:
-    """Maximum stored length of a text in characters, which is higher for encrypted text that cannot be truncated.
+    """Maximum stored length of a text in characters, which is higher for encrypted text because it cannot be truncated.
 
     Args:
         text: the text.

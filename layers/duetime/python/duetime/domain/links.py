@@ -1,7 +1,7 @@
-"""Links, which are URLs with which somebody without credentials decides, reports on or watches one task.
+"""Links, which are URLs that let somebody without credentials decide, report on or watch one task.
 
 The URL is the credential: its token has a random secret, and only a digest of the token is stored. A link's permissions
-are stored with the digest, so its holder cannot change them.
+are stored with the digest, so the link's holder cannot change them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 PREFIX = "dtl"
-"""Prefix of every token, by which secret scanners can find tokens."""
+"""Prefix of every token, which lets secret scanners find tokens."""
 SECRET_BITS, ID_RANDOM_BITS = 256, 32
 ID_PATTERN = "[0-9a-f]{20}"
 TOKEN_PATTERN = rf"{PREFIX}_({TASK_ID_PATTERN})_({ID_PATTERN})_[0-9a-f]{{64}}"
@@ -232,7 +232,7 @@ def token_of(task_id: TaskId, id_: str, secret: int) -> str:
 
 
 def place_in(token: str) -> tuple[TaskId, str] | None:
-    """The task and the id in a token; `None` if the text cannot be a token."""
+    """The task and the id in a token; `None` if the string cannot be a token."""
     found = _TOKEN.fullmatch(token)
     return None if found is None else (TaskId(found[1]), found[2])
 

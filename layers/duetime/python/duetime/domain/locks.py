@@ -68,7 +68,7 @@ class Waiter:
     """A task that waits for a lock. The line of waiting tasks is ordered by due time.
 
     Attributes:
-        generation: generation of the task while it waits; if the task has another generation, it no longer waits.
+        generation: generation of the task while it waits; if the task has a different generation, it no longer waits.
         is_shared: whether the task wants to share the lock.
     """
 
@@ -124,7 +124,7 @@ class Lock:
         return held is not None and held.fence > holder.fence
 
     def held_by(self, holder: Holder) -> Lock:
-        """The lock with a holder added, which replaces its task's earlier hold, but not the hold of a later attempt."""
+        """The lock with a holder added. The holder replaces its task's earlier hold, but not a later attempt's hold."""
         if self.is_held_by_later(holder):
             return self
         return replace(self, holders=(*self.without(holder.task_id, holder.fence).holders, holder))

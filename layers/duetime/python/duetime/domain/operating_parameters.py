@@ -24,7 +24,7 @@ PURGE_PATIENCE = DAY
 """How long a purge waits for attempts that it has asked to stop."""
 BULK_LEASE = 30 * SECOND
 """If a bulk operation has stored no progress for this long, another invocation continues it. This time is longer than a
-step and the longest pause between tasks."""
+step, and longer than the longest pause between tasks."""
 BULK_INVOCATION = 12 * MINUTE
 """How long one invocation runs a bulk operation before another invocation continues it."""
 CONTENT_OUTLIVES_RECORD = 7 * DAY
@@ -32,15 +32,15 @@ CONTENT_OUTLIVES_RECORD = 7 * DAY
 items within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
 UNREFERENCED_CONTENT_LIFE = 90 * DAY
 """How long after the due time content expires if no record refers to it. Content is written before its record refers to
-it, and writing the reference removes the expiry. So if a writer fails before writing the reference, its content is
-still removed."""
+it, and writing the reference removes the expiry. Therefore, if a writer fails before writing the reference, its content
+is still removed."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
 """`UNREFERENCED_CONTENT_LIFE` for S3 objects, in days since the write, because lifecycle rules cannot use the due
 time."""
 UPLOAD_LIFE = 15 * MINUTE
 """How long the signed URL of an upload, or of an uploaded payload, is valid."""
 ABANDONED_UPLOAD_DAYS = 1
-"""Days after which an upload is removed if no task was created with it."""
+"""Number of days after which an upload is removed if no task was created with it."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
 """How often a task that waits for a lock checks the lock. The task is also notified when the lock is released."""
 LOCK_LIFE = DAY
@@ -135,7 +135,7 @@ REGION_OVERLAP = 15 * MINUTE
 """A takeover by another Region repeats the work of this period, because its writes may not have been replicated:
 cursors are moved back by this time, and the follow-ups of tasks that ended within this time are run again."""
 REGION_SETTLES = 10 * SECOND
-"""How long a takeover waits after writing which Region is active, so that the other Region stops if replication
+"""How long a takeover waits after storing which Region is active, so that the other Region stops if replication
 works."""
 SWITCHES_TRUST = 60 * SECOND
 """How long a process uses cached switches if it cannot read them. The time is limited because an idle process may have
@@ -208,10 +208,10 @@ MAX_CLOCK_DIFFERENCE = 5 * SECOND
 """Largest assumed difference between the clocks of two processes; a lease is taken over only this long after its
 end."""
 LATEST_ARRIVAL = MINUTE
-"""A write that timed out may still take effect until this long after it was sent."""
+"""A write that timed out can still take effect for this long after it was sent."""
 DELETION_MARKER_LIFE = 7 * DAY
 """How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it. This time is
-much longer than any process runs or a write takes (`LATEST_ARRIVAL`)."""
+much longer than any process runs and any write takes (`LATEST_ARRIVAL`)."""
 DIRECT_SLACK = 30 * SECOND
 """Longest assumed delay with which the trigger reads a minute, including clock differences."""
 CLOCK_TOLERANCE = DIRECT_SLACK
@@ -232,15 +232,16 @@ SEND_STEP = 100
 SHORTEST_WAIT_SENT_IN_TIME = 3 * SECOND
 """Messages that must arrive within this time are sent at once."""
 FEWEST_WAITED_FOR = 2
-"""The trigger does not wait to send fewer messages than this on time, because the trigger's waiting costs twice as much
-as holding the messages in workers (`sizes`)."""
+"""The trigger does not wait until the planned time of fewer messages than this, because the trigger's waiting costs
+twice as much as holding the messages in workers (`sizes`)."""
 LATEST_SEND = 50
 """If a message is sent later than planned by more than this many milliseconds, its queue delay is recomputed, because a
 shorter delay is needed."""
 CLAIM_LEAD = 10
 """How many milliseconds before the due time a worker claims a task, so that the claim does not make the task late."""
 SPAN_EXPORT_TIME = SECOND
-"""How long an invocation may export spans at its end; spans that are not exported by then are dropped or wait."""
+"""How long an invocation may export spans at its end; spans that are not exported by then are dropped or left for a
+later export."""
 CALLBACK_ATTEMPTS = 60
 """Maximum number of attempts of a callback. The attempts take about a day in total, because waits average half of the
 longest waits. If all attempts fail, the task's outcome does not change."""
@@ -293,11 +294,11 @@ process."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased becomes visible again this long after the end of the lease."""
 MAX_UNACKNOWLEDGED_LEASES = 3
-"""Number of a task's consecutive leases that may end without a response from a pull worker. More leases of this kind
-count as attempts, because the task may be crashing its workers."""
+"""Number of a task's consecutive leases that may end without a response from a pull worker. Additional leases of this
+kind count as attempts, because the task may be crashing its workers."""
 FENCES_PER_EPOCH = 1_000_000_000
 """A fence is `epoch * FENCES_PER_EPOCH + claims`. The epoch rises when a table is restored, so the fences of attempts
-from the lost table are below all others."""
+from the lost table are lower than all other fences."""
 TIMER_LIFE = 400 * DAY
 """A timer is removed this long after its minute. The trigger and its last recovery scan must have read the timer by
 then, so no timer is lost if an outage of the trigger is shorter than this."""
@@ -331,7 +332,7 @@ CURSOR_SAVE_INTERVAL = 10 * SECOND
 MINUTE_PAGE = 250
 """Number of items in one page of a shard's minute. The trigger has at most one page of each shard in memory."""
 SLICE = 500
-"""Number of items of a minute that are processed before processing of the next open minute continues."""
+"""Number of a minute's items that are processed before processing of the next open minute continues."""
 LONGEST_PASSING = 5 * SECOND
 """How long the items of other queues are skipped before processing of the next open minute continues."""
 OPEN_MINUTES = 4
@@ -368,14 +369,15 @@ SUMMARY_GAP = 20 * HOUR
 """If a change is counted this long after it was made, or if no process has read changes for this long, changes may have
 been lost, because the table's stream keeps them for only a day. In this case, counting starts over."""
 SUMMARY_SEEN_EVERY = HOUR
-"""Shortest interval at which the time when changes were last read is stored."""
+"""Shortest interval between two writes of the time at which changes were last read."""
 SUMMARY_RESTART_DELAY = 2 * MINUTE
 """How long a new generation of counts is stored before it starts, so that every process knows it in time, and how long
 after the generation's start the first recount starts."""
 SUMMARY_KNOWN = MINUTE
 """How long a process caches the generation of the counts."""
 SUMMARY_ENDED_KEPT = DAY
-"""How long a generation of counts is kept after its end, which is longer than any process can still use it."""
+"""How long a generation of counts is kept after its end, which is longer than any process can still use the
+generation."""
 SUMMARY_OWNERS_AT_ONCE = 100
 """Maximum number of owners whose ended counts are given a TTL in one run of the recount."""
 SUMMARY_RECOUNT_EVERY = 5 * MINUTE
@@ -393,7 +395,7 @@ SUMMARY_RECOUNT_KEPT = 60 * DAY
 OWNER_SPREAD = 4
 """Number of partitions of an owner's list, each for a thousand new tasks per second (Source: DynamoDB Developer Guide,
 "Best practices for designing and using partition keys"); a page of the list queries all partitions. This value must not
-change, because another value requires rewriting the index."""
+change, because a different value would require rewriting the index."""
 LIST_FROM = 256
 """Lists by state, type, name, tag and more are maintained once one partition of an owner's list has this many tasks.
 The owner then has about a thousand tasks in total, as many as one page reads."""
@@ -401,14 +403,14 @@ LIST_EXAMINED = 4_000
 """Maximum number of tasks that are read for a list ordered by end if an owner has no lists. An owner without lists has
 fewer tasks than this."""
 LIST_BLOCK = 45
-"""Maximum number of postings in one item of a list. Each posting has 18 bytes, so that the item and its key cost one
-write unit."""
+"""Maximum number of postings in one item of a list. Each posting has 18 bytes, so the item and its key cost one write
+unit."""
 LIST_SPAN = 5 * SECOND
 """Longest time between the postings of one item. With a longer time, fewer write units are needed if the stream is read
 in longer batches, but more items must be read for a page of a busy list, because items overlap."""
 LIST_KEPT = 100 * DAY
-"""How long a posting is kept beyond the retention of a task that ends at the time of its id. A task that ends more than
-half of this time after the time of its id is listed again; a task that is open for longer than this is found only by
+"""How long a posting is kept beyond the retention of a task that ends at the time in its id. A task that ends more than
+half of this time after the time in its id is listed again; a task that is open for longer than this is found only by
 its state."""
 LIST_LATE = 5 * SECOND
 """A task that is still scheduled this long after the time in its id is considered late, and is listed as scheduled from
@@ -428,8 +430,8 @@ LIST_BUILD_TASKS = 2_000
 
 MAX_STARTS_PER_RATE_PART = 250
 """Number of starts per second that one item counts. Faster rates are divided among several items. DynamoDB allows 1,000
-writes per second to one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the remaining writes are
-left for tasks that join a line."""
+writes per second to one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the other writes are
+reserved for tasks that join a line."""
 RATE_SLACK = 200
 """Longest time between the grant of a start and the start, in milliseconds; for a short window, at most a twentieth of
 the window."""

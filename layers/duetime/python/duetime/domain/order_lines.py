@@ -78,15 +78,15 @@ class OrderLine:
     is_whole: bool = True
 
     def reaches(self, number: int) -> bool:
-        """Whether all places before a number were read."""
+        """Whether all places before a given number were read."""
         return self.is_whole or (bool(self.places) and number <= self.places[-1].number)
 
     def lacks(self, number: int) -> bool:
-        """Whether it is certain that the line has no place with a number."""
+        """Whether it is certain that the line has no place with a given number."""
         return self.reaches(number) and all(place.number != number for place in self.places)
 
     def index(self, number: int) -> int:
-        """How many of the places that were read are before a number."""
+        """How many of the places that were read are before a given number."""
         return sum(1 for place in self.places if place.number < number)
 
 
@@ -156,7 +156,7 @@ def check_interval(index: int, first: Task | None, now: Millis) -> Millis:
 
     Args:
         index: how many places are known to be ahead of the task's place.
-        first: the task that it waits for, if its record exists.
+        first: the task that the task waits for, if that task's record exists.
         now: the time.
     """
     until_first = 0 if first is None or first.is_terminal else (first.next_at - now) // 2

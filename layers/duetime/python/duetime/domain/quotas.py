@@ -136,8 +136,8 @@ RATES = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.READS)
 OPEN_TASKS_PER_CREATE = 100
 """If creations have no limit, they are counted as if their limit were `open_tasks` divided by this number."""
 _COARSE, _FINE = 20, 100
-"""Numbers by which a per-second limit is divided to get a process's portion, while usage is below and above half of the
-limit."""
+"""Numbers by which a per-second limit is divided to get a process's portion: `_COARSE` while usage is below half of the
+limit, then `_FINE`."""
 
 
 def window_at(now: Millis) -> int:
@@ -191,7 +191,7 @@ class WindowCounts:
         return math.ceil(in_window(limit) - counts.used(quota, now) + counts.present.get(quota, 0))
 
     def retry_after(self, quota: Quota, limit: int, now: Millis) -> Millis:
-        """Time until usage falls below a per-second limit if there is no more use; 0 if it is already below."""
+        """Time until usage falls below a per-second limit if nothing more is used; 0 if it is already below."""
         most = in_window(limit)
         if self.used(quota, now) < most:
             return 0
@@ -221,7 +221,7 @@ def portion(limit: int, *, close: bool) -> int:
 
 @frozen
 class Hold:
-    """A hold counts towards a quota while it lasts; it is a place, a running topology, or a lease.
+    """A place, a running topology or a lease, which counts towards a quota while it lasts.
 
     Attributes:
         number: number of a topology's nodes, or a lease's fence; otherwise 1.

@@ -2,7 +2,8 @@
 
 Starts are counted by the generic cell rate algorithm (GCRA; Source: ITU-T Recommendation I.371, annex A). The count is
 one number: the time of the next start if all starts were evenly spaced. A start may be earlier than that time by as
-many intervals as the burst. In addition, each priority has a line, stored as the time of its last place. A task that
+    many intervals as the burst allows. In addition, each priority has a line, stored as the time of its last place. A
+    task that
 cannot start takes the next place, and is checked again at that time; only the count decides whether the task may start.
 
 Each start and each place of a higher priority shifts the lines of lower priorities. So that places need not be
@@ -167,7 +168,7 @@ class RateUpdate:
 
     Attributes:
         at_most: upper bounds of fields; absent fields are below any bound.
-        needed_until: the item can be removed some time after this.
+        needed_until: the item can be removed some time after this time.
         is_listed: whether the write adds the rate to its owner's list.
     """
 
@@ -209,7 +210,7 @@ class Convert:
 
 @frozen
 class Join:
-    """The attempt must wait. This update takes the next place in its line, unless the state has changed."""
+    """The attempt must wait. This update takes the next place in line, unless the state has changed."""
 
     update: RateUpdate
 
@@ -288,7 +289,7 @@ class StartRequest:
         return max(self._slot(state), *(end for end in ahead if end > self.at + self._interval(state)), 0)
 
     def line_length(self, state: RateState) -> int:
-        """Number of places of all priorities that are still to come."""
+        """Number of places, over all priorities, whose time has not come yet."""
         last = max(state.of(line) for line in LINES)
         return max(0, -(-(last - self._slot(state)) // self._interval(state))) if last > self.at else 0
 
@@ -409,10 +410,10 @@ class RateControl:
     """An owner's settings for a rate.
 
     Attributes:
-        number: number of the action that made the settings.
+        number: the number of the action that set these values.
         paused_at: when the rate was paused; `None` if it is not paused.
         pin: the rate that replaces the tasks' rates; `None` if not pinned.
-        resets: whether this action also resets the count of starts and the lines.
+        resets: whether this action also resets both the count of starts and the waiting lines.
     """
 
     number: int = 0

@@ -18,7 +18,7 @@ _CONTENTS = frozenset({"payload", "result", "json", "form"})
 _PARAMETERS = frozenset({"parameters", "default"})
 """Fields with topology definition parameters, whose values can be used by nodes of any type."""
 _CHANGED = frozenset({"from", "to"})
-"""Fields of a difference that contain values; its `path` is the location of these values."""
+"""Fields of a difference that contain values; the difference's `path` is the location of these values."""
 _BODY = "body"
 """Field with the content of a request, in one of several forms, or with a target's response to a query."""
 _SCHEMA = "payload_schema"
@@ -30,7 +30,7 @@ _BY_NAME = "nodes"
 def marker() -> dict[str, bool]:
     """The JSON that replaces a hidden value.
 
-    It cannot be mistaken for a value, and requests that contain it are rejected.
+    This JSON cannot be mistaken for a value, and requests that contain it are rejected.
     """
     return {REDACTED: True}
 

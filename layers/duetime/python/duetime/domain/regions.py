@@ -29,7 +29,7 @@ class ActiveRegion:
 
     Attributes:
         name: name of the Region.
-        epoch: epoch of its fences; each takeover raises the epoch.
+        epoch: epoch of the Region's fences; each takeover raises the epoch.
         since: when the takeover began.
         is_open: whether the Region processes tasks; neither Region does so until the takeover has ended.
     """
@@ -62,7 +62,7 @@ class TakenOver:
 
     Attributes:
         task: the record in the new epoch.
-        timer: the timer of its check, to be written first; `None` if no check is needed.
+        timer: the timer for the record's check, to be written first; `None` if no check is needed.
         was_cut_off: whether a running attempt was cut off; a topology's run is not cut off, but continues outside the
             Region's workers.
     """

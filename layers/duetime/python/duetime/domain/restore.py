@@ -32,7 +32,7 @@ RESTORED = "restored: its attempt was cut off"
 HELD_TAG = "duetime/restored"
 """Tag of a task that is paused until the operator decides; its value is the state that the task had before."""
 _LEAST_KEPT = 2 * DAY
-"""Minimum time for which an outcome remains readable after it is taken over from the replaced table."""
+"""Minimum time for which an outcome can be read after it is taken over from the replaced table."""
 
 
 PLAN_LOST = TaskError(
@@ -89,7 +89,7 @@ class Takeover:
     Attributes:
         task: the record in the new epoch.
         divergence: how the restored record differs from the record in the replaced table.
-        timer: the timer of its check, to be written first; `None` if an earlier timer is sufficient.
+        timer: the timer for the record's check, to be written first; `None` if an earlier timer is sufficient.
         copies_contents: whether the replaced table has contents that the record refers to.
     """
 

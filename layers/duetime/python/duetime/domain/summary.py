@@ -280,7 +280,7 @@ class Generation:
     Attributes:
         number: number of the generation, from 0; later generations have greater numbers.
         since: tasks created at or after this time are counted by their changes; 0 for all tasks.
-        seen_at: when changes were last read, as far as this time was stored.
+        seen_at: the latest stored time at which changes were read.
         recounting: the current recount, if any.
         recounted: the last complete recount, if any.
         ended_counts: progress of setting the TTL of ended generations' counts.
@@ -347,7 +347,7 @@ class Generation:
             return self.recounting
         if now - self.recounting.busy_since < SUMMARY_RECOUNT_LEASE:
             return None
-        # It is unknown how much of the part was counted before the process died, so the recount restarts with another
+        # It is unknown how much of the part was counted before the process died, so the recount restarts with a new
         # number.
         return Recount(self.recounting.number + 1, now)
 

@@ -79,7 +79,7 @@ class Switch:
         reason: human-readable reason.
         updated_at: when the switch was set.
         updated_by: who set the switch.
-        rate: limit for the starts of these tasks' attempts; `None` for no limit.
+        rate: limit on the starts of these tasks' attempts; `None` for no limit.
     """
 
     key: SwitchKey

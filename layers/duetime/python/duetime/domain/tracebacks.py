@@ -121,5 +121,5 @@ def redacted(text: str) -> str:
 
 
 def last_part(text: str, length: int) -> str:
-    """A text, truncated at its start with a note if it is longer."""
+    """A text; if it is longer than `length`, its start is replaced by a note."""
     return text if len(text) <= length else _CUT + text[len(text) - length + len(_CUT) :]

@@ -303,7 +303,7 @@ def process_lock(key: str, limit: int = 1) -> Iterator[None]:
     renewed while the handler waits.
 
     Raises:
-        ValueError: the key was used with another limit before, or the limit is not positive.
+        ValueError: the key was used with a different limit before, or the limit is not positive.
     """
     if limit < 1:
         raise ValueError(f"the limit of process lock {key!r} should be at least 1")

@@ -222,12 +222,12 @@ class Context:
         self.report(int(max(0, min(100, percent))), str(message))
 
     def heartbeat(self) -> None:
-        """Renew the lease now. The worker also renews it automatically."""
+        """Renew the lease now. The worker also renews the lease automatically."""
         self.report(None, "")
 
     @property
     def idempotency_key(self) -> str:
-        """An idempotency key for calls to other services. It is the same in all attempts but differs between steps."""
+        """An idempotency key for calls to other services; the same in all attempts but different in each step."""
         from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
 
         return idempotency_key(self.task_id)

@@ -1,4 +1,4 @@
-"""Checks default task options in handler decorators like options in creations, and describes handlers for the API."""
+"""Validates default task options in handler decorators as in task creations, and describes handlers for the API."""
 
 from __future__ import annotations
 

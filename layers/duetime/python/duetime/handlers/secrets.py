@@ -30,7 +30,7 @@ class SecretUnavailable(RuntimeError):
 def secret(name: str, *, fresh: bool = False) -> str:
     """Return the text of a secret in the setting `handlers_environment`.
 
-    The secret is read from AWS on the first call, and read again after five minutes. Its value is not logged.
+    The secret is read from AWS on the first call, and read again after five minutes. The secret's value is not logged.
 
     Args:
         name: name of the secret in the settings.

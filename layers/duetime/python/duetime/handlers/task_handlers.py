@@ -47,7 +47,7 @@ class TaskHandler(Generic[P, R_co]):
         retry_rule: RetryRule = RETRY_ALL,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        # This comes first, because it copies the attributes of a function that is itself a `TaskHandler`.
+        # This call comes first, because it also copies the attributes set below if the function is a `TaskHandler`.
         update_wrapper(self, function)
         self.task_type = task_type
         self.function = function

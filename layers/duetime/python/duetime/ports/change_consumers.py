@@ -51,7 +51,7 @@ class ArchiveEncoder(Protocol):
             older: attempts that are stored outside the record.
 
         Raises:
-            ValueError: a content is not valid JSON.
+            ValueError: some of the content is not valid JSON.
         """
         ...
 

@@ -92,7 +92,7 @@ class PullQueues(WorkQueues, Protocol):
         ...
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages of one queue; messages that are already deleted are skipped."""
+        """Delete up to ten messages from one queue; messages that are already deleted are skipped."""
         ...
 
 

@@ -183,7 +183,7 @@ class Telemetry(Protocol):
         ...
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:
-        """Attribute lines that are logged and printed in this block to the attempt of a claimed task."""
+        """Attribute the lines that are logged or printed in this block to a claimed task's attempt."""
         ...
 
 
@@ -234,5 +234,5 @@ class FanOut(Protocol):
     """Starts additional invocations of the trigger."""
 
     def read_groups(self, groups: Sequence[int]) -> None:
-        """Start a separate invocation for each of these groups of shards, to read the group."""
+        """For each of these groups of shards, start a separate invocation that reads the group."""
         ...

@@ -1,4 +1,4 @@
-"""Protocols for all stores except those for tasks and topologies, and one protocol for a deployment's stores."""
+"""Protocols for all stores except the stores for tasks and topologies, and one protocol for a deployment's stores."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class GroupStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> Sequence[groups.Group]:
-        """An owner's groups in order of their ids, eventually consistent; fewer than `limit` groups mean the end."""
+        """An owner's groups in order of id, eventually consistent.
+
+        Fewer than `limit` groups are returned only at the end.
+        """
         ...
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
@@ -116,7 +119,11 @@ class GroupStore(Protocol):
         ...
 
     def remove(self, owner: str, group_id: str) -> bool:
-        """Remove some members of a group, and the group itself when no member is left; return whether it is removed."""
+        """Remove some members of a group, and the group itself when no member is left.
+
+        Returns:
+            Whether the group is removed.
+        """
         ...
 
 
@@ -235,7 +242,7 @@ class Stores(Protocol):
 
     @property
     def cursors(self) -> CursorStore:
-        """Read positions of each group of shards."""
+        """The read position of each group of shards."""
         ...
 
     @property
@@ -390,7 +397,7 @@ class OrderLineStore(Protocol):
         ...
 
     def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
-        """The places before a number, nearest first, up to a limit, read with eventual consistency."""
+        """The places before a given number, nearest first, up to a limit, read with eventual consistency."""
         ...
 
 
@@ -434,8 +441,7 @@ class RateStore(Protocol):
             update: values to set and to add, and their conditions.
             expires_at: when the part may be removed; `None` for no expiry.
 
-        Returns: Whether the update was made, and the state after the update, or the state because of which it was
-        rejected.
+        Returns: Whether the update was made, and the state after the update, or the state that caused its rejection.
 
         Raises:
             Unavailable: the store throttles or fails after its own retries.
@@ -568,7 +574,10 @@ class QuotaUseStore(Protocol):
         ...
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove a hold; if a nonce is given, only if the taker with this nonce has it. The call is safe to resend."""
+        """Remove a hold; if a nonce is given, do so only if the taker with this nonce has the hold.
+
+        The call is safe to resend.
+        """
         ...
 
 
@@ -611,11 +620,14 @@ class ScheduleStore(Protocol):
         ...
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """Data left over from the last schedule deleted under a name, kept for some hours unless the name is reused."""
+        """Data left over from the last schedule deleted under a name.
+
+        The data is kept for some hours unless the name is reused.
+        """
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule, if its identity and edition are as read, or a new schedule, if the name is free.
+        """Store a schedule if its identity and edition are unchanged, or store a new schedule if the name is free.
 
         The `uid` identifies the schedule, so another schedule with the same name is not changed, regardless of its
         edition.
@@ -648,7 +660,7 @@ class ScheduleStore(Protocol):
         ...
 
     def count(self, owner: str, most: int) -> int:
-        """The number of an owner's schedules, at most `most`; eventually consistent."""
+        """The number of an owner's schedules, counted up to `most`, eventually consistent."""
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
@@ -789,7 +801,7 @@ class TracebackStore(Protocol):
         ...
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
-        """The stored traceback of a task, or `None`."""
+        """The stored traceback of a task; `None` if there is none."""
         ...
 
 
@@ -813,7 +825,7 @@ class CursorStore(Protocol):
     """The read position of each group of shards, and the invocation that holds the group."""
 
     def take(self, group: int, holder: str, now: Millis, until: Millis, first: Cursors) -> Cursors | None:
-        """Take a group for reading until the given instant, unless another invocation holds it.
+        """Take a group for reading until the given instant, unless another invocation holds the group.
 
         Args:
             group: number of the group.
@@ -833,7 +845,7 @@ class CursorStore(Protocol):
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
         """Store the read position of a group, and keep the group until `until` (0 releases the group).
 
-        Returns: Whether the position is stored; `False` if the group has another epoch.
+        Returns: Whether the position is stored; `False` if the group has a different epoch.
         """
         ...
 
@@ -975,7 +987,7 @@ class AuditLog(Protocol):
 
 
 class LinkStore(Protocol):
-    """The store of links, with which people without credentials can act on a task."""
+    """The store of links, which let people without credentials act on a task."""
 
     def put(self, link: Link) -> None:
         """Store a new link. The call is safe to resend."""
@@ -1063,12 +1075,12 @@ class WatchStore(Protocol):
         """Store a subscription in its slot. The call is safe to resend.
 
         Returns:
-            `False` if the slot has a subscription with another name.
+            `False` if the slot has a subscription with a different name.
         """
         ...
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot now contains a subscription with another name."""
+        """Remove a subscription, unless its slot now contains a subscription with a different name."""
         ...
 
     def subscriptions(self, owner: str) -> list[Subscription]:

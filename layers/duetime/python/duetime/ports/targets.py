@@ -143,7 +143,7 @@ class Jobs(Protocol):
         ...
 
     def find(self, task: Task) -> str | None:
-        """Find the ARN of the job of a task's current attempt by its name; `None` if its service does not list it."""
+        """Find by name the ARN of the job for a task's current attempt; `None` if the service does not list the job."""
         ...
 
     def stop(self, task: Task) -> None:

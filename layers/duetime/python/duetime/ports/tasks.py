@@ -73,7 +73,9 @@ class MinutePage:
 
 @frozen
 class Insertions:
-    """The known results of inserting records with few requests. It is unknown whether any other record is written.
+    """The known results of inserting records with few requests.
+
+    It is unknown whether any other record has been written.
 
     Attributes:
         written: records known to be written by this call.
@@ -126,8 +128,8 @@ class TaskStore(Protocol):
     def add_timer(self, timer: Timer) -> None:
         """Write a timer into the minute of its check; writing it again changes nothing.
 
-        An existing timer with other data is not replaced, because it may belong to a change that was accepted, while
-        the change that writes this timer may still be rejected.
+        An existing timer with different data is not replaced, because it may belong to a change that was accepted,
+        while the change that writes this timer may still be rejected.
         """
         ...
 
@@ -248,7 +250,7 @@ class ContentStore(Protocol):
         ...
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """Read the bytes of a content, wherever they are stored.
+        """Read the bytes of the content, wherever they are stored.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -256,7 +258,7 @@ class ContentStore(Protocol):
         ...
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, as in `fetch`; for an uploaded payload, a temporary URL of the bytes.
+        """The bytes of the content, as in `fetch`; for an uploaded payload, a temporary URL for the bytes.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -264,11 +266,14 @@ class ContentStore(Protocol):
         ...
 
     def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
-        """Set the expiry of a content outside the record, and return whether the content exists."""
+        """Set the expiry of content outside the record, and return whether the content exists."""
         ...
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
-        """Remove the expiry of a content outside the record; if `expiry` is given, only if an item has this expiry."""
+        """Remove the expiry of content outside the record.
+
+        If `expiry` is given, the expiry is removed only if an item has this expiry.
+        """
         ...
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
@@ -296,7 +301,7 @@ class UploadStore(Protocol):
     """Payloads that clients have uploaded, which are kept until a task is created with them."""
 
     def sign(self, upload: Upload, content: UploadedBytes, now: Millis) -> SignedUpload:
-        """Sign the request that writes an upload of this size and type; no other request is signed."""
+        """Sign the request that writes an upload; the signature is valid only for this size and type."""
         ...
 
     def attach(self, upload: Upload, task_id: TaskId, expiry: Expiry) -> Content | None:

@@ -76,7 +76,7 @@ class TaskArchiver:
             return self._encoder.line(_without_contents(task), older)
 
     def _found(self, task_id: TaskId, content: Content) -> Content:
-        """Return a content with its bytes, or without bytes if it has expired or is in S3 because of its size."""
+        """Return content with its bytes, or without bytes if the content has expired or is in S3 due to its size."""
         if content.place is not ContentPlace.ITEM or content.data is not None:
             return content
         try:

@@ -35,7 +35,7 @@ class EventPublisher:
 
 
 class BatchNotCounted(RuntimeError):
-    """A consumer that must count every change failed to process a batch; the stream must deliver it again."""
+    """A consumer that must count every change failed to process a batch; the stream must deliver the batch again."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"the batch must be delivered again to: {', '.join(names)}")
@@ -47,7 +47,8 @@ class Broadcaster:
     Args:
         exact: consumers that must count every change, so the batch is delivered again if one of them fails. These
             consumers recognize changes that they have already processed.
-        best_effort: consumers that lose the changes they fail to process. A redelivered batch reaches them again.
+        best_effort: consumers that lose the changes they fail to process. A redelivered batch reaches these consumers
+            again.
         telemetry: counts and logs the consumers' failures.
     """
 

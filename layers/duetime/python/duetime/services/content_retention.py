@@ -1,6 +1,6 @@
 """Ensures that contents stored outside a record do not expire while an open record refers to them.
 
-A content written before a record refers to it has an expiry, which is removed once the record refers to it. A
+Content that is written before a record refers to it has an expiry, which is removed once the record refers to it. A
 writer that crashes or is rejected therefore leaves nothing behind, and no open task loses its contents.
 """
 
@@ -71,7 +71,7 @@ def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
 def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> None:
     """Remove the expiry from the contents of a record that now refers to them.
 
-    If `expiry` is given, a content with a different expiry keeps its expiry, because the process that ended the task
+    If `expiry` is given, content with a different expiry keeps that expiry, because the process that ended the task
     has set that expiry in the meantime.
     """
     for content in (*task.contents_outside, *_lines(contents, task)):
@@ -107,7 +107,7 @@ def replace_content(
     expiry: Expiry,
     write: Callable[[], WriteResult],
 ) -> WriteResult:
-    """Replace a content that a record refers to with new content, which is written with `expiry`.
+    """Replace the content that a record refers to with new content, which is written with `expiry`.
 
     Both contents have an expiry until the process knows which content the record refers to. Then that content's expiry
     is removed.

@@ -1,4 +1,4 @@
-"""Starts tasks once the tasks listed in `after` allow it, or ends them if that can no longer happen.
+"""Starts tasks once the tasks listed in `after` allow a start, and ends tasks that can no longer start.
 
 A worker checks a task with dependencies when it is created, and again whenever a recovery scan finds the task. If the
 task has to wait, the check records the task as waiting for each of its open dependencies. The write that ends a

@@ -277,7 +277,7 @@ class Enqueuer:
         return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)
 
     def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
-        """Schedule a check for lateness or expiry if the move that is about to be written changes its time.
+        """Schedule a check for lateness or expiry if the move that is about to be written changes the check's time.
 
         Args:
             task: the record as last read.
@@ -314,7 +314,7 @@ class Enqueuer:
             self.tasks.add_late_timer(timer)
 
     def watch_long_run(self, task: Task) -> None:
-        """Schedule a check that reports when an attempt that continues outside the worker functions runs too long."""
+        """Schedule a check that reports an attempt outside the worker functions if the attempt runs too long."""
         if (timer := long_run_timer(task, self.runtime.now(), self.look_ahead)) is not None:
             self.tasks.add_late_timer(timer)
 
@@ -330,7 +330,7 @@ class Enqueuer:
 
 
 def _needs_message(before: Task, after: Task, move: Move) -> bool:
-    """Whether a move requires a message, because the check is new, is in another place, or is requested for now.
+    """Whether a move requires a message, because the check is new, changes its queue or group, or is requested for now.
 
     A user may expedite a task that is already due because its message was lost.
     """

@@ -97,7 +97,7 @@ class GroupMembers:
     runtime: Runtime
 
     def note_end(self, task: Task) -> None:
-        """Note the outcome of a member; after the last open member, complete the group or wake its completion task.
+        """Note the outcome of a member; if no other member is open, complete the group or wake its completion task.
 
         If the store does not answer, a later check of the group finds the end.
         """
@@ -109,8 +109,8 @@ class GroupMembers:
     def note_completion(self, task: Task) -> None:
         """If no member is open, complete the group of a completion task that ended without completing the group.
 
-        For example, a user cancelled that task. If members are open, the end of the last open member completes the
-        group.
+        For example, a user may have cancelled that task. If members are open, the end of the last open member completes
+        the group.
         """
         try:
             group = self.stores.groups.read(task.owner, task.completes or "")

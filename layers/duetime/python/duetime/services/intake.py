@@ -128,7 +128,7 @@ class Arrival:
     Attributes:
         id: id of the delivery.
         body: the text of the event, for people to read.
-        wanted: the requested task, or an event for intake rules, or the error if the event is neither.
+        wanted: the requested task, an event for intake rules, or, if the delivery is neither, the error.
     """
 
     id: str

@@ -101,7 +101,7 @@ class JobWatcher:
         try:
             job = self.jobs.find(task)
         except Unavailable as error:
-            self.runtime.telemetry.note("a job could not be searched", task=task.id.text, error=str(error))
+            self.runtime.telemetry.note("the search for a job failed", task=task.id.text, error=str(error))
             if now >= job_deadline(task):
                 self._report(task, failure(JOB_UNKNOWN, f"{_UNANSWERED}, and the search for it failed: {error}"))
             return None

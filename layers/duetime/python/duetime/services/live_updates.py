@@ -46,7 +46,7 @@ class WatchConnections:
     runtime: Runtime
 
     def connect(self, ticket: str, connection_id: str) -> bool:
-        """Open a connection if the ticket is valid; returns whether it was valid."""
+        """Open a connection if the ticket is valid; returns whether the ticket was valid."""
         now = self.runtime.now()
         redeemed = self.store.redeem(digest_of(ticket), connection_id, now)
         if redeemed is None:
@@ -68,8 +68,8 @@ class WatchConnections:
     def subscribe(self, connection: Connection, ref: str, topic: Topic, task_filter: TaskFilter) -> Watched | None:
         """Subscribe a connection to changes.
 
-        The subscription is stored before its subject is read. Earlier changes are part of the state read here, and
-        later changes are sent to the subscription, so no change is lost.
+        The subscription is stored before its subject is read. Earlier changes are part of the returned state, and later
+        changes are sent to the subscription, so no change is lost.
 
         Returns:
             The current state of the subject; `None` for a list, which the client reads itself.
@@ -150,8 +150,8 @@ OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 class ChangePusher:
     """`duetime.ports.change_consumers.ChangeConsumer` that sends changes to connections.
 
-    Each owner in a batch without subscribers costs one consistent read. Subscriptions are read again for each batch and
-    never cached, so that every subscription stored before a change was written is found.
+    For each owner in a batch who has no subscribers, the consumer makes one consistent read. Subscriptions are read
+    again for each batch and never cached, so that every subscription stored before a change was written is found.
     """
 
     store: WatchStore
@@ -194,7 +194,7 @@ class ChangePusher:
                 self.store.close(connection)
 
     def _send(self, update: tuple[Connection, Push]) -> None:
-        """Send one connection its messages until it accepts no more."""
+        """Send one connection its messages until the connection accepts no more."""
         connection, push = update
         for text in self._messages(push):
             match self.sender.send(connection.id, text):

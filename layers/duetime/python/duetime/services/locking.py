@@ -112,7 +112,7 @@ class LockManager:
         """Reserve a task's locks for its next check, while the task is first in line for another lock.
 
         Without this, a task that needs two busy locks might find one of the locks taken at every check. Only locks that
-        sort before the missing lock are kept, so two tasks never keep each other's locks.
+        sort before the missing lock are kept, so no two tasks can each keep a lock that the other needs.
 
         This method never raises `Unavailable`; locks that could not be reserved are released.
 
@@ -211,7 +211,7 @@ class LockManager:
         return all(were_there) and len(hand_over.admitted) + len(hand_over.departed) < _LINE
 
     def _with_waiter(self, hand_over: HandOver, waiter: Waiter, now: Millis) -> HandOver:
-        """The hand-over after deciding about the next task in line."""
+        """Decide about the next task in line, and return the hand-over with the decision."""
         task = self.stores.tasks.read(waiter.task_id)
         status = waiter_status(waiter, task)
         if status is WaiterStatus.COMING:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _SHOWN = 25
-"""Number of places read at once; their items fit into one read unit, which is the least that a query costs."""
+"""Number of places read together; their items fit into one read unit, which is the minimum cost of a query."""
 
 
 @frozen
@@ -53,7 +53,7 @@ class _Ahead:
     Attributes:
         index: number of known places before the waiting task's place.
         task_id: id of the task ahead.
-        task: record of the task ahead; `None` if it is still being created.
+        task: record of the task ahead; `None` while the record is being created.
     """
 
     index: int
@@ -155,7 +155,7 @@ class OrderLines:
         return True
 
     def _give_back(self, line: OrderLine, ahead: _Ahead) -> None:
-        """Give the turn of a retried task to an earlier task, because otherwise each task would wait for the other."""
+        """Give the turn of a retried task to an earlier task, because otherwise they would wait for each other."""
         if self._give_turn(line, ahead.task_id) and ahead.task is not None:
             self._enqueue(ahead.task)
 
@@ -187,7 +187,7 @@ class OrderLines:
                     self.stores.order_lines.leave(line.name, place.number)
 
     def _wait(self, line: OrderLine, task: Task, ahead: _Ahead) -> Postponed:
-        """Put a task back, and rewrite its place if it was removed because the record was written late."""
+        """Put a task back, and rewrite its place if the place was removed because the record was written late."""
         now, number = self.runtime.now(), task.order_number or 0
         if line.lacks(number):
             self.stores.order_lines.join(line.name, LinePlace(number, task.id, now))

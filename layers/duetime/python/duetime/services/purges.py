@@ -83,7 +83,7 @@ class Resources(Protocol):
     """An owner's resources other than tasks."""
 
     def remove(self, owner: str, until: Millis) -> Counter[str] | None:
-        """Remove as many as time allows; returns the number removed for each kind, or `None` if none was left."""
+        """Remove resources while time is left; returns the number removed by kind; `None` if no resource was left."""
         ...
 
 
@@ -269,7 +269,7 @@ class OwnerResources:
     runtime: Runtime
 
     def remove(self, owner: str, until: Millis) -> Counter[str] | None:
-        """Remove as many as time allows; returns the number removed for each kind, or `None` if none was left."""
+        """Remove resources while time is left; returns the number removed by kind; `None` if no resource was left."""
         removed: Counter[str] = Counter()
         for kind, names, delete in (
             (Removed.SCHEDULES, self._schedules, self.schedules.delete),

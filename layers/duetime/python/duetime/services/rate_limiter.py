@@ -1,4 +1,4 @@
-"""Enforces rates just before a task's target is called; a task whose turn is later is put back until then."""
+"""Enforces rates just before a task's target is called; a task whose turn comes later is put back until its turn."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class _Asked:
         if name == self.name:
             return replace(self, rule=rule, pace=pace)
         state = known.get(name, RateState())
-        # All parts have the same control number. The known state of a part with another number may be outdated, so the
-        # next write reads the current state.
+        # All parts have the same control number. The known state of a part with a different number may be outdated, so
+        # the next write reads the current state.
         state = state if state.of(CONTROL) == self.state.of(CONTROL) else RateState()
         return replace(self, rule=rule, name=name, pace=pace, state=state, is_fresh=False)
 
@@ -106,7 +106,7 @@ class _Asked:
 
 @frozen
 class RateLimiter:
-    """`duetime.ports.targets.RateLimits` that grants starts, and places in the line."""
+    """`duetime.ports.targets.RateLimits` that grants starts and places in line."""
 
     rates: RateStore
     runtime: Runtime
@@ -117,8 +117,8 @@ class RateLimiter:
 
         If the task may start, the call waits until the start time, for at most a second, and the caller must then call
         the target at once. With several rates, the slowest rate is asked first, because that rate is the most likely to
-        refuse. If another rate then refuses, the granted start is given back. It is lost if other tasks have used the
-        first rate in the meantime.
+        refuse. If another rate then refuses, the granted start is given back. The start is lost if other tasks have
+        used the first rate in the meantime.
         """
         rates = [(SYSTEM, rate) for rate in of_switches] + ([] if task.rate is None else [(task.owner, task.rate)])
         rates.sort(key=lambda each: each[1].limit / each[1].per_seconds)

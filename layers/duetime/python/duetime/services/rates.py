@@ -72,7 +72,7 @@ class RateAdmin:
         """One rate, with the first tasks in line.
 
         Raises:
-            RateNotFound: no task has asked for the rate recently, and nothing is set for it.
+            RateNotFound: no task has asked for the rate recently, and the rate is neither paused nor pinned.
         """
         status = RateStatus.of(key, self._states(owner, key), self.runtime.now())
         line = sorted(self._waiting(owner, key), key=lambda task: (task.next_at, task.id))
@@ -93,7 +93,7 @@ class RateAdmin:
         return self._change_and_check(owner, key, lambda control: replace(control, paused_at=None), by)
 
     def reset(self, owner: str, key: str, by: Attribution) -> RateStatus:
-        """Reset a rate's counted starts and its line; the first waiting tasks are checked at once.
+        """Reset a rate's count of starts, and empty its line; the first waiting tasks are checked at once.
 
         Raises:
             RateNotFound: the rate does not exist.
@@ -191,7 +191,7 @@ class RateAdmin:
         return found
 
     def _check_first(self, owner: str, key: str, by: Attribution) -> None:
-        """Let the first waiting tasks ask for a start now, as their turns may be earlier; other tasks ask as planned.
+        """Let the first waiting tasks ask for a start now, because they may start earlier; other tasks ask as planned.
 
         This method never raises `Unavailable`, because the action is done, and each task asks again in any case.
         """

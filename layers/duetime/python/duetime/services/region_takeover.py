@@ -118,8 +118,8 @@ class RegionTakeover:
         """Record the target as the active Region, in the source first, and wait until the source is quiet.
 
         Returns:
-            The record. If it is already open, the target already works, and only records that arrived late are left to
-            take over.
+            The record. If the record is already open, the target already works, and only records that arrived late are
+            left to take over.
 
         Raises:
             RegionsDiverge: the source does not replicate, or another takeover began in the meantime.

@@ -153,7 +153,7 @@ class SwitchGate:
         return () if self._known is None else self._known.caps(task)
 
     def look_again(self) -> None:
-        """Ensure that the next call of `look` reads the switches, because the known switches seem outdated."""
+        """Ensure that the next call to `look` reads the switches, because the known switches seem outdated."""
         self._asked_at = 0
 
     def rates(self, task: Task) -> tuple[Rate, ...]:

@@ -82,7 +82,8 @@ class SwitchAdmin:
         """
         setters = SwitchSetter if caller.is_operator else (SwitchSetter.OWNERS,)
         found = [self._change(caller, key, each, lambda switches: switches.without(key)) for each in setters]
-        # If both setters had set the switch, the operator's switch was in effect, so that switch is returned.
+        # If both an owner and an operator had set the switch, the operator's switch was in effect, so that switch is
+        # returned.
         deleted = next((before.by_key[key] for before in found if key in before.by_key), None)
         if deleted is None:
             raise SwitchNotFound(key)

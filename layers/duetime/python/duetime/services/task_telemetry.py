@@ -128,7 +128,7 @@ def count_version(telemetry: Telemetry, executed: str, ending: Ending) -> None:
 
 
 def count_postponed(runtime: Runtime, held: Postponed) -> None:
-    """Count a check whose result was that a task cannot start yet."""
+    """Count a check that found that a task cannot start yet."""
     runtime.telemetry.count("tasks_postponed")
     _measure_wait(runtime, held.until, wait_reason(held.reason))
 

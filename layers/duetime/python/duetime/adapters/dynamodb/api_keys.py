@@ -41,7 +41,7 @@ class DynamoApiKeyStore:
         return _key(answer["Item"]) if "Item" in answer else None
 
     def revoke(self, key: ApiKey) -> bool:
-        """Store that a key is revoked and when it may be removed; the first time of revocation is kept."""
+        """Store that a key is revoked and when it may be removed; an earlier revocation time is kept."""
         if key.revoked_at is None or key.removable_at is None:
             raise ValueError(key.id)
         with translated():

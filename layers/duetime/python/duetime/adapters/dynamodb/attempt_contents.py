@@ -155,7 +155,7 @@ class DynamoTracebackStore:
 def _packed(text: str) -> bytes:
     """Compress the end of a text so that it fits into one write unit.
 
-    Encrypted texts stay complete, because parts of them cannot be decrypted.
+    Encrypted text stays complete, because a part of it could not be decrypted.
     """
     if len(text) <= MAX_TRACEBACK_LENGTH and is_encrypted_text(text):
         return deflated(text.encode())

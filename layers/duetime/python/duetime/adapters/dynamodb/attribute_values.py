@@ -1,10 +1,10 @@
-"""Encodes numbers, texts, instants and bytes as attribute values in DynamoDB's low-level format.
+"""Encodes numbers, strings, instants and bytes as attribute values in DynamoDB's low-level format.
 
 Bytes may be compressed.
 
 This code replaces boto3's serializer, which uses `Decimal` and takes longer than the rest of the encoding. Bytes are
-compressed by raw deflate without header and checksum. DynamoDB and S3 check stored data themselves, so these six bytes
-per item would only cost money.
+compressed by raw deflate without header and checksum. DynamoDB and S3 check stored data themselves, so the six bytes of
+a header and a checksum per item would only cost money.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def smaller(data: bytes) -> bytes | None:
 
 
 def text_of(data: bytes) -> str:
-    """Encode bytes as a short text for JSON. The base64 of 5 MB of incompressible bytes becomes a text of only 6 MB."""
-    # Other strategies would find only few repeated texts in base64, and take longer than the saved bytes are worth.
+    """Encode bytes as a short JSON string. The base64 of 5 MB of incompressible bytes becomes a string of only 6 MB."""
+    # Other strategies would find only few repeated strings in base64, and take longer than the saved bytes are worth.
     compressor = zlib.compressobj(_BEST, zlib.DEFLATED, _RAW, strategy=zlib.Z_HUFFMAN_ONLY)
     return base64.b85encode(compressor.compress(data) + compressor.flush()).decode()
 
 
 def bytes_in(text: str) -> bytes:
-    """Decode a text that `text_of` returned."""
+    """Decode a string that `text_of` returned."""
     return inflated(base64.b85decode(text))
 
 
@@ -78,12 +78,12 @@ def integer(value: Value) -> int:
 
 
 def text(value: str) -> Value:
-    """Encode a text."""
+    """Encode a string."""
     return {"S": value}
 
 
 def string(value: Value) -> str:
-    """Read a text."""
+    """Read a string."""
     return str(value["S"])
 
 

@@ -67,8 +67,8 @@ def insert_items(
         executor: makes requests in parallel.
 
     Returns:
-        The positions of the items that are known to be written, and of the items that already existed. Each other item
-        was not written, or its state is unknown because the request had no response.
+        The positions of the items that are known to be written, and of the items that already existed. Any other item
+        was not written, or its state is unknown because the request got no response.
     """
     written: list[int] = []
     existing: list[int] = []

@@ -572,7 +572,7 @@ _VERSION_AFTER = "\t"
 
 
 def _line(value: AttemptRecord) -> str | list[str]:
-    """Encode an attempt as hexadecimal numbers, the worker, whose name may contain any character, and any error."""
+    """Encode an attempt as hexadecimal numbers, the worker (whose name may contain any character), and any error."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
     is_split = value.function_version or _VERSION_AFTER in value.worker
     holder = f"{value.worker}{_VERSION_AFTER}{value.function_version}" if is_split else value.worker
@@ -635,7 +635,7 @@ def read_action(value: Value) -> ActionRecord:
 
 
 def _action_line(value: ActionRecord) -> list[str]:
-    """Encode an action as two letters and hexadecimal numbers, followed by the texts without empty texts at the end."""
+    """Encode an action as two letters, hexadecimal numbers, and strings, without empty strings at the end."""
     by = value.by
     version = "" if value.version is None else f"{value.version:x}"
     head = f"{_ACTIONS[value.action]}{_ACTORS[by.actor]}{value.at:x} {version}"

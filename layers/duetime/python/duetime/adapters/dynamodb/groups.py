@@ -152,7 +152,7 @@ class DynamoGroupStore:
             self._client.delete_item(TableName=self._table, Key=_member_key(owner, group_id, task_id), **request)
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> list[Member]:
-        """Read some open members with strong consistency; empty only if no member is open.
+        """Read some open members with strong consistency; the result is empty only if no member is open.
 
         Args:
             owner: the group's owner.

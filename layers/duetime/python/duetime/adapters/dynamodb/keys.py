@@ -131,7 +131,7 @@ class DynamoUniqueKeyStore:
         self._table = table
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
-        """Read, with strong consistency, which task last took a key; `None` if no task did or its item was removed."""
+        """Read, with strong consistency, which task last took a key; `None` if no item for the key is stored."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_unique_key_of(owner, key), ConsistentRead=True)
         if "Item" not in answer:

@@ -45,7 +45,7 @@ class DynamoWatchStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket, and return it; `None` if it is unknown, has expired, or was used by another connection."""
+        """Use a ticket, and return it; `None` if the ticket is unknown, expired, or used by another connection."""
         with translated():
             try:
                 answer = self._client.update_item(
@@ -99,7 +99,7 @@ class DynamoWatchStore:
                 self.unsubscribe(each)
 
     def subscribe(self, subscription: Subscription) -> bool:
-        """Store a subscription, unless its slot has a subscription with another name."""
+        """Store a subscription, unless its slot has a subscription with a different name."""
         with translated():
             try:
                 self._client.put_item(
@@ -114,7 +114,7 @@ class DynamoWatchStore:
         return True
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot now contains a subscription with another name."""
+        """Remove a subscription, unless its slot now contains a subscription with a different name."""
         with translated():
             try:
                 self._client.delete_item(

@@ -181,8 +181,8 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
 def _unless_held_by_later(taker: Holder) -> Condition:
     """The condition that rejects an attempt if a later attempt of its task holds the lock.
 
-    A hold is the text `fence until mode`, in which every end has thirteen digits, and every mode has one letter.
-    Therefore, a greater fence makes a longer text, or, if both texts have the same length, a greater text.
+    A hold is the string `fence until mode`, in which every end has thirteen digits, and every mode has one letter.
+    Therefore, a greater fence results in a longer string, or in a greater string of the same length.
     """
     return Condition(
         "(attribute_not_exists(#m.#id) OR size(#m.#id) < :size OR (size(#m.#id) = :size AND #m.#id < :next))",

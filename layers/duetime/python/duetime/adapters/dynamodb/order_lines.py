@@ -66,7 +66,7 @@ class DynamoOrderLineStore:
     def join(self, name: LineName, place: LinePlace) -> None:
         """Add a place to a line; adding the place again changes nothing.
 
-        The place has no expiry, because its task may be open for years.
+        The place has no expiry, because the task may be open for years.
         """
         item = {
             **_key_of(name, _sort_key(place.number)),
@@ -114,7 +114,7 @@ class DynamoOrderLineStore:
         return [key.removeprefix(_HEAD_MARK) for key in found]
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
-        """Give the turn to a task, unless the turn has been given to a task since the line was read."""
+        """Give the turn to a task, unless any task has been given the turn since the line was read."""
         values: dict[str, Value] = {
             ":h": attribute_values.text(task_id.text),
             ":j": attribute_values.text(nonce),

@@ -102,7 +102,7 @@ def sort_keys(
         "ExpressionAttributeNames": {"#g": index.partition_key},
         "ExpressionAttributeValues": {":g": attribute_values.text(partition)},
     }
-    # DynamoDB rejects empty texts in conditions on keys.
+    # DynamoDB rejects empty strings in conditions on keys.
     if after:
         request["KeyConditionExpression"] += f" AND #s {'<' if descending else '>'} :after"
         request["ExpressionAttributeNames"]["#s"] = schema.SORT_KEY

@@ -146,7 +146,7 @@ class DynamoQuotaUse:
             self._client.put_item(TableName=self._table, Item=item)
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another taker has it; the same taker renews its hold."""
+        """Take a place, unless another taker has the place; the same taker renews its hold."""
         with translated():
             try:
                 self._client.update_item(

@@ -442,7 +442,7 @@ def read_schedule_actions(value: Value) -> ScheduleHistory:
 
 
 def _action_line(value: ScheduleActionRecord) -> list[Any]:
-    """Encode an action as two letters, followed by numbers and texts. Empty values at the end are left out."""
+    """Encode an action as two letters, followed by numbers and strings. Trailing empty values are omitted."""
     by = value.by
     letters = f"{_ACTION_LETTERS[value.action]}{_ACTORS[by.actor]}"
     values = [[each.field, each.before, each.after] for each in value.values]

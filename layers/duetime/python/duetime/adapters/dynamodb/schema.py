@@ -27,8 +27,8 @@ VERSION_OF_SCHEMA = "v"
 
 DELETED = "del"
 """Attribute that only deletion markers have. The object with this key was deleted, and readers treat the object as
-absent. Until TTL removes the marker, the marker continues the versions of its name, so that no write from before the
-deletion can be applied.
+absent. Until TTL removes the marker, a new object with the same name continues from the marker's version, so that no
+write from before the deletion can be applied.
 """
 
 OWNER_KEY = "g"

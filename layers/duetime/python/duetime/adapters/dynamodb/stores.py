@@ -85,7 +85,8 @@ class DynamoStores:
 
     @cached_property
     def _s3(self) -> S3Client:
-        # The client is created at first use, because few contents are in S3, and starts should not wait for the client.
+        # The client is created at first use, because few contents are in S3, and startup should not wait for the
+        # client.
         return cast("S3Client", DeferredClient(self._clients.s3))
 
     @cached_property
@@ -216,7 +217,7 @@ class DynamoStores:
 
     @cached_property
     def cursors(self) -> DynamoCursorStore:
-        """Read positions of each group of shards."""
+        """The read position of each group of shards."""
         from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 
         return DynamoCursorStore(self._client, self._table, self._runtime.telemetry, self._settings.cursors_of)

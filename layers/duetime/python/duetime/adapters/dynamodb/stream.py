@@ -1,6 +1,6 @@
 """Decodes Lambda events from the table's stream.
 
-Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB". Bytes in these events are Base64 texts.
+Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB". Bytes in these events are Base64 strings.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
 
 
 def with_bytes(value: Value) -> Value:
-    """An attribute value as boto3 returns it, with bytes instead of Base64 texts."""
+    """An attribute value as boto3 returns it, with bytes instead of Base64 strings."""
     ((kind, content),) = value.items()
     match kind:
         case "B":

@@ -46,8 +46,8 @@ class DynamoTaskLists:
         self._table = table
         self._executor = executor
         self._number = number
-        """The generation of the lists, which increases when a deployment rebuilds lists that were off or lack changes;
-        0 if lists are off."""
+        """The generation of the lists, which increases when a deployment rebuilds lists that were turned off or lack
+        changes; 0 if lists are turned off."""
 
     def head(self, owner: str) -> ListHead | None:
         """Read the progress of an owner's lists with eventual consistency; `None` if the owner has no lists."""

@@ -87,7 +87,7 @@ class OtlpTracer:
         return _traceparent_of(trace.get_current_span())
 
     def flush(self) -> None:
-        """Export spans that have ended, for a limited time. This method never raises."""
+        """Spend a limited time on exporting the spans that have ended. This method never raises."""
         self._provider.force_flush(SPAN_EXPORT_TIME)
 
 

@@ -65,7 +65,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _JOBS = 4 * MAX_WORKER_BATCH + 2
-"""Maximum number of concurrent jobs. Each message can need one job each for its attempt, its heartbeat, ending a
+"""Maximum number of concurrent jobs. A message can need one job each for its attempt, its heartbeat, ending a
 hanging target, and a batch handler's call; two more jobs change visibilities. Threads are created when first needed."""
 _REQUESTS = 16
 """Maximum number of concurrent requests, which is enough to read a group's shards at the same time."""

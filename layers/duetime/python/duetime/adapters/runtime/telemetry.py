@@ -1,4 +1,4 @@
-"""Writes logs and metrics with Powertools. Each invocation writes one metrics line for totals, and one per split."""
+"""Writes logs and metrics with Powertools. Each invocation writes a metrics line for totals, and a line per split."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _COUNT, _MILLISECONDS = "Count", "Milliseconds"
 _SERVICE = "service"
-"""Name of the dimension that every metric has, with the name of the function that writes the metric as value."""
+"""Name of the dimension that every metric has. Its value is the name of the function that writes the metric."""
 
 _Split = tuple[str, str] | None
 """An additional dimension and its value; `None` for the total."""

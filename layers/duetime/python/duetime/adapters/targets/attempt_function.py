@@ -1,4 +1,4 @@
-"""Answers requests from handler packages in the attempts function.
+"""Runs in the attempts function, and answers requests from handler packages.
 
 Each request names its attempt, and can act only for this attempt.
 

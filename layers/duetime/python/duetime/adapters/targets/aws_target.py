@@ -54,7 +54,7 @@ _PASSES_WITH_TIME = frozenset(
         "InternalException",
     }
 )
-"""Error codes of rejections that may not recur in a later attempt, in addition to throttling and server errors.
+"""Error codes of rejections after which a later attempt may succeed, in addition to throttling and server errors.
 
 Source: the API references of the services.
 """

@@ -48,7 +48,7 @@ def user_and_password(name: str, text: str) -> tuple[str, str]:
     else:
         user, _, password = text.partition(":")
     if not (isinstance(user, str) and isinstance(password, str) and password):
-        raise CredentialUnavailable(f"the secret {name!r} has no user's name and password")
+        raise CredentialUnavailable(f"the secret {name!r} contains no user name and password")
     return user, password
 
 
@@ -61,7 +61,7 @@ def client_of(name: str, text: str) -> dict[str, str]:
     client = _object(name, text)
     required = ("client_id", "client_secret", "token_url")
     if not all(isinstance(value, str) for value in client.values()) or any(not client.get(each) for each in required):
-        raise CredentialUnavailable(f"the secret {name!r} needs the texts {', '.join(required)}")
+        raise CredentialUnavailable(f"the secret {name!r} needs the string fields {', '.join(required)}")
     return client
 
 
@@ -237,7 +237,9 @@ class Credentials:
 
 def _credential(auth: CallAuth, secret: str, at: Millis, header: str, value: str) -> Credential:
     if _VISIBLE.fullmatch(value) is None or not secret:
-        raise CredentialUnavailable(f"the secret {auth.secret!r} is not a text that a header can hold")
+        raise CredentialUnavailable(
+            f"the secret {auth.secret!r} is empty or contains characters that a header cannot contain"
+        )
     shown = value.rpartition(" ")[2] if auth.scheme == AuthScheme.BASIC else secret
     return Credential({header: value}, tuple({secret, shown}), at)
 
@@ -272,7 +274,7 @@ def _host(client: Mapping[str, str]) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code", "unknown"))
-    return "it holds no text" if isinstance(error, KeyError) else type(error).__name__
+    return "it contains no string" if isinstance(error, KeyError) else type(error).__name__
 
 
 _UNAUTHORIZED = 401

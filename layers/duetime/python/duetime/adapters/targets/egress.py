@@ -1,8 +1,8 @@
 """Makes HTTP calls through the egress function; calls that begin at the same time share an invocation.
 
-An invocation returns when its last call has ended, so only calls of one owner with the same time limit share an
-invocation. A call never waits for another owner's endpoint, or longer than its own limit. If spans are exported, each
-call has a span within its attempt's span, regardless of which function makes the call.
+An invocation returns when its last call has ended, so only calls for the same owner and with the same time limit share
+an invocation. A call never waits for another owner's endpoint, or longer than its own limit. If spans are exported,
+each call has a span within its attempt's span, regardless of which function makes the call.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _parents(task: Task) -> dict[str, object]:
 def result_of(data: bytes) -> bytes:
     """Convert a response to a result. An empty response becomes null.
 
-    Otherwise, the result is the response's JSON if valid as a payload, or a JSON string with the response's text.
+    Otherwise, the result is the response's JSON if it is a valid payload, or a JSON string with the response's text.
     """
     if not data.strip():
         return b"null"

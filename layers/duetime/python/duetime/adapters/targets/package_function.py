@@ -32,8 +32,7 @@ REPORT_INTERVAL: Millis = 5 * SECOND
 """Shortest time between two progress reports, and maximum age of the user's request that a handler reads."""
 _TRIES, _PAUSE = 4, SECOND
 _MARGIN, _MARGIN_SHARE = 0.5, 0.1
-"""How long before its deadline a handler's process is ended: this many seconds, or this share of its time if that is
-shorter."""
+"""A handler's process is ended this many seconds before its deadline, or this share of its time if that is shorter."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Signatures of HTTP calls, with which a receiver verifies that duetime sent them for an owner.
+"""Signatures of HTTP calls, with which a receiver verifies that duetime sent the calls for an owner.
 
 Each owner has separate secrets, which are derived from the deployment's keys. A receiver that can verify one owner's
 calls can therefore neither verify nor forge another owner's calls. Each call has a symmetric signature (`v1`) and an

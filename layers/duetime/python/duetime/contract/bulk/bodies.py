@@ -281,7 +281,7 @@ def scope_of(body: FilterActionBody, owner: str) -> str:
 def _reject_unclear(body: FilterActionBody) -> None:
     """Rejects empty filters without confirmation, and contradictory fields."""
     if "tags" in body.filter.model_fields_set and not body.filter.tags:
-        # Empty tags may be a client's mistake, which would match more tasks than intended.
+        # Empty tags may be a client's mistake, and would match more tasks than intended.
         raise _refused("filter.tags", "is empty: give a tag, or leave it out", FaultCode.TOO_SHORT)
     is_empty = body.filter.is_empty
     if is_empty and not body.all:

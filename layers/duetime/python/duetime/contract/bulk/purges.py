@@ -180,7 +180,7 @@ class PurgeBodies:
     """`duetime.ports.stores.PurgeRequestReader`."""
 
     def __call__(self, text: bytes, owner: str) -> PurgeRequest:
-        """Decodes the request in a body that was accepted before, for an owner's data."""
+        """Decodes the stored body of an accepted request to purge an owner's data."""
         return purge_of(request_json.read(text.decode(), depth=MAX_JSON_DEPTH + NESTING), owner)
 
     def is_meant(self, request: PurgeRequest, line: str) -> bool:

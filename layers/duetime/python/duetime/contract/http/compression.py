@@ -18,7 +18,7 @@ def unpack(data: bytes, encoding: str, limit: int) -> bytes:
     Args:
         data: the compressed body.
         encoding: the `Content-Encoding`, which must be `gzip` or `identity`.
-        limit: maximum decompressed size in bytes, which is not exceeded in memory either.
+        limit: maximum decompressed size in bytes; decompression stops there, which also limits the memory used.
 
     Raises:
         EncodingUnsupported: the body has another encoding or several encodings.

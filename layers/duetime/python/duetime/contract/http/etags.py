@@ -1,8 +1,8 @@
 """Entity tags, which are quoted as in RFC 9110 and contain a record's version, or a version and a hash.
 
-A response composed of many records has no version of its own, so its tag consists of the main record's version and a
-hash of the response. The tag therefore changes whenever the response changes. Requests that change only the main record
-use just the version in the tag.
+A response composed of many records does not have a single version, so its tag consists of the main record's version and
+a hash of the response. The tag therefore changes whenever the response changes. Requests that change only the main
+record use just the version in the tag.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import re
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 
 NO_VERSION = 0
-"""Version that stands for a tag that matches no task, because versions start at 1."""
+"""Version returned for a tag that cannot match any task; real versions start at 1."""
 MAX_CONDITION_LENGTH = 1_024
 _MOST_DIGITS = 15
 _ENTITY_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 IF_MATCH_PATTERN = rf"^[ \t]*(?:\*|{_ENTITY_TAG})[ \t]*$"
-"""Pattern of one tag, because a change applies to one version, or `*` for any version."""
+"""Pattern of a single tag, or `*` for any version; a change applies to one version, so it cannot list several tags."""
 IF_NONE_MATCH_PATTERN = rf"^[ \t]*(?:\*|{_ENTITY_TAG}(?:[ \t]*,[ \t]*{_ENTITY_TAG})*)[ \t]*$"
 """Pattern of comma-separated tags, or `*` for any tag (Source: RFC 9110, 13.1.2)."""
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<text>[!#-~\x80-\xff]*)"')
@@ -81,5 +81,5 @@ def is_known_tag(if_none_match: str | None, tag: str) -> bool:
 def _tags(header: str, value: str) -> list[tuple[bool, str]]:
     if len(value) > MAX_CONDITION_LENGTH or _LIST.fullmatch(value) is None:
         raise ParametersInvalid.of(header, 'should be an entity tag such as "7"', FaultCode.PATTERN)
-    # A tag may contain a comma.
+    # A tag can contain a comma.
     return [(match["weak"] is not None, match["text"]) for match in _TAG.finditer(value)]

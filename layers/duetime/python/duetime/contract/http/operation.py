@@ -566,7 +566,7 @@ def methods_at(path: str) -> Sequence[str]:
 
 
 def _is_fixed_where(one: str, other: str) -> bool:
-    """Whether a pattern takes precedence: where the two patterns first differ, only the other has a parameter."""
+    """Whether `one` takes precedence, because only `other` has a parameter where the two patterns first differ."""
     places = zip(one.split("/"), other.split("/"), strict=False)
     differing = next(
         ((mine, others) for mine, others in places if mine.startswith("{") != others.startswith("{")), None

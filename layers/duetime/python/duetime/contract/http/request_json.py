@@ -100,7 +100,7 @@ _GZIP = b"\x1f\x8b"
 _GZIP_REPLACED = "\x1f\ufffd"
 """How a gzip body begins if it was decoded as UTF-8."""
 _REPLACEMENT = "\ufffd"
-"""Stands for bytes that are not valid characters."""
+"""The character that decoders substitute for invalid bytes."""
 _PACKED = "is compressed with gzip: set 'Content-Encoding: gzip'"
 _PACKED_AS_TEXT = "is compressed, but the gateway passed it on as text: send a compressed body without 'Content-Type'"
 _UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
@@ -117,7 +117,7 @@ _COLON = "\\u003"
 """How an escaped colon (U+003A) begins."""
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
-# The possessive quantifiers prevent backtracking, whatever the text is.
+# The possessive quantifiers prevent backtracking for any text.
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
@@ -165,7 +165,7 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
 
 
 def _examined(text: str, depth: int) -> Document:
-    """Parses a text that may contain invalid values, which takes three times as long as parsing a valid text."""
+    """Parses a text that may contain invalid values; this takes three times as long as parsing a valid text."""
     if not text or text.isspace():
         raise BodyUnreadable("is empty")
     if (unlike := _not_json(text)) is not None:
@@ -177,7 +177,7 @@ def _examined(text: str, depth: int) -> Document:
 
 
 def _is_exact(text: str, value: object) -> bool:
-    """Whether it is certain that a text has no repeated keys, numbers that parsing changed, or redacted values."""
+    """Whether it is certain that a text has no repeated keys, redacted values or numbers that parsing has changed."""
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
@@ -187,7 +187,7 @@ def _is_exact(text: str, value: object) -> bool:
 
 
 def _may_have_surrogates(text: str) -> bool:
-    """Whether a text may contain surrogates, with the fastest check first."""
+    """Whether a text may contain surrogates; the fastest check runs first."""
     if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         return True
     return not text.isascii() and SURROGATE.search(text) is not None

@@ -110,7 +110,7 @@ def validated(model: type[M], value: object, place: Place = ()) -> M:
         FieldsInvalid: some fields are invalid.
     """
     try:
-        # Compared with this call, `model_validate` only adds checks of its own arguments.
+        # Unlike `model_validate`, this call does not spend time on checking its own arguments.
         return model.__pydantic_validator__.validate_python(value)  # type: ignore[no-any-return]
     except ValidationError as error:
         # Responses contain only the type of the input, and no URLs from pydantic's documentation.
@@ -146,7 +146,7 @@ def _with_integer(value: Any, location: Sequence[str | int]) -> Any:  # noqa: AN
         return {**value, step: _with_integer(value[step], rest)}
     if isinstance(value, list) and isinstance(step, int):
         return [_with_integer(each, rest) if index == step else each for index, each in enumerate(value)]
-    # This step is one that pydantic adds, such as the kind of a target.
+    # Pydantic adds steps that are not in the value, such as the kind of a target.
     return _with_integer(value, rest)
 
 

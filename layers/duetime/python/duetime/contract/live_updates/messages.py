@@ -69,7 +69,7 @@ class WatchFilter(TaskConditions):
 
 
 class SubscribeMessage(Body):
-    """Starts a subscription, for which first a snapshot and then changes are sent."""
+    """Starts a subscription; the server first sends a snapshot, and then sends changes."""
 
     do: Literal["subscribe"]
     ref: Ref
@@ -219,7 +219,7 @@ _Refs = Annotated[Sequence[str], Field(description="Names of subscriptions, as t
 
 
 class WatchedTask(TypedDict):
-    """A task as live updates show it, without payload or result."""
+    """A task, as shown in live updates, without payload or result."""
 
     kind: Literal["task"]
     id: str
@@ -246,7 +246,7 @@ class WatchedTask(TypedDict):
 
 
 class WatchedSchedule(TypedDict):
-    """A schedule as live updates show it."""
+    """A schedule, as shown in live updates."""
 
     kind: Literal["schedule"]
     name: str

@@ -5,7 +5,7 @@ A converted schema has only constructs that client generators support, and descr
 Constraints that generated clients cannot express are moved to the description. The API validates with its own models,
 so the document may be more permissive than the models, but never stricter.
 
-Models have other names than their classes: responses are plain nouns (`Task`, `Schedule`, `RetryPolicy`). Parts of
+Models have different names from their classes: responses are plain nouns (`Task`, `Schedule`, `RetryPolicy`). Parts of
 requests are named `...Input`, because they may omit fields that responses always have; request bodies name the action:
 `TaskCreate`, `TaskUpdate`.
 """
@@ -221,7 +221,7 @@ def _text(default: object) -> str:
 
 
 def _with_description_outside(schema: Schema) -> Schema:
-    """Moves the description of a nullable field's only type apart from null to the field itself."""
+    """If a field allows null and one other type, moves that type's description to the field itself."""
     choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(choices) != 1 or "description" in schema or "description" not in choices[0]:
         return schema
@@ -329,7 +329,7 @@ def _one_line(text: str) -> str:
 
 _LEAST_IN_COMMON = 3
 _NOT_WHAT_IT_IS = ("Filter", "Patch", "Update")
-"""Suffixes of the names of requests whose field descriptions are about filters or changes, not the fields' meaning."""
+"""Name suffixes of requests whose field descriptions explain filters or changes instead of the fields' meaning."""
 MEANINGS: Mapping[str, str] = {
     "arn": "ARN of the AWS resource.",
     "attempts": "The attempts, oldest first.",
@@ -402,7 +402,7 @@ def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None
 
 
 def _of_its_model(field: Schema, schemas: Mapping[str, Schema]) -> str:
-    """The description of the model that a field refers to, if the field refers to exactly one model apart from null."""
+    """The description of the model that a field refers to; empty unless the field refers to exactly one model."""
     models = [one["$ref"].rpartition("/")[2] for one in field.get("anyOf", ()) if "$ref" in one]
     return schemas[models[0]].get("description", "") if len(models) == 1 else ""
 
@@ -414,7 +414,7 @@ def _texts(schema: Schema) -> Mapping[str, str]:
 
 
 def _counterpart(schema: Schema, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
-    """The field descriptions of the request that shares the most fields with a response; empty if it shares few."""
+    """The field descriptions of the request that shares the most fields with a response; empty if too few match."""
     names = set(schema.get("properties", {}))
     best = max(asked.values(), key=lambda texts: (len(names & set(texts)), -len(texts)), default={})
     return best if len(names & set(best)) >= _LEAST_IN_COMMON else {}

@@ -202,7 +202,7 @@ def _target_work() -> Schema:
             "200": {"description": "Succeeded; the body is the result, as JSON or text.", "content": _RESULT},
             "202": {"description": "Accepted, for `run` only; report the outcome later with `reportOutcome`."},
             "4XX": {"description": "The attempt has failed and is not retried, unless the status is 408, 425 or 429."},
-            "5XX": {"description": "The attempt has failed and may be retried, not before `Retry-After`."},
+            "5XX": {"description": "The attempt has failed and may be retried, but not before `Retry-After`."},
         },
     }
 

@@ -423,7 +423,7 @@ class SchedulePatch(ScheduleFields):
     model_config = ConfigDict(json_schema_extra=_as_update)
     FIXED: ClassVar[frozenset[str]] = frozenset(ScheduleCreate.model_fields) - {*ScheduleFields.model_fields, "task"}
 
-    # Omitted fields are never read, because it is known which fields are set.
+    # The default is never used, because only fields that the request sets are read.
     task: TaskTemplateUpdate = TaskTemplateUpdate()
 
 
@@ -534,8 +534,9 @@ class BackfillCreate(Body):
     only_missing: Annotated[
         bool,
         Field(
-            description="Whether to skip occurrences that already have a run. A run is known while its task is "
-            "stored, if the task was created after the tenth-last change of the schedule or by a listed backfill."
+            description="Whether to skip occurrences that already have a run. A run is recognized "
+            "only while its task is stored, and only if the task was created after the tenth-last change to the "
+            "schedule or by a listed backfill."
         ),
     ] = True
     overlap: Annotated[

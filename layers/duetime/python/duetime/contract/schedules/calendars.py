@@ -136,8 +136,8 @@ class CalendarFields(Body):
         Bound,
         Field(
             description="Time after which the calendar is incomplete; null if the calendar is always complete. "
-            f"Schedules mark later occurrences, and an event and an alarm are raised {CALENDAR_NOTICE // DAY} days "
-            "before."
+            f"Schedules mark occurrences after this time, and an event and an alarm are raised "
+            f"{CALENDAR_NOTICE // DAY} days before it."
         ),
     ] = None
 

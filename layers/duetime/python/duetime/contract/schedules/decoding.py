@@ -324,7 +324,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
     """Decodes the update of a schedule.
 
     Raises:
-        FieldsInvalid: some fields are invalid, or there are none.
+        FieldsInvalid: some fields are invalid, or no field is given.
         FieldInvalid: a field is invalid.
     """
     value = document.value

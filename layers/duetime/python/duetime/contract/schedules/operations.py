@@ -224,7 +224,7 @@ UPDATE = Operation(
     _SCHEDULE.but("The schedule after the update."),
     description="The body is a merge patch (RFC 7396): `task` is merged, too, and its `payload` is replaced "
     "completely. A new timing replaces the previous timing, regardless of its kind. The update takes effect at once: "
-    "queued occurrences are dropped, and created again from now on.",
+    "queued occurrences are dropped, and occurrences from now on are created again.",
     query=ScheduleUpdateQuery,
     body=bodies.SchedulePatch,
     nesting=1,
@@ -335,7 +335,7 @@ UPDATE_OCCURRENCE = Operation(
     "Skip, move or run early one occurrence",
     _SCHEDULE.but("The schedule after the change."),
     description="Changes only one future occurrence. An occurrence that is due within seconds already has a task: "
-    "change the task instead. A later change of the schedule's timing drops changes to occurrences that no longer "
+    "change the task instead. A later change to the schedule's timing drops changes to occurrences that no longer "
     "exist. Repeating the request changes nothing.",
     body=bodies.OccurrenceUpdate,
     headers=(IF_MATCH,),

@@ -96,7 +96,8 @@ class OccurrenceList(TypedDict):
         Instant,
         Field(
             description="When the schedule was last changed, paused or resumed. Every later occurrence is listed. "
-            "Earlier occurrences are listed only if their tasks are kept; `listScheduleRuns` has more, in pages."
+            "Earlier occurrences are listed only if their tasks are kept; `listScheduleRuns` lists "
+            "more of them, in pages."
         ),
     ]
 
@@ -166,7 +167,7 @@ class ExpectationResponse(TypedDict):
 
 
 class ScheduleSummary(TypedDict):
-    """A schedule as lists show it."""
+    """A schedule, as shown in lists."""
 
     name: Annotated[str, Field(description="Name of the schedule, unique per owner.")]
     state: ScheduleState
@@ -192,8 +193,8 @@ class ScheduleSummary(TypedDict):
     spread_offset_seconds: Annotated[
         int,
         Field(
-            description="Delay of the schedule's occurrences due to `spread_seconds`; shorter if the next occurrence "
-            "is sooner."
+            description="Delay of the schedule's occurrences due to `spread_seconds`. An occurrence is "
+            "delayed less if the next occurrence would come sooner."
         ),
     ]
     jitter_seconds: int
@@ -219,7 +220,10 @@ class ScheduleSummary(TypedDict):
     ]
     expectation: Annotated[
         ExpectationResponse | None,
-        Field(description="Status of the schedule's expectations; null if none is set, or no deadline has passed."),
+        Field(
+            description="Status of the schedule's expectations; null if no expectation is set, or if no deadline has "
+            "passed."
+        ),
     ]
     task: TaskTemplateResponse
     created_at: Instant
@@ -243,8 +247,9 @@ class ScheduleSummary(TypedDict):
     runs_started: Annotated[
         int,
         Field(
-            description="Number of started runs, excluding backfills. With `overlap` `allow_all` and no "
-            "`remaining_runs`, the number of due runs that no pause or change has dropped."
+            description="Number of started runs, excluding backfills. If `overlap` is `allow_all` "
+            "and `remaining_runs` is null, this is the number of runs that became due and were not dropped by a pause "
+            "or a change."
         ),
     ]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
@@ -337,7 +342,7 @@ class AppliedRunsWindow(TypedDict):
     ]
     is_archived: Annotated[
         bool,
-        Field(description="Whether the archive contains tasks that are gone, which `duetime archive query` finds."),
+        Field(description="Whether tasks that are gone are in the archive, where `duetime archive query` finds them."),
     ]
 
 

@@ -1,6 +1,7 @@
 """Request bodies for tasks. Field descriptions also appear in the OpenAPI document."""
 
-# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
+# This module does not use `from __future__ import annotations`, because pydantic would then parse each annotation's
+# text at every start.
 
 import re
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -350,7 +351,7 @@ class Lock(Body):
     @model_validator(mode="before")
     @classmethod
     def _with_one_holder(cls, value: object) -> object:
-        """Defaults `max_holders` to 1 for an exclusive lock; for a shared lock, it is null."""
+        """Defaults `max_holders` to 1 for an exclusive lock, and to null for a shared lock."""
         is_plain = isinstance(value, dict) and value.get("mode", LockMode.EXCLUSIVE) == LockMode.EXCLUSIVE
         if not isinstance(value, dict) or not is_plain or value.get("max_holders") is not None:
             return value
@@ -604,7 +605,7 @@ class RetryPatch(Body):
 
 
 class LockPatch(Body):
-    """Update of a task's lock; a task without a lock needs a `key`."""
+    """Update of a task's lock; `key` is required if the task has no lock."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
@@ -622,7 +623,7 @@ class LockPatch(Body):
 
 
 class RatePatch(Body):
-    """Update of a task's rate; a task without a rate needs a `key` and a `limit`."""
+    """Update of a task's rate; `key` and `limit` are required if the task has no rate."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
@@ -633,7 +634,7 @@ class RatePatch(Body):
 
 
 class NotifyOnPatch(Body):
-    """Update of a task's notices; a task without notices needs a `to`."""
+    """Update of a task's notices; `to` is required if the task has no notices."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 

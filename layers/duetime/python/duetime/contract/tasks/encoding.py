@@ -130,7 +130,7 @@ def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def task_text(task: Task) -> str:
     """A complete task as JSON text. Payload and result are already JSON, and are inserted unchanged."""
-    # These fields are rare; lists and events omit them to stay small.
+    # These fields are rarely needed, so lists and events omit them to stay small.
     group = None if task.group is None else GroupReferenceResponse(id=task.group)
     more = json_text({"group": group, "completes_group": task.completes, "kept_until": instant(task.expires_at)})
     return f"{_with_contents(task, ('payload', 'result'))[:-1]},{more[1:]}"
@@ -180,7 +180,7 @@ def instant(at: Millis | None) -> str | None:
 
 
 def _lease(task: Task) -> LeaseResponse | None:
-    """The lease of an attempt; the lease of a worker that only runs follow-ups is not shown."""
+    """The lease of an attempt; a lease for follow-up work after the last attempt is not shown."""
     if task.state not in LEASED or task.lease_expires_at is None:
         return None
     return LeaseResponse(worker=task.lease_worker or "", expires_at=to_iso(task.lease_expires_at))

@@ -131,7 +131,7 @@ def _worker(part: AttemptPart | None) -> str | None:
 
 
 def _actor(by: Attribution, task: Task) -> ActorResponse:
-    """An actor and its name, which is taken from other fields of the record where possible."""
+    """The actor of an event; the actor's name is taken from other fields of the record where possible."""
     match by.actor:
         case ActorType.USER:
             name: str | None = by.name or task.owner

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _DETAIL, _DETAIL_TYPE = "detail", "detail-type"
 _QUEUE = "queue"
-"""Source of messages that were sent directly to the intake's queue, and not as events; SQS assigns the ids of these
+"""Source of messages that were sent directly to the intake's queue rather than as events. SQS assigns the ids of these
 messages."""
 _Name = Annotated[str, Field(min_length=1, max_length=MAX_EVENT_NAME_LENGTH)]
 
@@ -80,7 +80,7 @@ def _read(body: str) -> Document:
 def _task_of(document: Document, record: Mapping[str, Any]) -> tuple[TaskSpec, Origin]:
     """The task in a message, and the event from which the task is created.
 
-    If the message is just a task, the message itself is this event.
+    If the message is just a task, the message itself serves as the event.
     """
     value = document.value
     if isinstance(value, dict) and _DETAIL in value:
@@ -129,8 +129,8 @@ def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
 def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
     """The event for a change in a DynamoDB table, with `keys`, `new` and `old` as JSON.
 
-    Binary attributes become base64 texts, and sets become lists. Source: AWS Lambda Developer Guide, "Using Lambda with
-    DynamoDB".
+    Binary attributes become base64 strings, and sets become lists. Source: AWS Lambda Developer Guide, "Using Lambda
+    with DynamoDB".
     """
     change = record["dynamodb"]
     detail = {
@@ -160,7 +160,7 @@ def events_of_logs(data: str) -> Iterator[IntakeEvent]:
     except (binascii.Error, OSError, EOFError, zlib.error, ValueError) as error:
         raise BodyUnreadable("is not a delivery of CloudWatch Logs") from error
     if found["messageType"] != "DATA_MESSAGE":
-        # This record is only a test of the delivery by CloudWatch Logs.
+        # CloudWatch Logs sends this record only to test the delivery.
         return
     place = {"logGroup": found["logGroup"], "logStream": found["logStream"]}
     for line in found["logEvents"]:

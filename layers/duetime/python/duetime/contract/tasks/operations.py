@@ -229,7 +229,7 @@ def notice(document: Document) -> Notice:
     """Decodes a report of an attempt's end.
 
     Raises:
-        FieldsInvalid: some fields are invalid, or do not belong to the outcome.
+        FieldsInvalid: some fields are invalid, or are not allowed for the outcome.
     """
     body = read_body(OutcomeReport, document)
     return Notice(body.fence, _success(body) if body.outcome == "succeeded" else _failure(body))
@@ -252,7 +252,7 @@ def signal(document: Document) -> Signal:
     """Decodes a decision.
 
     Raises:
-        FieldsInvalid: some fields are invalid, or do not belong to the decision.
+        FieldsInvalid: some fields are invalid, or are not allowed for the decision.
     """
     body = read_body(TaskSignal, document)
     if not body.approve and "payload" in body.model_fields_set:
@@ -329,7 +329,7 @@ LIST = Operation(
     Returns(
         responses.TaskPage,
         "A page of tasks.",
-        {"Retry-After": "With `ids`: seconds after which to read the tasks again, if any has no outcome yet."},
+        {"Retry-After": "With `ids`: seconds after which to read the tasks again, if any task has no outcome yet."},
     ),
     description="Your tasks, ordered by due time. A page can be short or empty and still have a next page. "
     "`state=failed` lists tasks that failed for good.",
@@ -361,9 +361,10 @@ CANCEL = Operation(
     "POST /v1/tasks/{task_id}/cancel",
     "Cancel a task",
     TASK.but("The cancelled task."),
-    description="Cancels a task that has not started. A running task is a conflict unless `force` is true, in which "
-    "case the task is asked to stop at its next opportunity. Repeating the request changes nothing and returns the "
-    "same response. With `include_children`, the tasks that this task started are cancelled, too.",
+    description="Cancels a task that has not started. Cancelling a running task is a conflict unless "
+    "`force` is true, in which case the task is asked to stop at its next opportunity. Repeating the request changes "
+    "nothing and returns the same response. With `include_children`, the tasks that this task started are "
+    "cancelled, too.",
     accepted=TASK.accepted("The running task has been asked to stop."),
     body=TaskCancel,
     headers=(IF_MATCH,),
@@ -375,10 +376,10 @@ DELETE = Operation(
     "DELETE /v1/tasks/{task_id}",
     "Delete a task with its payload, its result and its attempts",
     Returns(None, "The task is deleted.", status=204),
-    description="A task that has not started is cancelled first. A running task, or a task whose follow-up work is not "
-    "done, is a conflict; cancel the task and wait for its end first. A topology is deleted with all of its nodes, as "
-    "by `deleteTopology`; a single node is a conflict. "
-    "A deleted task is never created again, not even by repeating its creation with its idempotency key.",
+    description="A task that has not started is cancelled first. Deleting a running task, or a task whose "
+    "follow-up work is not done, is a conflict; cancel the task and wait for its end first. A topology is deleted with "
+    "all of its nodes, as by `deleteTopology`; deleting a single node is a conflict. A deleted task is "
+    "never created again, not even by repeating its creation with its idempotency key.",
     headers=(IF_MATCH,),
     errors=CHANGED,
 )

@@ -1,6 +1,7 @@
 """Query parameters for lists of tasks: filters, order and page."""
 
-# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
+# This module does not use `from __future__ import annotations`, because pydantic would then parse each annotation's
+# text at every start.
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -85,7 +85,7 @@ class HttpTargetResponse(TypedDict):
 
 
 class CallbackTargetResponse(TypedDict):
-    """The callback URL of another task, whose id is this task's name."""
+    """The callback URL of another task; this task's name is the other task's id."""
 
     kind: Literal["callback"]
     url: Annotated[str, Field(description="Where the outcome is posted.")]
@@ -443,7 +443,7 @@ class _Identity(TypedDict):
 
 
 class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
-    """A task as lists show it."""
+    """A task, as shown in lists."""
 
     target: TargetResponse
     unique: Annotated[

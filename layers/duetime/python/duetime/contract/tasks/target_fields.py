@@ -1,6 +1,7 @@
 """Fields of targets: URLs, ARNs, options, and custom requests to HTTP endpoints with their rules."""
 
-# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
+# This module does not use `from __future__ import annotations`, because pydantic would then parse each annotation's
+# text at every start.
 
 import base64
 import json
@@ -415,7 +416,7 @@ SuccessStatuses = Annotated[
 
 
 class RequestBody(Body):
-    """The body of a request, in one of four forms; texts may contain placeholders."""
+    """The body of a request, in one of four forms; strings can have placeholders."""
 
     json_: Annotated[
         Any, Field(alias="json", description="Any JSON.", examples=[{"text": "done"}]), AfterValidator(_texts_known)
@@ -501,7 +502,7 @@ class HandlerTarget(Body):
 
 
 class CallBatch(Body):
-    """How tasks share calls: one request is sent for several due tasks; its response has an outcome for each task."""
+    """How tasks share calls. One request is sent for several due tasks, and the response has an outcome for each."""
 
     max_size: Annotated[
         int,

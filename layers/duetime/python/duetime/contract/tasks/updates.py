@@ -37,7 +37,7 @@ _BY_GRAPH = "notify_within_seconds"
 
 @frozen
 class TaskFieldMerge:
-    """Updates of fields that are merged.
+    """Field updates that are merged into the stored values.
 
     Attributes:
         patch: the given fields, as JSON.
@@ -73,7 +73,7 @@ def task_update(document: Document) -> TaskUpdate:
     """Decodes an update.
 
     Raises:
-        FieldsInvalid: some fields are invalid, or there are none.
+        FieldsInvalid: some fields are invalid, or no field is given.
     """
     return update_of(read_body(TaskPatch, document))
 

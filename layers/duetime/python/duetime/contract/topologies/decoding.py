@@ -56,7 +56,7 @@ def topology_request(document: Document) -> TopologyRequest:
 
 
 def retry_request(document: Document) -> TopologyRetry:
-    """Decodes a retry.
+    """Decodes a request to retry a topology.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -111,12 +111,12 @@ def graph_of(value: object, parameters: Collection[str] | None = ()) -> Graph:
 
 
 def _with_graphs(value: object, parameters: Collection[str] | None) -> Graph:
-    """Decodes a graph from JSON in which each named definition already has its graph."""
+    """Decodes a graph from JSON that already contains the graph of each definition that a node names."""
     return graph_from(validated(TopologyGraph, with_sample_items(value)), parameters, has_graphs=True)
 
 
 def _map_graph(value: Any, parameters: Collection[str] | None) -> Graph:  # noqa: ANN401 - as a map's payload has it
-    """The graph of a map's run; empty if the items are unknown or there are no items."""
+    """The graph of a map's run, which has no nodes if the items are unknown or there are no items."""
     graph = _with_graphs(graph_of_map(value), parameters) if value[ITEMS] else Graph(())
     return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"])
 
@@ -127,7 +127,7 @@ def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, 
     Args:
         body: the fields of a graph.
         parameters: names of the parameters that conditions may use; `None` if they were checked before.
-        has_graphs: whether each named definition already has its graph; false for requests.
+        has_graphs: whether the body contains the graph of each definition that a node names; false for requests.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -168,7 +168,7 @@ def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
 def _spec(
     body: TopologyNode, place: Place, parameters: Collection[str] | None, *, has_graphs: bool
 ) -> tuple[TaskSpec, Graph | None]:
-    """A node's task and, for a sub-topology whose graph is not read later, the graph."""
+    """A node's task, and the graph if the node is a sub-topology whose graph is not read later."""
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place), None
     if body.target.definition is not None:

@@ -79,7 +79,10 @@ _Version = Annotated[int, BeforeValidator(_number), WithJsonSchema({"type": "int
 
 
 def _as_declared(schema: dict[str, Any]) -> None:
-    """Makes the default optional in the schema, without the value null, because null is a valid default."""
+    """Makes the default optional in the schema.
+
+    Null cannot stand for a missing default, because null is a valid default.
+    """
     schema["properties"]["default"].pop("default")
 
 
@@ -249,7 +252,7 @@ def _with_samples(nodes: Mapping[str, object], declared: Mapping[str, Parameter]
     """Returns the nodes with sample values for their parameters.
 
     Raises:
-        FieldsInvalid: a node uses an unknown parameter, or uses a parameter where it is not replaced.
+        FieldsInvalid: a node uses an unknown parameter, or uses a parameter where parameters are not replaced.
     """
     faults = [Fault(path_of(place), reason) for place, reason in misplaced(nodes, declared)]
     if faults:

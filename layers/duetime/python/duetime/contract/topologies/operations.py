@@ -97,7 +97,7 @@ class CriticalPathResponse(TypedDict):
 
 
 class TopologySummary(TypedDict):
-    """A topology as lists show it."""
+    """A topology, as shown in lists."""
 
     id: str
     state: State
@@ -130,7 +130,7 @@ class TopologyPage(TypedDict):
 
 
 class TopologyResponse(TopologySummary):
-    """A topology: its task, and the state of each node of its graph."""
+    """A topology, with its task and the state of each node."""
 
     run: Annotated[int, Field(description="Number of the run; 0 before the first run.")]
     on_failure: OnFailure
@@ -243,10 +243,10 @@ DELETE = Operation(
     "DELETE /v1/topologies/{topology_id}",
     "Delete a topology with all of its nodes",
     Returns(None, "The topology is deleted.", status=204),
-    description="A topology that has not started is cancelled first. A topology that runs, or has a running node, is a "
-    "conflict: cancel the topology, and wait for its end. The topology is gone at once; if deleting the nodes takes "
-    "longer, a bulk operation of the kind `delete` finishes the deletion. Repeat a failed request: the response is "
-    "404 once the topology is gone, and the repeated request deletes leftover data.",
+    description="A topology that has not started is cancelled first. Deleting a topology that is running, or has a "
+    "running node, is a conflict: cancel the topology, and wait for its end. The topology is gone at once; if deleting "
+    "the nodes takes longer, a bulk operation of the kind `delete` finishes the deletion. Repeat a failed request: the "
+    "response is 404 once the topology is gone, and the repeated request deletes leftover data.",
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
@@ -307,7 +307,8 @@ RETRY = replace(
         "Nodes that succeeded are kept with their results; nodes that failed, and nodes that waited for them, run "
         "again as new tasks. The nodes in `nodes` and their dependents also run again, even if the topology has "
         "succeeded. Repeating the request while the topology runs changes nothing. Later, a request without `nodes` "
-        "has an effect only if the topology has failed again; repeat a request with `nodes` under `If-Match`.",
+        "has an effect only if the topology has failed again; send `If-Match` if you "
+        "repeat a request with `nodes`.",
         also=(errors.ContentExpired, errors.UniqueKeyHeld),
     ),
     body=TopologyRetry,

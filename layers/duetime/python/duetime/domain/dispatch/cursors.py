@@ -1,6 +1,6 @@
 """Cursors, which record each reading's progress through the minutes of a shard group, separately for lagging queues.
 
-The dispatch status shows operators whether dispatch lags for tasks of all owners.
+The dispatch status, which covers the tasks of all owners, shows operators whether dispatch lags.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class ShardHistory:
         return self.steps[-1].shards if self.steps else 0
 
     def grown(self, shards: int, now: Millis) -> ShardHistory:
-        """A copy with another number of shards; unchanged if an earlier number is at least as large."""
+        """A copy to which a number of shards is added; unchanged if an earlier number is at least as large."""
         return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:

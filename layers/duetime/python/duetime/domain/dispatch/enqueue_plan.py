@@ -119,7 +119,7 @@ class ScheduleTimer:
 
     Attributes:
         uid: uid of the schedule, which determines the shard.
-        generation: generation of the schedule; timers with another generation are stale.
+        generation: generation of the schedule; timers with a different generation are stale.
     """
 
     uid: TaskId
@@ -213,7 +213,7 @@ def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> boo
         task: the record as it was last seen.
         at: when the task should be checked.
         now: the time.
-        sets: other changes of the same write.
+        sets: other changes in the same write.
     """
     if task.state not in STARTABLE:
         return False
@@ -238,7 +238,7 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
 def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
     """The end of the minute of `at` if the trigger will read that minute, else `at`.
 
-    All checks of one minute thus share a timer.
+    All checks in one minute therefore share a timer.
     """
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
 
@@ -258,10 +258,10 @@ class SendGroup:
 def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) -> list[SendGroup]:
     """Groups messages by when to send them within the next second, in order of time.
 
-    All messages are sent at once in two cases: if there are so many that workers receive full batches, whose messages
-    share one wait, or if the precision is not `normal`, because `relaxed` does not hold messages and `exact` should be
-    early. The trigger does not wait to send the last messages on time if its own waiting would cost more than the
-    workers' waiting.
+    All messages are sent at once in two cases: if there are so many messages that workers receive full batches, whose
+        messages share one wait, or if the precision is not `normal` (`relaxed` does not hold messages, and `exact`
+        should be early). The trigger does not wait for the planned time of the last messages if its own waiting would
+        cost more than the workers' waiting.
     """
     if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
         return [SendGroup(now, tuple(messages))]
@@ -389,8 +389,8 @@ def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
     minute from now or later, so that every scanner finds the timer.
 
     Returns:
-        `None` for a task that has waited so long that workers must be busy or absent, for a task that waits for others,
-        and for the lease of an asynchronous attempt, whose end has its own timer.
+        `None` for a task that has waited so long that workers must be busy or absent, for a task that waits for other
+        tasks, and for the lease of an asynchronous attempt, whose end has its own timer.
     """
     if entry.waits_for_tasks:
         return None

@@ -1,4 +1,4 @@
-"""Decides whether a message may be deleted, which it may be only once the task's record no longer needs it."""
+"""Decides whether a message may be deleted, which requires that the task's record no longer needs the message."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
     """Handles a message that is not due by this worker's clock.
 
-    If the check is further ahead than the queue's longest delay, the message is deleted, because a timer starts the
+    If the check is farther ahead than the queue's longest delay, the message is deleted, because a timer starts the
     check.
     """
     if task.next_at - now > MAX_DELAY:

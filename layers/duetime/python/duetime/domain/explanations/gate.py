@@ -48,7 +48,7 @@ class GateName(StrEnum):
         TARGET: the task's target, which accepts no more calls for now.
         WORKER: a free worker.
         APPROVAL: a person who approves or rejects it.
-        EVENT: a signal that the event that the task waits for has happened.
+        EVENT: a signal for the event that the task waits for.
         GROUP: the members of the group after which the task runs.
         TOPOLOGY: the state machine of the task's topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
@@ -116,7 +116,7 @@ class OtherTask:
     """Another task that a task waits for.
 
     Attributes:
-        node: its name in the topology; empty if it is not a node.
+        node: the other task's name in its topology; empty if that task is not a node.
         since: when the other task began to hold the resource; `None` if unknown.
         expires_at: when this hold expires unless a heartbeat renews it; `None` if the hold does not expire.
     """
@@ -307,7 +307,7 @@ class LockFacts:
 
     Attributes:
         claim: the task's request.
-        lock: its current holders.
+        lock: the lock with its current holders.
         line: the first tasks waiting for the lock.
         holders: the lock's holders that are tasks of the same owner.
     """
@@ -323,7 +323,7 @@ class LockFacts:
         return self.claim.name.owner == SYSTEM
 
     def position(self, task_id: TaskId) -> int | None:
-        """A task's position in line, counted from 1; `None` if the task is not among the first."""
+        """A task's position in line, counted from 1; `None` if the task is not among the first tasks."""
         return next((place for place, waiter in enumerate(self.line, 1) if waiter.task_id == task_id), None)
 
     def is_closed_for(self, task_id: TaskId) -> bool:
@@ -366,16 +366,16 @@ class Facts:
         lease: length of a worker's lease, in milliseconds.
         older: the attempts that no longer fit into the record.
         switches: all switches.
-        locks: the locks that it needs, including concurrency limits.
-        earlier: the line of its ordered key; `None` if it is the task's turn.
-        rates: the rates that limit its starts.
+        locks: the locks that the task needs, including concurrency limits.
+        earlier: the line of the task's ordered key; `None` if it is the task's turn.
+        rates: the rates that limit the task's starts.
         circuit: circuit of the host that the task calls; `None` if the task calls no host, or the host has no circuit.
-        schedule: the schedule that created it; `None` if no schedule did, or the schedule was deleted.
-        earlier_runs: open runs of that schedule with which it must not overlap.
-        parents: the parents that it waits for in its topology, or the tasks in its `after` that have not ended.
-        occurrences: descriptions of the schedule occurrences in its `after` that have no task yet.
+        schedule: the schedule that created the task; `None` if no schedule did, or the schedule was deleted.
+        earlier_runs: open runs of that schedule with which the task must not overlap.
+        parents: the parents that the task waits for in its topology, or the tasks in its `after` that have not ended.
+        occurrences: descriptions of the schedule occurrences in the task's `after` that have no task yet.
         nodes: the open nodes, for a running topology.
-        is_enqueued: whether its message was sent; `None` if unknown.
+        is_enqueued: whether the task's message was sent; `None` if unknown.
         steps: names of the completed steps of `run`.
     """
 

@@ -127,7 +127,7 @@ def _condition(target: Target) -> str:
 
 
 def _in_line(task: Task, facts: Facts, closed: Gate | None) -> tuple[Gate | None, str]:
-    """The gate and the text for a task that waits for a rate, which is paused or in whose line the task waits."""
+    """The gate and the text for a task that waits because a rate is paused, or waits in a rate's line."""
     waited = next((each for each in facts.rates if task.waiting_for == f"rate {each.rate.key}"), None)
     if waited is not None and waited.paused_at is not None and closed is not None:
         return closed, closed.text
@@ -206,7 +206,7 @@ def _requested(task: Task) -> str:
 
 
 def _next_scan(at: Millis, now: Millis) -> Millis:
-    """The latest time by which the next recovery scan of a minute has resent the minute's tasks."""
+    """The latest time by which the next recovery scan of a minute will have resent the minute's tasks."""
     end = start_of(minute_of(at) + 1)
     scans = [end + delay + MINUTE for delay in RECOVERY_SCAN_DELAYS]
     return next((scan for scan in scans if scan > now), scans[-1] + -(-(now - scans[-1] + 1) // DAY) * DAY)

@@ -46,7 +46,7 @@ _OWN = {
     Cause.MANUAL: "It was run on request: the task",
     Cause.BACKFILL: "A backfill ran it: the task",
 }
-"""How the text refers to an occurrence's task, by the cause of its creation."""
+"""Phrases that introduce an occurrence's task in the text, by the reason why the task was created."""
 _MOST_OTHERS = 3
 """Maximum number of additional tasks for the same time that the text mentions."""
 _ENDS = {"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled"}
@@ -383,7 +383,7 @@ def _of_present_revision(stored: StoredSchedule, occurrence: Occurrence) -> tupl
 
 
 def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis) -> Remark | None:
-    """The schedule's remark about an occurrence, or about several missed occurrences including this one."""
+    """The schedule's remark about an occurrence, or about several missed occurrences including this occurrence."""
     by_key = next((each for each in reversed(log) if each.key == occurrence.key), None)
     if by_key is not None or occurrence.nominal < kept_since:
         return by_key

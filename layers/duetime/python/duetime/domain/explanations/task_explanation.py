@@ -39,7 +39,7 @@ class TaskExplanation:
             now. The durations of the gates sum to `total`.
         since: the task's creation or due time, whichever is earlier.
         until: the task's end; `as_of` while the task has not ended.
-        steps: names of the steps that its handler has completed.
+        steps: names of the steps that the task's handler has completed.
     """
 
     task: Task
@@ -98,7 +98,7 @@ def _ended_text(task: Task, parts: tuple[Part, ...]) -> str:
 
 
 def _expiry_text(task: Task) -> str:
-    """The deadlines for the start of its next attempt, as text."""
+    """The deadlines for the start of the task's next attempt, as text."""
     if task.state not in NOT_STARTED:
         return ""
     text = ""
@@ -156,13 +156,13 @@ class Part:
 
     @property
     def duration(self) -> Millis:
-        """How long it took."""
+        """The duration of the period."""
         return self.until - self.since
 
 
 @frozen
 class _Mark:
-    """A mark: the gate of a task from an instant on."""
+    """A mark, which gives the gate where a task is from an instant on."""
 
     at: Millis
     gate: GateName
@@ -356,10 +356,10 @@ class StartConditions:
     Attributes:
         now: when the conditions were read.
         closed: the gates that would keep the task from starting under current conditions.
-        unique: its unique key; `None` if it has no unique key.
+        unique: the task's unique key; `None` if the task has no unique key.
         holder: the task that holds that key; `None` if no task does.
         quotas: quotas that are used up.
-        queue: name of its queue.
+        queue: name of the task's queue.
         backlog: number of messages that wait on the queue.
     """
 

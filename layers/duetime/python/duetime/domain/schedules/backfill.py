@@ -108,7 +108,7 @@ def requested(
 
 
 def unstarted(schedule: Schedule, backfill: Backfill, cursor: BackfillCursor | None = None) -> Iterator[Occurrence]:
-    """The remaining occurrences of the timing, before it is checked which of them run."""
+    """The timing's remaining occurrences that run, including occurrences that already have a run."""
     after = backfill.start - 1 if cursor is None else cursor.until
     return (each for each in forward(_wanted(schedule), after, backfill.end) if each.runs)
 

@@ -258,7 +258,7 @@ def _start_of(zone: Zone, day: date) -> Millis:
 
 
 _NEVER_MANY = 100_000
-"""Maximum number of steps of a search; searching two years of days in eight calendars takes far fewer steps."""
+"""Maximum number of steps in a search; searching two years of days in eight calendars takes far fewer steps."""
 
 
 def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
@@ -283,7 +283,7 @@ def free_around(calendars: Sequence[Calendar], at: Millis) -> Span:
 class Searched:
     """A period [start, end) that a search found to be excluded. The next search continues at the period's end.
 
-    Without it, each of many occurrences in a long excluded period would search the entire period.
+    Without this class, each of many occurrences in a long excluded period would search the entire period.
     """
 
     start: Millis = 0

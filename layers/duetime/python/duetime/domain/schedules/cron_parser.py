@@ -307,7 +307,7 @@ def parse_cron(text: str, dialect: Dialect = Dialect.CRON) -> Cron:
 
 @frozen
 class _Columns:
-    """The texts of the fields, in a fixed order.
+    """The strings of the fields, in a fixed order.
 
     Attributes:
         has_seconds: whether the expression contains seconds.

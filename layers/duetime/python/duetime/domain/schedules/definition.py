@@ -247,10 +247,10 @@ class ScheduleUpdate:
 
 @frozen
 class ChangedOccurrence:
-    """A user's change of one occurrence.
+    """A user's change to one occurrence.
 
     Attributes:
-        nominal: the occurrence's instant in the timing; nothing runs at this instant anymore.
+        nominal: the occurrence's instant in the timing; nothing runs at this instant.
         at: when the occurrence runs instead; `None` if it is skipped.
     """
 
@@ -259,7 +259,7 @@ class ChangedOccurrence:
 
 
 def changed_of(changes: Iterable[ChangedOccurrence], nominal: Millis) -> ChangedOccurrence | None:
-    """The user's change of the occurrence at an instant; `None` if the occurrence was not changed."""
+    """The user's change to the occurrence at an instant; `None` if the occurrence was not changed."""
     return next((each for each in changes if each.nominal == nominal), None)
 
 

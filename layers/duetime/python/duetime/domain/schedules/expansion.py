@@ -156,7 +156,7 @@ class TimingExpansion:
 
     Attributes:
         runs: the occurrences to place, in order; a missed occurrence that runs comes first.
-        after: the schedule once they have been placed.
+        after: the schedule once these occurrences have been placed.
         next_at: the time of the next expansion; `None` if there is no later expansion.
         more: whether another expansion must follow at once because the limit was reached.
     """
@@ -173,7 +173,7 @@ class BackfillExpansion:
 
     Attributes:
         occurrences: occurrences to place, in order.
-        after: the backfill once they have been placed.
+        after: the backfill once these occurrences have been placed.
         more: whether another expansion must follow at once because the limit was reached.
     """
 
@@ -195,7 +195,7 @@ def expand_timing(
     """Expands a schedule's timing.
 
     Args:
-        stored: the schedule; missed occurrences have been decided.
+        stored: the schedule after the decision about missed occurrences.
         schedule: the schedule in computable form.
         until: expand up to this instant; at most `horizon`.
         horizon: how far ahead occurrences are placed.

@@ -129,7 +129,7 @@ def minutes_of(text: str) -> int:
     """Parses a time of day such as `06:00`, as minutes since midnight.
 
     Raises:
-        ValueError: the text is not a time of day.
+        ValueError: the string is not a time of day.
     """
     hours, colon, minutes = text.partition(":")
     is_written = colon and len(hours) == len(minutes) == 2 and (hours + minutes).isdecimal() and text.isascii()  # noqa: PLR2004 - digits

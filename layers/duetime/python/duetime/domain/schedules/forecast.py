@@ -77,7 +77,7 @@ def forecast(
         schedules: the schedules by name; they are taken from the iterable one by one, because computing each of them
             can take milliseconds.
         start: when the forecast begins.
-        length: how far it looks ahead.
+        length: how far the forecast looks ahead.
         is_complete: called at the end; returns whether all schedules were given.
     """
     end, length_of_each = start + length, period_of(length)

@@ -93,7 +93,7 @@ class OccurrenceRequest:
 
 
 def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The schedule's occurrence changes and a new change, which replaces any earlier change of the same occurrence.
+    """The schedule's occurrence changes and a new change, which replaces any earlier change to the same occurrence.
 
     Raises:
         FieldInvalid: the occurrence does not exist or is in the past, or its new time is invalid.
@@ -129,7 +129,7 @@ def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[Ch
 
 
 def kept_by(schedule: Schedule, changes: Sequence[ChangedOccurrence], now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The occurrence changes to keep under a new timing: past changes, and changes of occurrences in that timing."""
+    """The occurrence changes to keep under a new timing: past changes, and changes to occurrences in that timing."""
     return tuple(each for each in changes if each.nominal <= now or _is_meant(schedule, each.nominal))
 
 
@@ -146,7 +146,7 @@ def _check_new_time(
 
 
 def _is_meant(schedule: Schedule, at: Millis) -> bool:
-    """Whether the timing includes an instant, ignoring users' changes of occurrences."""
+    """Whether the timing includes an instant, ignoring users' changes to occurrences."""
     return schedule.unchanged_recurrence.after(at - 1) == at
 
 

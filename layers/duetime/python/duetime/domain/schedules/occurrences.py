@@ -33,7 +33,8 @@ class Occurrence:
 
     Attributes:
         nominal: the instant of the timing.
-        at: when it runs before jitter is added, which is `nominal` or the working moment to which it is moved.
+        at: when the occurrence would run without spread and jitter: `nominal`, or the working moment to which it is
+            moved.
         due_at: when its task is due: `at` plus spread and jitter.
         key: the instant as local time with UTC offset, which is unique: `2026-11-21T02:33:00+00:00`.
         runs: whether it runs.
@@ -108,7 +109,7 @@ def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurr
 
 
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
-    """The occurrence at an instant, with the decision whether and when it runs, and why."""
+    """The occurrence at an instant, with the decision on whether and when it runs, and why."""
     said = schedule.recurrence.note(nominal)
     key = schedule.spec.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
@@ -127,7 +128,7 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
 
 
 def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
-    """The occurrence after its schedule's calendars have excluded or moved it, without delays."""
+    """The occurrence after its schedule's calendars have excluded or moved it, without spread and jitter."""
     nominal = occurrence.nominal
     if (span := covering(schedule.calendars, nominal)) is not None:
         occurrence = _excluded(schedule, occurrence, span)
@@ -142,7 +143,7 @@ def is_in_gap(schedule: Schedule, occurrence: Occurrence) -> bool:
 
 
 def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
-    """The due time if calendars are ignored, because calendars can be replaced at any time."""
+    """The due time that an occurrence has without calendars, because calendars can be replaced at any time."""
     if moved_to(schedule.spec.changed_occurrences, occurrence.nominal) is not None or schedule.spec.on_excluded.step:
         return occurrence.nominal
     if occurrence.runs and occurrence.at == occurrence.nominal:

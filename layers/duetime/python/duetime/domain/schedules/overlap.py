@@ -76,7 +76,7 @@ def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule
 
 
 def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
-    """Why an occurrence is skipped, regardless of other runs; runs that its owner requested are never skipped."""
+    """Why an occurrence is skipped, regardless of other runs; runs that an owner requested are never skipped."""
     if not schedule_ref.is_by_timing:
         return None
     if stored.state is ScheduleState.PAUSED:
@@ -88,7 +88,7 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
 
 
 def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
-    """Why an occurrence was skipped for another run, if its worker stored the remark but not the outcome."""
+    """Why an occurrence was skipped in favor of another run, if its worker stored the remark but not the outcome."""
     if schedule_ref.cause is Cause.BACKFILL:
         # The remark is about the run that the timing itself placed at this instant.
         return None

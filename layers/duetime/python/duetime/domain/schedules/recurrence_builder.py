@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _NAMED = 3
-"""Maximum number of skipped wall times that a note names; the others are only counted."""
+"""Maximum number of skipped wall times that a note names; other skipped times are only counted."""
 _COMPARED = 3_600
 """Maximum number of skipped wall times to compare with wall times after the gap. Comparing a few times is enough,
 because different patterns differ early."""
@@ -314,7 +314,7 @@ _MONTH = 30.436875 * DAY
 class Steps:
     """Wall times `start`, `start` plus one period, `start` plus two periods, and so on.
 
-    If a month does not have the day, its last day is used.
+    If a month does not have the day, the month's last day is used.
 
     Attributes:
         start: the first wall time.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WALKED = 200
 """Maximum number of instants that are enumerated for a count."""
 _NAMED = 3
-"""Maximum number of instants rolled to the same time that a note names; the others are only counted."""
+"""Maximum number of instants rolled to the same time that a note names; other instants are only counted."""
 
 
 @frozen
@@ -36,7 +36,7 @@ class RolledRecurrence:
 
     Attributes:
         inner: the underlying recurrence.
-        rule: determines which instants are excluded, and the days to which these are rolled.
+        rule: determines which instants are excluded, and to which days these instants are rolled.
     """
 
     inner: Recurrence
@@ -109,7 +109,7 @@ class RolledRecurrence:
         return self.inner.lost(after, until)
 
     def possible(self, after: Millis, until: Millis) -> Sequence[Millis]:
-        """The instants in (after, until] that could occur, whatever the calendars are, in order."""
+        """The instants in (after, until] that could occur under any calendars, in order."""
         return sorted({landing for _, landing in self._candidates(after, until, MAX_ROLL_DAYS)})
 
     def _candidates(self, after: Millis, until: Millis, most_days: int) -> Iterator[tuple[Millis, Millis]]:
@@ -221,7 +221,7 @@ class RollRule:
         return zone.instant_after_gap(wall) if self.clock.gap is Gap.SHIFT_FORWARD else None
 
     def _is_free(self, walls: tuple[Wall, Wall], days: int) -> bool:
-        """Whether no time that is `days` away from these times is excluded, so that none is rolled to them."""
+        """Whether no time `days` away from these times is excluded, so that no instant is rolled to these times."""
         at, last = self._origins(walls, days)
         period = self.clock.zone.period_at(at)
         if at + period.offset != self._wall(walls[0], -days) or last >= period.end:

@@ -59,7 +59,7 @@ class Remark:
     """A remark says why something did not run, or describes another event in a schedule's life.
 
     Attributes:
-        at: when it was made.
+        at: when the remark was made.
         key: key of the occurrence, or of the first of several occurrences; empty if the remark is not about an
             occurrence.
         note: human-readable note.

@@ -41,7 +41,7 @@ class RunStatus(StrEnum):
         PLANNED: its time is in the future.
         WAITING: its time has come, but no attempt is running, because the occurrence is queued, paused, or waits for
             something else.
-        SKIPPED: a calendar, the previous run, a pause or a change of the schedule prevented the occurrence.
+        SKIPPED: a calendar, the previous run, a pause or a change to the schedule prevented the occurrence.
         MISSED: the occurrence should have run but did not, for example because of an outage.
         EXPIRED: its task has been removed, so its outcome is unknown.
     """

@@ -253,7 +253,7 @@ class Schedule:
 
 
 def check(schedule: Schedule) -> Schedule:
-    """Validates that the fields of a schedule fit together, and returns it.
+    """Validates that the fields of a schedule fit together, and returns the schedule.
 
     Raises:
         FieldInvalid: a field is invalid; the message names the field and the reason.

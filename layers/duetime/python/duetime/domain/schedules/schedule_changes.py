@@ -1,4 +1,4 @@
-"""Computes changes of a schedule and the resulting revision.
+"""Computes changes to a schedule and the resulting revision.
 
 Decisions are returned as values; the current time is a parameter.
 
@@ -157,7 +157,7 @@ def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: M
 
 
 def with_stopped(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """A copy with the given occurrences as those that a user stopped or ran early.
+    """A copy in which exactly the given occurrences are recorded as stopped or run early by a user.
 
     If there are too many occurrences, only the latest are kept.
     """
@@ -213,7 +213,7 @@ def with_new_timing(stored: StoredSchedule) -> StoredSchedule:
 
 
 def _saved_to(stored: StoredSchedule, now: Millis) -> Millis:
-    """The instant of the last placed occurrence, as stored under the current revision; `now` if it is in the past."""
+    """The last placed occurrence's instant, as stored under the current revision; `now` if the instant has passed."""
     last = stored.last_run
     return max(now, last.nominal) if last is not None and last.revision == stored.revision else now
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 64
 """Maximum length of a stored value, in characters."""
 _FIXED_BYTES = 32
-"""Approximate size of a history entry without its texts, in bytes."""
+"""Approximate size of a history entry without its strings, in bytes."""
 
 
 TIMING_FIELDS = frozenset(
@@ -132,7 +132,7 @@ def changed_fields(before: ScheduleSpec, after: ScheduleSpec) -> Sequence[str]:
 
 
 def new_values(before: ScheduleSpec, after: ScheduleSpec) -> tuple[NewValue, ...]:
-    """The values of the fields that an update changed, if they are short texts or numbers."""
+    """The values of the fields that an update changed, if they are short strings or numbers."""
     old, new = _public_fields(before), _public_fields(after)
     changed = (NewValue(name, _text(old[name]), _text(new[name])) for name in changed_fields(before, after))
     return tuple(each for each in changed if each.before != each.after)
@@ -148,7 +148,7 @@ def _public_fields(spec: ScheduleSpec) -> dict[str, object]:
 
 
 def _text(value: object) -> str | None:
-    """A value as a short text; `None` if its text is too long or it is not a text or number."""
+    """A value as a short string; `None` if the string is too long, or the value is not a string or number."""
     match value:
         case Zone():
             return value.name

@@ -75,7 +75,7 @@ class ScheduleFilter:
         """A string that sorts before the first name with the prefix, and after all earlier names."""
         if not self.name_prefix:
             return ""
-        # Names are in ASCII, whose last character this is.
+        # Names are in ASCII, and this is the last ASCII character.
         return f"{self.name_prefix[:-1]}{chr(ord(self.name_prefix[-1]) - 1)}\x7f"
 
     def matches(self, stored: StoredSchedule) -> bool:
@@ -277,7 +277,7 @@ class StoredSchedule:
             # Additional tasks, which have a purpose such as a backfill, stay valid when the schedule is changed.
             if occurrence.home is None:
                 return derived(self.uid.text, 0, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
-            # The instant is used because it does not depend on later changes of the time zone.
+            # The instant is used because it does not depend on later changes to the time zone.
             return derived(self.uid.text, 0, str(occurrence.nominal), purpose).task_id(occurrence.home, self.shards)
         home = unmoved_due_at(self.schedule(), occurrence)
         return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key).task_id(home, self.shards)

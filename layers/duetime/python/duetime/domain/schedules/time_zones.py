@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LocalTimePattern(Protocol):
-    """Wall times in order, computed without enumerating them. The clock of a zone may skip or repeat some of them."""
+    """Wall times in order, computed without enumerating them. A zone's clock may skip or repeat some of these times."""
 
     @property
     def follows_clock(self) -> bool:
@@ -254,7 +254,7 @@ def _year_of(at: Millis) -> int:
 
 @lru_cache(maxsize=8192)
 def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
-    """A zone's periods of a UTC year, found by sampling and binary search for clock changes."""
+    """A zone's periods in a UTC year, found by sampling and binary search for clock changes."""
     info = _zone_info(name)
     start, end = _bound(info, year), _bound(info, year + 1)
     looks = [start - SECOND, *range(start + _LOOK - SECOND, end, _LOOK), end - SECOND]
@@ -274,7 +274,7 @@ def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
 def _bound(info: ZoneInfo, year: int) -> Millis:
     """Start of a year's periods.
 
-    If there is a clock change just before the year, they start there, so that a fold is not split.
+    If there is a clock change just before the year, the periods start at that change, so that a fold is not split.
     """
     start = _start_of(year)
     if _offset(info, start - _NEAR) == _offset(info, start - SECOND):

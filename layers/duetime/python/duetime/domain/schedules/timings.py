@@ -1,4 +1,4 @@
-"""Parses timings (five kinds, or a list of several timings) and excluded dates from the API's texts."""
+"""Parses timings (five kinds, or a list of several timings) and excluded dates from the API's strings."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Moment:
 
 @frozen
 class Period:
-    """The time between occurrences; either calendar days or elapsed time, never both.
+    """The time between occurrences, which is either calendar days or elapsed time, but not both.
 
     Attributes:
         months: calendar months.

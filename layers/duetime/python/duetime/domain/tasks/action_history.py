@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _FIXED_BYTES = 32
-"""Approximate size of a history entry without its texts, in bytes."""
+"""Approximate size of a history entry without its strings, in bytes."""
 
 
 class Action(StrEnum):

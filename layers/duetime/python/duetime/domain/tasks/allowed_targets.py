@@ -78,8 +78,8 @@ Source: IANA IPv4 and IPv6 Special-Purpose Address Registries; RFC 2765, RFC 387
 _UNICAST = ipaddress.ip_network("2000::/3")
 """The IPv6 range that IANA has allocated for global unicast."""
 _LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
-"""Names that no public DNS server resolves, as with their subdomains such as `metadata.google.internal` (Source: RFC
-6761, RFC 6762, RFC 8375; ICANN resolution 2024.07.29.06 on `internal`)."""
+"""Names that no public DNS server resolves; their subdomains, such as `metadata.google.internal`, are not resolved
+either (Source: RFC 6761, RFC 6762, RFC 8375; ICANN resolution 2024.07.29.06 on `internal`)."""
 _DOTS = dict.fromkeys(map(ord, "\u3002\uff0e\uff61"), ".")
 """Characters that are equivalent to a dot in a name (Source: RFC 3490, section 3.1)."""
 _WIDTH, _PART = 32, 8
@@ -88,7 +88,7 @@ _MOST_PARTS = 4
 
 
 def refusal(url: str, allowed: Collection[str]) -> str | None:
-    """Why a URL may not be called, as far as the URL alone shows this; `None` if it may be called.
+    """Why a URL may not be called, judging by the URL alone; `None` if it may be called.
 
     Args:
         url: URL as given by a client.
@@ -121,7 +121,7 @@ def port_of(parts: SplitResult) -> int | None:
 
 
 def literal_address(host: str) -> str | None:
-    """The address of a host in any notation that resolvers accept; `None` if it is a name.
+    """The address of a host in any notation that resolvers accept; `None` if the host is a name.
 
     IPv4 addresses consist of one to four numbers, each of which is decimal, octal or hexadecimal (Source: POSIX,
     `inet_addr`).
@@ -258,11 +258,11 @@ class TargetRules:
         return target
 
     def default_target(self, task_type: str) -> Target:
-        """The target of a task that names no target: the pull workers of its type, else the handler of its type."""
+        """The target of a task that names no target: its type's pull workers, or else its type's handler."""
         return PullTarget() if task_type in self.pulled else HandlerTarget()
 
     def usable_types(self, owner: str, types: Iterable[str]) -> set[str]:
-        """The given types without those that are reserved for other owners."""
+        """The given types, except types that are reserved for other owners."""
         return {each for each in types if self.type_owners.allow(owner, each)}
 
     def target_of(self, owner: str, spec: TaskSpec) -> Target:

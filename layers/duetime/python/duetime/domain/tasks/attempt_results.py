@@ -94,9 +94,9 @@ class Postponed:
     Attributes:
         until: when to check again.
         reason: the reason for the wait as shown to users, such as `lock db-17`.
-        rate_places: its places in the lines of its rates; `None` leaves them unchanged.
-        keeps_before: key of the lock for which the task is first in line; in the meantime, the task keeps its locks
-            with smaller keys.
+        rate_places: the task's places in the lines of its rates; `None` leaves them unchanged.
+        keeps_before: key of the lock for which the task is first in line; while it waits, the task keeps its locks with
+            smaller keys.
     """
 
     until: Millis
@@ -188,7 +188,7 @@ TargetEnding = Ending | NotSent
 
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
-    """A failure whose error fits into the record, because longer texts are truncated with a note."""
+    """A failure whose error fits into the record, because longer strings are truncated with a note."""
     # The text is truncated before escaping, because it may be huge, and again afterwards, because escaping lengthens
     # it.
     error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], message[: MAX_ENCRYPTED_TEXT_LENGTH + 1])

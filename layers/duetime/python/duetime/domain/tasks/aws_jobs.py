@@ -184,7 +184,7 @@ def is_job(target: Target | None) -> bool:
 
 
 def job_name(task: Task) -> str:
-    """Name of the job of a task's current attempt.
+    """Name of the job for a task's current attempt.
 
     The name contains the fence of the last ended attempt instead of the current attempt's fence. If a worker is lost,
     the next worker that claims the task therefore finds the job that may have been started.

@@ -96,7 +96,7 @@ def require_version(task: Task, version: int | None) -> None:
     """Rejects a task whose version is not the required version; `None` means any version.
 
     Raises:
-        VersionMismatch: the task is at another version.
+        VersionMismatch: the task is at a different version.
     """
     if version not in (None, task.version):
         raise VersionMismatch(task)

@@ -1,11 +1,11 @@
 """Creates the record of a task from a client's request, with its idempotency key and its unique key.
 
-A request with the same idempotency key and body creates the same resource; a request with the same key and another body
-is rejected (Source: IETF draft "The Idempotency-Key HTTP Header Field").
+A request with the same idempotency key and body creates the same resource; a request with the same key and a different
+body is rejected (Source: IETF draft "The Idempotency-Key HTTP Header Field").
 
 At most one task at a time holds each of an owner's unique keys. Keys are never released explicitly: the key's item
-names the task that last took the key, and that task's record determines whether it still holds the key. The write that
-makes a task hold its key, which is its creation or its reopening, is in one transaction with the write of that item.
+names the task that last took the key, and that task's record determines whether it still holds the key. A task starts
+to hold its key when it is created or reopened; that write is in one transaction with the write of the key's item.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Origin:
         """Rejects an implausible time.
 
         Raises:
-            FieldInvalid: the time is before 1970, or further in the future than clock differences can explain.
+            FieldInvalid: the time is before 1970, or farther in the future than clock differences can explain.
         """
         if self.at < 0:
             raise FieldInvalid("time", "lies before 1970", FaultCode.OUT_OF_RANGE)

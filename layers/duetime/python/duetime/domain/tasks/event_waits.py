@@ -158,7 +158,7 @@ def is_being_checked(task: Task, event: AwaitedEvent) -> bool:
 def has_left(task: Task, event: AwaitedEvent) -> bool:
     """Whether a task has ended or no longer waits for this event.
 
-    If it waits for the event again, it is stored again.
+    If the task waits for the event again, the task is stored again.
     """
     return task.is_terminal or awaited_event(task) != event
 

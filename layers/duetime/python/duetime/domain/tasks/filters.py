@@ -30,7 +30,7 @@ class Range:
     before: Millis | None = None
 
     def holds(self, at: Millis | None) -> bool:
-        """Whether an instant is in the range; `None` is only in a range without bounds."""
+        """Whether an instant is in the range; `None` is in the range only if the range has no bounds."""
         if at is None:
             return self.after is None and self.before is None
         return (self.after is None or at >= self.after) and (self.before is None or at < self.before)
@@ -43,16 +43,16 @@ class TaskFilter:
     Attributes:
         states: allowed states; empty for any state.
         tags: required keys and values.
-        name_contains: a part of the name, ignoring case. There are no lists of tasks for this condition and the
-            conditions on errors.
+        name_contains: a part of the name, ignoring case. No lists are maintained for this condition or for the error
+            conditions.
         error_type: error type of the last failed attempt.
-        error_contains: a part of its error's type or message, ignoring case.
-        schedule: name of the schedule that created it.
+        error_contains: a part of the error's type or message, ignoring case.
+        schedule: name of the schedule that created the tasks.
         parent: the topology whose nodes match.
-        parent_task_id: the task that started it.
-        group: the group that it is a member of.
+        parent_task_id: the task that started the tasks.
+        group: the group that the tasks are members of.
         is_topology: whether only topologies match.
-        definition: name of the definition that it runs.
+        definition: name of the definition that the topologies run.
     """
 
     states: tuple[State, ...] = ()

@@ -114,7 +114,7 @@ def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
 
 
 def long_run_notice(task: Task, long_at: Millis) -> Notice:
-    """The notice for an attempt that has not ended by `long_at`; it is the same whichever process sends it."""
+    """The notice for an attempt that has not ended by `long_at`; the notice is the same, whichever process sends it."""
     return Notice(NoticeKind.LONG, f"{task.id}-{task.fence}-running", long_at)
 
 
@@ -159,7 +159,7 @@ def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
 
 
 def outcome_origin(task: Task) -> Origin:
-    """The outcome as the event that creates its callback task, so that a repeated creation leads to the same task."""
+    """The event that creates an outcome's callback task, so that a repeated creation leads to the same task."""
     return Origin(CALLBACK_TYPE, f"{task.outcome_id}-{task.state}", task.outcome_at)
 
 

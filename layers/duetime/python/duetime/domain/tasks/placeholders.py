@@ -48,7 +48,7 @@ PLACEHOLDERS = tuple(_FACTS)
 
 
 def refusal(text: str) -> str | None:
-    """Why the placeholders in a text are invalid; `None` if they are valid."""
+    """Why the placeholders in a string are invalid; `None` if they are valid."""
     for escaped, name, end in _PLACEHOLDER.findall(text):
         if escaped:
             continue
@@ -60,7 +60,7 @@ def refusal(text: str) -> str | None:
 
 
 def filled_payload(payload: bytes, task: Task) -> bytes:
-    """Replaces the placeholders in the texts of a payload; keys of objects are unchanged.
+    """Replaces the placeholders in a payload's strings; keys of objects are unchanged.
 
     Args:
         payload: JSON text in UTF-8 without spaces.
@@ -74,7 +74,7 @@ def filled_payload(payload: bytes, task: Task) -> bytes:
 
 
 def filled_text(text: str, task: Task) -> str:
-    """Replaces the placeholders in a text."""
+    """Replaces the placeholders in a string."""
     return _replaced(text, task, str)
 
 
@@ -94,7 +94,7 @@ def holds_any(payload: bytes) -> bool:
 
 
 def texts_of(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:  # noqa: ANN401 - any JSON
-    """Each text in JSON that may contain placeholders, with its path and whether it is an object key."""
+    """Each string in JSON that may contain placeholders, with its path and whether it is an object key."""
     if isinstance(value, str) and PREFIX in value:
         yield place, value, False
     elif isinstance(value, list):

@@ -15,8 +15,8 @@ SHORTEST: Millis = SECOND
 LONGEST: Millis = 30 * SECOND
 """Longest interval, within which a manual cancellation, change or start is detected."""
 _SHARE = 10
-"""The interval is the time so far divided by this number, so a result is seen late by at most a tenth of the task's
-duration."""
+"""The interval is the time so far divided by this number, so the delay in seeing a result is at most a tenth of the
+task's duration."""
 
 
 def poll_interval(task: Task, now: Millis) -> Millis | None:

@@ -54,12 +54,12 @@ TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CA
 _ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
 """States in which an attempt holds a lease and runs the work itself, not its rollback."""
 GOING_ON = STARTABLE | _ATTEMPTED
-"""States of a task that is neither blocked nor paused, so that it waits for its time, or an attempt is running."""
+"""States of a task that is neither blocked nor paused, and either waits for its time or has a running attempt."""
 
 
 @frozen
 class Rule:
-    """A rule for a move: the states that it may leave, and the resulting state (`None` if unchanged)."""
+    """A rule for a move: the states that the move may leave, and the resulting state (`None` if unchanged)."""
 
     sources: frozenset[State]
     to: State | None
@@ -123,7 +123,7 @@ LEGAL: dict[Move, Rule] = {
     Move.RETRY: Rule(_ATTEMPTED, State.WAITING, "the attempt failed, and another will follow"),
     Move.FAIL: Rule(_ATTEMPTED, State.FAILED, "the last attempt failed, or the error is not retriable"),
     Move.YIELD: Rule(_ATTEMPTED, State.PAUSED, "the attempt stopped because its user requested a pause"),
-    Move.STOP: Rule(_ATTEMPTED, State.CANCELLED, "the attempt stopped because its user requested a cancel"),
+    Move.STOP: Rule(_ATTEMPTED, State.CANCELLED, "the attempt stopped because its user requested a cancellation"),
     Move.POSTPONE: Rule(
         _ATTEMPTED, State.WAITING, "something that the attempt needs is not available; it does not count as an attempt"
     ),
@@ -169,7 +169,7 @@ LEGAL: dict[Move, Rule] = {
         "its user resumed or retried it, and it waits for the tasks in its `after` again",
     ),
     Move.LINK: Rule(
-        frozenset(State) - TERMINAL, None, "another task waits for its end, or it remembers how another has ended"
+        frozenset(State) - TERMINAL, None, "another task waits for its end, or it stores how another task has ended"
     ),
     Move.HOLD: Rule(
         frozenset({State.BLOCKED}), None, "its topology is paused: earlier decisions to release it are void"

@@ -44,7 +44,7 @@ def may_have_steps(task: Task, phase: Phase) -> bool:
 
 
 def step_expiry(since: Millis, retention: Millis) -> Millis:
-    """When a step that was stored, or read by another attempt, at the given time may be removed.
+    """The time from which a step may be removed, if it was stored, or read by another attempt, at the given time.
 
     An ended task keeps its steps as long as its record, because a retry may follow; a task that waits for a long time
     keeps its steps for at least `UNREFERENCED_CONTENT_LIFE`.

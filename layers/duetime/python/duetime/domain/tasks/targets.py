@@ -154,8 +154,8 @@ class RequestBody:
     """The body of a request.
 
     Attributes:
-        text: for JSON, the JSON text; for a form, a JSON object of texts; for other encodings, the text itself, or the
-            bytes in base64.
+        text: for JSON, the JSON text; for a form, a JSON object of strings; for other encodings, the text itself, or
+            the bytes in base64.
     """
 
     kind: BodyKind
@@ -286,7 +286,7 @@ class Query(StrEnum):
 
     Attributes:
         STATUS: the status of the task.
-        PROGRESS: its progress.
+        PROGRESS: the progress of the task.
         SUMMARY: a summary for people.
     """
 
@@ -446,7 +446,7 @@ class EventTarget:
 
 @frozen
 class CallbackTarget:
-    """A URL that receives the outcome of another task; requests cannot name such a target."""
+    """A URL that receives the outcome of another task; requests cannot name this kind of target."""
 
     url: str
 

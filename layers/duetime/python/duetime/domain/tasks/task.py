@@ -253,7 +253,7 @@ class Task(TaskOptions):
         lease_expires_at: end of the lease, which may be taken over after the largest assumed clock difference.
         unacknowledged: number of consecutive pull worker leases, including the current one, that no client has
             acknowledged; `None` after an acknowledgement, and for leases of worker functions.
-        lease_nonce: nonce of the latest claim by a pull worker, which only its lease id contains, or by a worker that
+        lease_nonce: nonce of the latest claim by a pull worker, which only the lease's id contains, or by a worker that
             runs handler packages; `None` if there was no such claim.
         deferred_fence: the fence of the last attempt whose target accepted the work and will report its end later.
         job: the ARN of the AWS job of the current or latest attempt.
@@ -369,8 +369,8 @@ class Task(TaskOptions):
     def start_by(self) -> Millis | None:
         """The latest time at which the task's first attempt may start; `None` if there is no limit, or no limit yet.
 
-        For a task that was due before its creation, the time limit starts at its creation. For a node, it starts at the
-        due time, which depends on the node's parents.
+        For a task that was due before its creation, the time limit starts at its creation. For a node, the time limit
+        starts at the due time, which depends on the node's parents.
         """
         if self.expires_seconds is None or self.state is State.BLOCKED:
             return None
@@ -434,7 +434,7 @@ class Task(TaskOptions):
 
     @property
     def definition(self) -> str | None:
-        """Name of the definition that the task runs; `None` if it runs another graph or is not a topology."""
+        """Name of the definition that the task runs; `None` for a graph without a definition, or for other tasks."""
         return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property
@@ -517,9 +517,9 @@ def lateness_of(
 ) -> Millis | None:
     """How long after its due time a task's first attempt started, in milliseconds; `None` before the start.
 
-    As in the metric, if the task was due before its creation, before a change of its due time, or before it was
-    resumed, lateness counts from that action, because the task could not start earlier. For a schedule's run, lateness
-    counts from the due time, no matter how late the schedule creates the run.
+    If the task was due before its creation, before a change to its due time, or before it was resumed, lateness counts
+    from that action, as in the metric, because the task could not start earlier. For a schedule's run, lateness counts
+    from the due time, no matter how late the schedule creates the run.
     """
     if started_at is None:
         return None

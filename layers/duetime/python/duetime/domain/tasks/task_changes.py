@@ -1,4 +1,4 @@
-"""The possible changes of a task's record, by field, with types for the type checker."""
+"""The possible changes to a task's record, by field, with types for the type checker."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from duetime.domain.type_settings import RetentionPolicy
 
 ENTRY_STATES = frozenset(State) - {State.SCHEDULED, State.SUCCEEDED, State.FAILED}
-"""States with a complete list. Scheduled tasks are found by their ids, which begin with the due time; only those that
-cannot be found by their ids have an entry. Succeeded tasks are found by their ids or in the list of ended tasks. Failed
-tasks have a table index, which is updated at once."""
+"""States with a complete list. Scheduled tasks are found by their ids, which begin with the due time; only scheduled
+tasks that cannot be found by their ids have an entry. Succeeded tasks are found by their ids or in the list of ended
+tasks. Failed tasks have a table index, which is updated at once."""
 TOPOLOGY_STATES = ENTRY_STATES | {State.FAILED}
 """States with a complete list of topologies."""
 
@@ -62,8 +62,8 @@ class ListKind(StrEnum):
         TOPOLOGY_STATE: topologies in a state, except sub-topologies.
         ENDED: ended tasks, ordered by their end.
         EARLY: tasks that succeeded or failed before the time in their ids, including nodes.
-        MOVED: tasks whose due time is not the time in their ids, ordered by due time. The list with nodes also contains
-            all other tasks.
+        MOVED: tasks whose due time is not the time in their ids, ordered by due time. The list that includes nodes also
+            contains all other tasks.
     """
 
     TYPE = "type"
@@ -156,7 +156,7 @@ class Block:
 
 @frozen
 class ListWrites:
-    """Changes of lists; applying them again has no further effect.
+    """Changes to lists; applying the changes again has no effect.
 
     Attributes:
         blocks: postings to add.
@@ -179,10 +179,10 @@ def place_of(at: Millis, task_id: TaskId) -> TaskId:
 
 
 def writes_of(changes: Iterable[TaskChange], retention: RetentionPolicy) -> ListWrites:
-    """The changes of lists that follow from changes of tasks.
+    """The changes to lists that result from changes to tasks.
 
     Args:
-        changes: changes of one or more owners' tasks; the changes of each task are in order.
+        changes: changes to one or more owners' tasks; the changes to each task are in order.
         retention: how long an ended task is kept.
     """
     first: dict[TaskId, TaskChange] = {}
@@ -204,7 +204,7 @@ def writes_of(changes: Iterable[TaskChange], retention: RetentionPolicy) -> List
 
 
 def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
-    """The changes of lists that add existing tasks, independent of any changes to these tasks.
+    """The changes to lists that add existing tasks, independent of any changes to these tasks.
 
     Args:
         tasks: existing tasks.
@@ -252,7 +252,7 @@ def lists_of_state(task: Task | TaskSnapshot, now: Millis) -> list[ListName]:
 
 
 def _is_found_by_id(task: Task | TaskSnapshot, now: Millis) -> bool:
-    """Whether a scheduled task is found by a search by due time among ids from about now on."""
+    """Whether a search by due time, which reads ids from about now on, finds a scheduled task."""
     return task.node_ref is None and not _is_moved(task) and task.id.home >= now - LIST_LATE
 
 

@@ -170,11 +170,11 @@ class OnConflict(StrEnum):
 
 @frozen
 class Unique:
-    """Makes a task the only one with its key among its owner's tasks.
+    """Makes a task the only task with its key among its owner's tasks.
 
     Attributes:
-        on_conflict: what happens to this creation if another task holds the key; later creations choose this
-            themselves.
+        on_conflict: what happens to this creation if another task holds the key; each later creation makes this choice
+            itself.
     """
 
     key: str
@@ -256,8 +256,8 @@ class TaskOptions:
             notification.
         rollback_on_failure: whether the target's `rollback` runs after a final failure.
         lock: the only lock that it needs while it runs; `None` if it needs no lock or several locks.
-        locks: the locks that it needs while it runs, if it needs several, ordered by key.
-        rate: limit of starts, shared with other tasks with the same key.
+        locks: if it needs several locks, the locks that it needs while it runs, ordered by key.
+        rate: limit on starts, shared with other tasks with the same key.
         callback_url: URL to which its outcome is posted.
         notify_on: notices about final failure, a late start or a long run.
         expires_seconds: how long after its due time its first attempt may start; `None` for no limit.

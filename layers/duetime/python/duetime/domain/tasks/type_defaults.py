@@ -59,17 +59,17 @@ class TaskSpec(TaskOptions):
     Attributes:
         type: the task's type, which determines the handler, or the kind of work for an endpoint or a pull worker.
         payload: JSON text in UTF-8, passed to the target unchanged.
-        upload: id of the upload that is its payload, instead of `payload`; `None` if there is none.
-        due_at: when it should run; `None` means now.
-        delay: how long after its acceptance it should run; cannot be combined with `due_at`.
+        upload: id of the upload that is the task's payload, instead of `payload`; `None` if there is none.
+        due_at: when the task should run; `None` means now.
+        delay: how long after its acceptance the task should run; cannot be combined with `due_at`.
         target: the target; `None` for the default of the type (`TargetRules.target_of`).
         allow_unknown_type: whether a type without a known handler is accepted.
-        unique: makes it the only task with a key; cannot be combined with `debounce`.
-        debounce: lets later creations with the same key delay it; cannot be combined with a due time.
-        order: makes it run after the earlier tasks with the same ordered key.
-        parent_task_id: the task that started it, as given in the request.
-        group: id of the group that it joins; `None` if it joins no group.
-        after: the tasks that must end before it starts.
+        unique: makes the task the only task with a key; cannot be combined with `debounce`.
+        debounce: lets later creations with the same key delay the task; cannot be combined with a due time.
+        order: makes the task run after the earlier tasks with the same ordered key.
+        parent_task_id: the task that started this task, as given in the request.
+        group: id of the group that the task joins; `None` if the task joins no group.
+        after: the tasks that must end before the task starts.
         explicit: options that the request explicitly set to their built-in values, so that the type's defaults do not
             replace them.
     """
@@ -163,7 +163,7 @@ _READ: Mapping[str, Callable[[Any], object]] = {
 
 
 def merged(handler: Options, owner: Options) -> Options:
-    """The defaults of a type, which are its handler's defaults, replaced or turned off by the owner's defaults."""
+    """A type's defaults, which are its handler's defaults unless the owner's defaults replace them or turn them off."""
     if owner.get("lock") or owner.get("locks"):
         handler = {name: value for name, value in handler.items() if name not in _LOCKS}
     return {name: value for name, value in {**handler, **owner}.items() if value is not None}

@@ -20,7 +20,7 @@ class WaitReason(StrEnum):
 
     Attributes:
         LOCK: its lock.
-        CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
+        CONCURRENCY_LIMIT: the limit on running tasks of its type or owner.
         ORDER: an earlier task of its ordered key.
         RATE: its rate limit, which is used up.
         SWITCH: a switch that has stopped its type, its owner or all tasks.
@@ -30,7 +30,7 @@ class WaitReason(StrEnum):
         WORKER: a free worker.
         TARGET: its target, which accepts no more calls for now.
         APPROVAL: a person who approves or rejects it.
-        EVENT: a signal that the event that it waits for has happened.
+        EVENT: a signal for the event that it waits for.
         GROUP: the members of the group after which the task runs.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.

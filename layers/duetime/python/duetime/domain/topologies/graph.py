@@ -111,7 +111,7 @@ class Graph:
 
     @property
     def lasts_seconds(self) -> int:
-        """Time limit of the attempt of the topology's task, which is the run's time limit."""
+        """Time limit for the attempt of a topology's task, which is the run's time limit."""
         return self.timeout_seconds or MAX_DEADLINE_SECONDS
 
     @cached_property

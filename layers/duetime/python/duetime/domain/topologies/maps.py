@@ -113,8 +113,8 @@ def is_map(payload: object) -> bool:
 def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The graph of a map's run, as JSON, in which nodes are named after the index of their item, from 0.
 
-    With `max_parallel`, each node depends on the node that is `max_parallel` places before it, whatever that node's
-    outcome is.
+    With `max_parallel`, each node depends on the node that is `max_parallel` places before it, regardless of that
+    node's outcome.
     """
     limit, template = payload["max_parallel"], payload["node"]
     nodes = {}
@@ -145,7 +145,7 @@ def _with_item(template: Mapping[str, Any], item: Any, index: int) -> dict[str, 
 
 
 def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Escapes placeholders in a value's texts, so that attempts do not replace them."""
+    """Escapes placeholders in a value's strings, so that attempts do not replace them."""
     if isinstance(value, str):
         return value.replace(PREFIX, f"<{PREFIX}")
     if isinstance(value, list):

@@ -71,8 +71,8 @@ class NodeStatus:
     def outcome(self) -> Outcome | None:
         """The node's outcome as seen by its children; `None` if the node is open.
 
-        A node counts as failed if its work is not in effect, because it failed, was rolled back, or was cancelled by
-        its user, by a stop, or because an ancestor failed.
+        A node counts as failed if its work is not in effect, because it failed, was rolled back, or was cancelled (by
+        its user, by a stop, or after an ancestor's failure).
         """
         match self.state:
             case State.SUCCEEDED:
@@ -125,7 +125,7 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
     Args:
         node: the node.
         statuses: statuses of its parents; parents that are not checked may be missing.
-        among: the parents to check, where other parents count as open; `None` to check all parents.
+        among: the parents to check; all other parents count as open. `None` to check all parents.
     """
     seen = Counter(statuses[parent].outcome for parent in node.depends_on if among is None or parent in among)
     return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 URL, BODY = "url", "body"
 DEFINITION, PARAMETERS = "definition", "parameters"
 OF_A_TARGET = frozenset({URL, BODY, "headers", "query", "key"})
-"""Fields of a target whose texts may contain placeholders."""
+"""Fields of a target whose strings may contain placeholders."""
 
 
 @frozen
@@ -36,7 +36,7 @@ class Replacement:
     """Replaces placeholders with values.
 
     In a payload or the JSON body of a request, a string that consists only of a placeholder becomes the value itself,
-    of any type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
+    whatever its type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
 
     Attributes:
         placeholder: pattern with two groups, which are the escape characters and the name.
@@ -183,7 +183,7 @@ class Parameter:
         return self.enum[0] if self.enum else _SAMPLES[self.type]
 
     def fault(self, value: object) -> tuple[str, FaultCode] | None:
-        """Why a value is invalid, as a text and a code; `None` if the value is valid."""
+        """Why a value is invalid, as a reason and a code; `None` if the value is valid."""
         # A boolean is a number in Python, but not in JSON.
         is_other = isinstance(value, bool) is not (self.type is ParameterType.BOOLEAN)
         if is_other or not isinstance(value, _PYTHON[self.type]):
@@ -205,7 +205,7 @@ def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> di
     """The parameter values of a run, which are the given values, and defaults for all other parameters.
 
     Raises:
-        FieldInvalid: a value is unknown, missing, or of another type; or the values are too large in total.
+        FieldInvalid: a value is unknown, missing, or of the wrong type; or the values are too large in total.
     """
     values = {}
     for name in given:
@@ -246,8 +246,8 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
 def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Nodes, as JSON, in which the placeholders of parameters are replaced by values.
 
-    In a payload or a JSON body, a string that consists only of a placeholder becomes the value itself, of any type.
-    Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
+    In a payload or a JSON body, a string that consists only of a placeholder becomes the value itself, whatever its
+    type. Elsewhere, the value becomes part of the text; in a URL, it is percent-encoded.
     """
     found = Replacement(_PLACEHOLDER, PARAMETER_PREFIX, values)
     return {key: found.in_node(node) for key, node in nodes.items()}

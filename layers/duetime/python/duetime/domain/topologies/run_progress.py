@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 _SHOWN = 5
-"""Maximum number of nodes that a reason names; the others are only counted."""
+"""Maximum number of nodes that a reason names; other nodes are only counted."""
 
 
 @frozen
@@ -181,8 +181,8 @@ def to_be_undone(status: NodeStatus) -> bool:
     """Whether a rollback of the run includes this node.
 
     Nodes that succeeded, or started and then failed, are rolled back because they may have had effects. Other nodes are
-    not rolled back: nodes that never started had no effects, rolled back nodes have no effects left, and failed
-    rollbacks require a person.
+    not rolled back: nodes that never started had no effects, rolled-back nodes have no effects left, and failed
+        rollbacks require a person's attention.
     """
     if status.state is State.SUCCEEDED:
         return not status.rollback_failed
@@ -262,8 +262,9 @@ class CriticalPath:
     """The chain of nodes that determines the run's duration.
 
     Attributes:
-        nodes: their names, in order.
-        seconds: total duration of the nodes, which is a lower bound of the run's duration with any number of workers.
+        nodes: names of the nodes, in order.
+        seconds: total duration of the nodes, which is a lower bound on the run's duration, no matter how many workers
+            there are.
     """
 
     nodes: tuple[str, ...]

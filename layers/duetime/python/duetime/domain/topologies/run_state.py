@@ -53,7 +53,7 @@ class RunState:
     Attributes:
         runs: its runs in order; the last run is the current run.
         fence: fence of the topology's attempt that started the current run.
-        ran: the number of the run in which a node ran, for nodes that the current run does not repeat.
+        ran: for each node that the current run does not repeat, the number of the run in which the node ran.
         opened: whether all tasks of the current run have been created, and all tasks that can start have been released.
         stopped: whether no more nodes may start.
         ended: whether the current run has ended.
@@ -200,7 +200,7 @@ class Run:
         number: number of the run, counted from 1.
         begun_at: when the run started; stored before any task is created, because the ids of its nodes' tasks are
             derived from this time.
-        shards: number of shards when the run started, which is also stored.
+        shards: number of shards when the run started; stored for the same reason.
     """
 
     topology: TaskId
@@ -249,7 +249,7 @@ def opening(
 ) -> Mapping[str, Verdict]:
     """The verdicts on nodes that need not wait once all nodes have been created, parents before children.
 
-    In a first run, all these nodes are ready. In a retry, they include nodes whose verdict depends on no running
+    In a first run, all these nodes are ready. In a retry, these nodes include nodes whose verdict depends on no running
     parent. For example, a node under `one_failed` whose parents are all kept is skipped.
 
     Args:
@@ -286,7 +286,7 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
 
 
 _MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
-"""The verdict that a node's rule must have for the node to keep a given outcome."""
+"""The verdict that a node's rule must give for the node to keep a given outcome."""
 
 
 @frozen

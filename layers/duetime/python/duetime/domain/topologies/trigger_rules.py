@@ -14,7 +14,7 @@ A node without parents starts at once under every rule. `one_success` and `one_f
 
 Verdicts are stable in two ways. A verdict is final, so parents that end later do not change it. A verdict also does not
 depend on the order in which parents end. For example, a skipped parent alone does not lead to a verdict, because a
-later failure would lead to another verdict.
+later failure would lead to a different verdict.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def pause_before_check(checks: int, took: Millis) -> int:
     if checks < _MANY_CHECKS:
         return max(_SHORTEST_PAUSE, min(int(took // (_CHECKS_A_RUN * SECOND)), _USUAL_PAUSE))
     longest = LONGEST_CHECK_INTERVAL // SECOND
-    # A larger exponent would overflow a float, and the longest interval is reached long before.
+    # A larger exponent would overflow a float, and the longest interval is reached long before then.
     return min(longest, round(_USUAL_PAUSE * _GROWTH ** min(checks - _MANY_CHECKS, 1000)))
 
 

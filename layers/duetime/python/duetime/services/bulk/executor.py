@@ -52,7 +52,7 @@ class BulkExecutor:
         ):
             operation = self._advanced(operation)
         if operation is not None and operation.is_running:
-            # The operation's next timer resumes it within a minute or two.
+            # The next timer resumes the operation within a minute or two.
             self._saved(operation.released(self.runtime.now()))
 
     def _taken(self, operation_id: TaskId, holder: str) -> BulkOperation | None:

@@ -98,7 +98,7 @@ class BulkOperations:
         raise Unavailable(f"the operation {operation_id} has too many concurrent writes")
 
     def resume(self, timers: Sequence[BulkTimer]) -> bool:
-        """Start the operations whose timers the trigger has read; returns whether all could be started."""
+        """Start the operations whose timers the trigger has read; returns whether all operations could be started."""
         try:
             for operation_id in sorted({timer.operation for timer in timers}):
                 self._resume(operation_id)

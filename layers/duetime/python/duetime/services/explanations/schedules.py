@@ -72,7 +72,7 @@ class ScheduleExplainer:
         return explain_occurrence(stored, schedule, at, facts)
 
     def _latest(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> Millis | None:
-        """The latest time that has passed, either of an existing run or of the current timing."""
+        """The latest past time of an existing run, or of the current timing."""
         page = self.runs.list(stored.owner, stored.name, RunsQuery(limit=_LATEST))
         ran = [each.nominal for each in page.runs if each.cause in OF_ITS_TIMING and each.nominal <= now]
         meant = [] if stored.is_permanent else preceding(schedule, now + 1, 1)

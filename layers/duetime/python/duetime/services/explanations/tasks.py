@@ -98,7 +98,7 @@ class TaskExplainer:
         return tuple(step.name for step in self.steps.list_of(task.id) if step.phase == Phase.RUN)
 
     def _of_waiting(self, task: Task, known: Facts) -> Facts:
-        """The state of everything that a task that has not started may wait for."""
+        """The state of everything for which a task may wait before it starts."""
         switches = self.stores.switches.read(consistent=True).in_force
         stored, earlier_runs = self._schedule(task)
         return replace(
@@ -212,7 +212,7 @@ class TaskExplainer:
         return tuple(_other(each) for each in found if each.finished_at is None)
 
     def _nodes(self, task: Task) -> tuple[OtherTask, ...]:
-        """The nodes of a topology that have begun or may begin and have not ended; empty for a large topology."""
+        """The nodes of a topology that have begun, or may begin, but have not ended; empty for a large topology."""
         run = self.topology_repository.read(task.id)
         if run is None or not run.is_present or len(run.graph.by_key) > MAX_EXPLAINED_TASKS:
             return ()
@@ -239,7 +239,7 @@ class TaskExplainer:
 
 
 def _holder(task: Task, holder: Holder) -> OtherTask:
-    """A lock's holder, with the approximate time since when it has held the lock; `None` for a reservation."""
+    """A lock's holder, with the approximate time at which its hold began; `None` for a reservation."""
     since = None if holder.fence == RESERVED else task.run_at
     return OtherTask(task.id, task.state, "", since, holder.expires_at)
 

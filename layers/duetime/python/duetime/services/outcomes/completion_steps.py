@@ -340,7 +340,7 @@ class LateNotices:
     def send(self, message: Message, late_at: Millis) -> None:
         """Send a notice that the trigger has found due, if the task is still late and has had no notice.
 
-        If sending a notice is given up, the recovery scans of its timer's minute check the task again.
+        If sending fails temporarily, the recovery scans of the timer's minute check the task again.
 
         Raises:
             Unavailable: the table did not answer.
@@ -367,7 +367,7 @@ class TracebackRecorder:
     Attributes:
         is_kept: whether tracebacks are stored, which costs one more write for each failed attempt, or only logged.
         retention: how long a finished task, and so its traceback, is kept.
-        pages: links of log lines to the console.
+        pages: links from log lines to the console.
     """
 
     store: TracebackStore

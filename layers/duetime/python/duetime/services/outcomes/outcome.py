@@ -261,7 +261,7 @@ class OutcomeWriter:
         return result
 
     def undo(self, task: Task, sets: TaskChanges, process_ends_at: Millis | None = None) -> WriteResult:
-        """Start the target's rollback: count attempts anew, and end the lease unless the target is still working."""
+        """Start the target's rollback: reset the attempt count, and end the lease unless the target still works."""
         sets = {**sets, "attempt": 0, "lease_expires_at": process_ends_at}
         at = self.runtime.now() if process_ends_at is None else process_ends_at + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
@@ -328,8 +328,8 @@ class OutcomeWriter:
 def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Task, skipped: Skipped) -> WriteResult:
     """Skip a claimed task for good, without an attempt, an attempt record or another check.
 
-    As for a cancelled task, no steps follow unless other tasks wait for it, so this call lets the contents outside the
-    record expire.
+    As with a cancelled task, no steps follow unless other tasks wait for this task, so this call lets the contents
+    outside the record expire.
 
     Args:
         stores: stores of the record and of the contents outside it.

@@ -130,7 +130,7 @@ class LeaseReports:
         return self._steps(task, key).keep(name, result, self.runtime.now() - took)
 
     def _steps(self, task: Task, key: LeaseKey) -> StepKeeper:
-        # The attempt of the lease may no longer be the current attempt.
+        # The lease's attempt may no longer be the current attempt.
         return self.attempt_steps(replace(task, fence=key.fence))
 
     def finish(self, caller: str, key: LeaseKey, ending: Ending) -> Task:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _PLACE_TRIES = 3
 _FULL: Millis = 200
-"""How long a process that found no free place for an owner waits before it searches again."""
+"""How long a process waits before it searches again after it has found no free place for an owner."""
 
 
 @frozen

@@ -40,7 +40,7 @@ class _Use:
     Attributes:
         read_at: when the counts were read.
         unreported: the process's unreported usage, by quota.
-        granted: unused rest of the portion that the store has granted, by quota.
+        granted: unused part of the portion that the store has granted, by quota.
     """
 
     counts: WindowCounts
@@ -167,7 +167,7 @@ class OpenTasks:
     _known: dict[str, tuple[Millis, int]] = field(default_factory=dict, init=False)
 
     def count(self, owner: str) -> int:
-        """The number of open tasks, too high by at most the tasks created in the last three `QUOTA_WINDOW`s.
+        """The number of open tasks, overstated by at most the tasks created in the last three `QUOTA_WINDOW`s.
 
         Raises:
             Unavailable: the store did not answer.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TRIES = 10
 _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
-"""The period around now for which a file's recurring events are stored."""
+"""The period around the current time for which a file's recurring events are stored."""
 
 
 class CalendarReader(Protocol):
@@ -132,7 +132,7 @@ class CalendarManager:
         return VersionedCalendar(calendar, incarnation.number)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
-        """An owner's calendars whose names follow `after`, ordered by name, eventually consistent."""
+        """An owner's calendars whose names follow `after`, by name and with eventual consistency."""
         return self.stores.calendars.list_after(owner, after, limit)
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:

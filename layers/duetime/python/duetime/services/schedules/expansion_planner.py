@@ -217,11 +217,11 @@ class ExpansionPlanner:
             current.next_at = at if current.next_at is None else min(current.next_at, at)
 
     def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
-        """End of the occurrences that an expansion placed before it failed to save the schedule; they were not missed.
+        """The time of the last occurrence that an expansion placed before it failed to save the schedule, if any.
 
-        Occurrences are placed in parallel, so the tasks of any occurrences except the first may be missing. Therefore
-        the last occurrence up to the horizon that has a task counts. An occurrence that was not checked would later
-        count as missed.
+        Occurrences up to this time were not missed. Occurrences are placed in parallel, so any task may be missing
+        except the task of the first occurrence. Therefore, all occurrences up to the horizon are checked, and the last
+        occurrence that has a task counts. An occurrence that was not checked would later count as missed.
         """
         intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
         if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
@@ -234,9 +234,9 @@ class ExpansionPlanner:
     def _with_runs_given_back(
         self, stored: StoredSchedule, schedule: Schedule, now: Millis
     ) -> tuple[StoredSchedule, bool]:
-        """Give runs that can no longer start back to the schedule's limit; also returns whether others may still start.
+        """Count runs that can no longer start as left again; also returns whether other runs may still start.
 
-        A run may be prevented by an earlier run, its user, a pause or an expiry.
+        A run may be prevented by an earlier run, the user, a pause or an expiry.
         """
         to_begin = self._placed_and_open(stored, schedule)
         # The activity is read after the placed runs, so that a run that starts in the meantime is not counted twice.
@@ -357,7 +357,7 @@ class ExpansionPass:
         tasks: the tasks that now exist.
         failed: whether the schedule must not be saved, because the store did not answer.
         calendar_end: end of a calendar's data, if this pass has found that it is near.
-        broken: whether the pass failed because of a defect that a retry would only repeat.
+        broken: whether the pass failed because of a defect, so that a retry would also fail.
     """
 
     timer: ScheduleTimer
@@ -471,7 +471,7 @@ class StoppedOccurrences:
         if kept or found or known:
             stored = with_stopped(counted(stored, found, now), [*kept, *found])
         if not stored.counts_runs:
-            # The latest run is searched now, because a new timing would have different latest times.
+            # The latest run is searched for now, because a new timing would have different latest times.
             latest = latest_run(self.tasks, stored, stored.schedule(calendars), now)
             stored = replace(stored, latest_run=latest or stored.latest_run)
         return with_placed(stored, placed, now, calendars)
@@ -504,7 +504,7 @@ class StoppedOccurrences:
     def _found(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> tuple[Sequence[StoppedOccurrence], Sequence[Millis]]:
-        """The stopped occurrences among those placed ahead, and the instants of the other occurrences placed ahead."""
+        """The stopped occurrences among the occurrences placed ahead, and the instants of the other occurrences."""
         # The horizon is a minute later, because clocks differ by less than a minute.
         horizon = first_unread(now, self.look_ahead) + MINUTE
         nominals = {stored.id_of(each): each.nominal for each in perhaps_placed(stored, now, horizon, calendars)}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 REVISIONS = 10
 """Number of latest revisions of a schedule whose runs stay known after its timing has changed."""
 _FEWEST = 50
-"""Least number of occurrences examined at a time, because most of these occurrences may already have a run."""
+"""Minimum number of occurrences examined at a time, because most of these occurrences may already have a run."""
 
 
 def known_runs(
@@ -111,7 +111,7 @@ _FIRST_BATCH, _BATCH = 5, 100
 _MOST = 1_000
 """Maximum number of scheduled times whose tasks are read."""
 MOST_IN_PASS = _FIRST_BATCH + _BATCH
-"""The same maximum for one expansion pass; passes repeat the search every minute while no worker runs."""
+"""Maximum number of scheduled times per expansion pass, because passes repeat the search while no worker runs."""
 
 
 def latest_run(
@@ -135,7 +135,7 @@ def latest_run(
 
 
 def is_due(stored: StoredSchedule, now: Millis) -> bool:
-    """Whether the latest run must be searched and stored with the schedule again."""
+    """Whether the latest run must be searched for and stored with the schedule again."""
     if stored.counts_runs or stored.last_run is None:
         return False
     return stored.latest_run is None or stored.latest_run.started_at < now - DAY

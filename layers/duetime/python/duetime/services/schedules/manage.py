@@ -59,13 +59,13 @@ class ScheduleManager:
         return self.writer.read_with_payload(owner, name)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[StoredSchedule]:
-        """An owner's schedules whose names follow `after`, ordered by name, eventually consistent."""
+        """An owner's schedules whose names follow `after`, by name and with eventual consistency."""
         return self.stores.schedules.list_after(owner, after, limit)
 
     def find(
         self, owner: str, wanted: ScheduleFilter, after: str, limit: int
     ) -> tuple[Sequence[StoredSchedule], str | None]:
-        """An owner's matching schedules whose names follow `after`, ordered by name, eventually consistent.
+        """An owner's matching schedules whose names follow `after`, by name and with eventual consistency.
 
         A page is full, unless more than `MAX_EXAMINED` schedules would have to be read to fill it.
 
@@ -190,12 +190,12 @@ class ScheduleManager:
     ) -> StoredSchedule:
         """Pause a schedule; placed occurrences that have not begun do not run.
 
-        A paused schedule with another reason gets the new reason.
+        If the schedule is already paused for a different reason, the new reason replaces that reason.
 
         A schedule that is already paused for the same reason does not change, regardless of its version, because the
         first response may have been lost.
 
-        `check` raises if the schedule, just before it is written, must not be paused.
+        `check` is called just before the schedule is written, and raises if the schedule must not be paused.
 
         Raises:
             ScheduleStateConflict: the schedule has ended.
@@ -233,11 +233,11 @@ class ScheduleManager:
         by: Attribution = BY_OWNER,
         check: Callable[[StoredSchedule], None] = _accept,
     ) -> StoredSchedule:
-        """Resume a schedule from now on; occurrences that came due during the pause are not caught up.
+        """Resume a schedule from now on; occurrences that came due during the pause do not run.
 
         An active schedule does not change, regardless of its version, as in `pause`.
 
-        `check` raises if the schedule, just before it is written, must not be resumed.
+        `check` is called just before the schedule is written, and raises if the schedule must not be resumed.
 
         Raises:
             ScheduleStateConflict: the schedule has ended.

@@ -101,11 +101,11 @@ class ManualRuns:
             wanted: when to run the task, and with which payload.
 
         Returns:
-            The task, which may still be skipped because of the previous run, as any occurrence may be. A repeat returns
-            the task of the first request.
+            The task, which can still be skipped because of the previous run, just as an occurrence can. A repeat
+            returns the task of the first request.
 
         Raises:
-            FieldInvalid: the run is due more than ten years ahead, or the schedule's tasks take no other payload.
+            FieldInvalid: the run is due more than ten years ahead, or the schedule's tasks accept no other payload.
             KeyReused: the request's idempotency key was used with a different request.
             TaskDeleted: the task that belongs to the idempotency key has been deleted.
             ScheduleVersionMismatch: the schedule is not at the required version.
@@ -122,14 +122,14 @@ class ManualRuns:
         due = max(at, due_of(replace(stored.spec.task, due_at=wanted.due_at, delay=wanted.delay), at))
         if wanted.payload is not None and isinstance(stored.spec.task.target, TopologyTarget):
             raise FieldInvalid("payload", "is not accepted: the schedule runs a topology", FaultCode.CONFLICT)
-        # If the schedule has an occurrence at the due time, changes of that occurrence, such as a skip, must not affect
+        # If the schedule has an occurrence at the due time, changes to that occurrence, such as a skip, must not affect
         # this run.
         nominal = due + 1 if due > at and stored.means(due) else due
         # A repeat creates a task with the id of the first request, which may have crashed before its write.
         occurrence = Occurrence(nominal, due, due, f"now {self.runtime.nonce() if key is None else key.text}")
         task_id = stored.id_of(occurrence, _BY_HAND)
         if known is not None and known.task_id != task_id:
-            # The request was sent for a schedule that is deleted by now; this is another schedule with the same name.
+            # The request was sent for a schedule that has since been deleted; this is another schedule with that name.
             raise ScheduleNotFound(name)
         if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
             return self.run(owner, name, version, key, by, traceparent, wanted)

@@ -74,7 +74,7 @@ class OccurrenceTasks:
         """Reject a schedule's task for the same reasons as a task that is created directly.
 
         Raises:
-            FieldInvalid: the task's target is not allowed, or its type has no handler; the same holds for a topology's
+            FieldInvalid: the task's target is not allowed, or its type has no handler; the same applies to a topology's
                 nodes.
         """
         _within_task(lambda spec: self.rules.accept(owner, self.rules.resolved(owner, spec)), task)

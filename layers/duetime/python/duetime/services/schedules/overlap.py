@@ -160,7 +160,7 @@ class OverlapControl:
         return _TRY_AGAIN
 
     def _with_known(self, activity: Activity, former: TaskId | None) -> Activity:
-        """Keep the id of the previous latest run, because that run may start again, or may never call its target."""
+        """Keep the id of the formerly latest run, because that run may start again, or may never call its target."""
         known = tuple(each for each in (*activity.counted, former) if each is not None)
         activity = replace(activity, counted=known)
         if len(known) < _MOST_COUNTED:
@@ -181,7 +181,7 @@ class OverlapControl:
             self.enqueuer.move(following, Move.REPLACE, self.runtime.now(), Guard(version=following.version), {})
 
     def _go_on(self, task: Task) -> None:
-        """Continue a permanent schedule's chain of runs; if this call is lost, the schedule's timer repairs it."""
+        """Continue a permanent schedule's chain of runs; if this call fails, the schedule's timer repairs the chain."""
         for _ in range(_TRIES):
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
@@ -243,9 +243,9 @@ class OverlapControl:
             task: task of the occurrence.
             reason: why the occurrence did not run.
             once: whether one remark covers all occurrences with the same reason.
-            gives_back: whether another occurrence may run in its place, if the number of runs is limited. That
-                occurrence is placed at once, or later by the trigger. If a run is given back twice, the additional
-                occurrence may not begin.
+            gives_back: whether another occurrence may run instead of this occurrence, if the number of runs is limited.
+                That occurrence is placed at once, or later by the trigger. If a run is given back twice, the limit
+                keeps the additional occurrence from beginning.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
@@ -315,7 +315,7 @@ class RunQueue:
     clock: Clock
 
     def others(self, stored: StoredSchedule, task: Task, seen: Activity) -> OtherRuns:
-        """The other runs that decide whether a run may begin; no other runs are read."""
+        """The runs that determine whether a given run may begin; only these runs are read."""
         if stored.spec.overlap not in LATEST_RUNS or stored.is_permanent:
             ahead = [] if seen.active is None else [seen.active]
             ahead += seen.waiting[: seen.waiting.index(task.id)] if task.id in seen.waiting else seen.waiting
@@ -327,7 +327,7 @@ class RunQueue:
         return OtherRuns(active if active is not None and active.finished_at is None else None, latest)
 
     def with_room(self, stored: StoredSchedule, task: Task, seen: Activity) -> Activity:
-        """The activity; if the limit on waiting runs is reached, waiting runs that have ended are removed from it."""
+        """The activity; if the limit on waiting runs is reached, waiting runs that have ended are removed."""
         if task.id in seen.waiting or not 0 < waiting_limit(stored) <= len(seen.waiting):
             return seen
         found = self.tasks.read_many(list(seen.waiting), consistent=True)

@@ -62,7 +62,7 @@ class Seen:
 
 
 def seen_of(occurrence: Occurrence, task: Task) -> Seen:
-    """An occurrence as shown if it has a task, even if the schedule now excludes the occurrence's time."""
+    """The preview of an occurrence that has a task, even if the schedule now excludes the occurrence's time."""
     if not occurrence.runs:
         occurrence = replace(occurrence, runs=True, due_at=task.due_at, note="")
     is_dropped = task.error is not None and not task.attempt_history
@@ -104,7 +104,7 @@ class SchedulePreview:
         remaining = schedule.remaining_runs
         if remaining is None:
             return schedule
-        # The number does not include placed occurrences, of which some are still ahead.
+        # The number does not include placed occurrences, some of which are not due yet.
         return replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
 
     def forecast(self, owner: str, length: Millis) -> Forecast:

@@ -1,9 +1,9 @@
 """Lists a schedule's runs from all its revisions, newest first.
 
 The runs are found in the owner's list of tasks for as long as the tasks are stored, so a run needs no additional write.
-Older runs are not listed; if there is an archive, it contains their tasks, and the page says so. A page examines a
-limited number of the owner's tasks. Occurrences without tasks are computed from the current timing, or for earlier
-times taken from the schedule's remarks.
+Older runs are not listed; if there is an archive, the archive contains their tasks, and the page says so. A page
+examines a limited number of the owner's tasks. Occurrences without tasks are computed from the current timing or, for
+earlier times, taken from the schedule's remarks.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class ScheduleRuns:
         others, reached = self._without_tasks(stored, page.tasks, floor, ceiling)
         after = page.after
         if reached > floor:
-            # Occurrences without tasks fill the page, so it ends at the earliest of them.
+            # Occurrences without tasks fill the page, so the page ends at the earliest of these occurrences.
             after = TaskId.of(reached, 0, 0)
         now = self.clock.now()
         # Runs of an earlier schedule with the same name are not listed.
@@ -168,8 +168,8 @@ class ScheduleRuns:
     ) -> tuple[Sequence[Seen], Millis]:
         """The occurrences in [start, end] in order, and the time of the last change, after which the list is complete.
 
-        Occurrences before the last change are found only if their tasks still exist, and if these are among the owner's
-        first tasks in that period.
+        Occurrences before the last change are found only if their tasks still exist and are among the owner's first
+        tasks in that period.
 
         Raises:
             ScheduleNotFound: no schedule has that name.

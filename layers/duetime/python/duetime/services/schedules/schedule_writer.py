@@ -53,7 +53,7 @@ class RepeatedRequests:
     keys: KeyStore
 
     def known(self, owner: str, key: IdempotencyKey | None, now: Millis) -> RememberedKey | None:
-        """The object that a key's first request creates; `None` if this is the first request, or without a key.
+        """The object that a key's first request creates; `None` if this is the first request or has no key.
 
         Raises:
             KeyReused: the key was used with a different request.
@@ -232,7 +232,7 @@ class ScheduleWriter:
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def retain_payload(self, stored: StoredSchedule) -> None:
-        """Retain the payload of a schedule that is never expanded; a first expansion retains other payloads."""
+        """Retain the payload of a schedule that is never expanded; a first expansion retains all other payloads."""
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 
@@ -324,7 +324,7 @@ class ScheduleCreator:
     def _made_before(
         self, owner: str, spec: ScheduleSpec, known: RememberedKey, traceparent: str | None
     ) -> Accepted[StoredSchedule]:
-        """The result of an earlier request with the same key; if the request crashed before its write, write now.
+        """The result of an earlier request with the same key; if that request never wrote the schedule, write it now.
 
         Raises:
             ScheduleExists: another schedule has the name.
@@ -375,8 +375,8 @@ class ScheduleCreator:
             done=now - 1,
             tzdata=tzdata_version(),
             incarnation=vacancy,
-            # Versions continue after those of an earlier schedule with the same name, so that none of its entity tags
-            # matches.
+            # Versions continue after the versions of an earlier schedule with the same name, so that none of its entity
+            # tags matches.
             version=vacancy + 1,
         )
         made = made.limited_to(spec.remaining_runs)

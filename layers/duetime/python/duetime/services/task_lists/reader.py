@@ -258,7 +258,7 @@ def _narrowed(first: Range, second: Range) -> Range:
 
 
 def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId | None:
-    """The place after which to read, which is the query's place, or the bound if the bound is further on."""
+    """The place after which to read, which is the query's place, or the bound if the bound comes later."""
     bound = bounds.before if descending else bounds.after
     if bound is None:
         return after

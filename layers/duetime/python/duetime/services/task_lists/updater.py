@@ -1,4 +1,4 @@
-"""Keeps the lists of owners' tasks from the table's stream."""
+"""Updates the lists of owners' tasks from the table's stream."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TaskListUpdater:
         lists: store of the lists.
         runtime: clock; updates several owners in parallel.
         retention: how long an ended task is kept.
-        begin_at: number of tasks in a partition of an owner's list from which on lists are kept.
+        begin_at: how many tasks a partition of an owner's list must have before lists are kept.
     """
 
     name = "lists"
@@ -96,7 +96,7 @@ class TaskListUpdater:
             self._sweep(head, end)
 
     def _begin_anew(self, head: ListHead, now: Millis) -> None:
-        """Begin an owner's lists again, because the lists lack changes.
+        """Begin an owner's lists again, because changes are missing from the lists.
 
         Raises:
             Unavailable: other processes kept storing their progress; a repeat of the batch may begin the lists again.
@@ -125,7 +125,7 @@ class TaskListUpdater:
         return head
 
     def _build(self, head: ListHead, now: Millis) -> None:
-        """Add some of the tasks that existed before the lists. If several processes do so, one stores its progress."""
+        """Add some tasks that existed before the lists. If several processes do so, one stores its progress."""
         query = ListQuery(head.owner, head.built_to, descending=False, limit=LIST_BUILD_TASKS)
         ids = self._tasks.list_ids(query)
         tasks = [task_snapshot(each) for each in self._tasks.read_many(ids).values()]
@@ -146,7 +146,7 @@ class TaskListUpdater:
         self._lists.save_head(head.after_sweep(swept_to, now), self._runtime.nonce())
 
     def _write_checked(self, writes: ListWrites) -> None:
-        """Write entries, then remove outdated ones, because the stream may already have reported a change of state."""
+        """Write entries, then remove outdated entries, because the stream may already have reported a state change."""
         if not writes:
             return
         self._lists.write(writes)

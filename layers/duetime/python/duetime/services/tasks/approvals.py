@@ -69,8 +69,8 @@ class Approvals:
 
         Raises:
             TaskNotFound: the task does not exist, or belongs to another owner.
-            StateConflict: the task does not wait for an approval, or was decided differently or with another payload or
-                reason.
+            StateConflict: the task does not wait for an approval, or was decided differently or with a different
+                payload or reason.
             VersionMismatch: the task is not at the required version.
             Unavailable: a worker held the task longer than a check takes, or a store did not answer; the request can be
                 repeated.
@@ -134,7 +134,7 @@ def _decided(task: Task) -> Action | None:
 
 
 def _obstacle(task: Task, action: Action, now: Millis) -> str:
-    """Why a task cannot be decided now."""
+    """Why no decision on the task is possible now."""
     decided = _decided(task) if task.is_terminal else None
     if decided is None:
         is_early = isinstance(task.target, ApprovalTarget) and task.state in STARTABLE and task.due_at > now
@@ -143,5 +143,5 @@ def _obstacle(task: Task, action: Action, now: Millis) -> str:
 
 
 def _canonical(data: bytes) -> str:
-    """JSON text with sorted keys. Equal values have equal texts, and 1, 1.0 and true have different texts."""
+    """JSON text with sorted keys. Equal values result in equal strings, and 1, 1.0 and true in different strings."""
     return json.dumps(json.loads(data), sort_keys=True)

@@ -41,7 +41,7 @@ _TIME_IS_OVER = "the attempt's deadline has passed"
 
 @frozen
 class AttemptReports:
-    """Processes reports from targets that work asynchronously, which are progress and the end of an attempt.
+    """Processes reports from asynchronous targets about the progress and the end of attempts.
 
     Every method raises `TaskNotFound` if the task does not exist or belongs to another owner.
     """

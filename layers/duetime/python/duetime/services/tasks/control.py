@@ -131,7 +131,7 @@ class TaskControl:
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Run now a task that has not started; a running task does not change.
+        """Let a task that has not started run now; a running task does not change.
 
         A task also does not change if an earlier copy of this request, with the same version, was already applied. The
         same is true for `retry`.
@@ -300,7 +300,7 @@ class TaskReopener:
         """
         require_legal(task, move)
         if move is Move.RERUN and task.node_ref is not None and task.state is State.SUCCEEDED:
-            # The node's children have begun with the node's result.
+            # The node's children have already started, using the node's result.
             raise StateConflict(task, f"{DONE[move]} on its own: name its node in a retry of its topology")
         if task.finished_at is None:
             raise StateConflict(task, f"{DONE[move]} before its follow-ups are done")

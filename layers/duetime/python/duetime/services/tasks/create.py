@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made", bound="Accepted[Task] | Draft")
 _TAIL_BITS = 64
 _TRIES = 5
-"""How often a creation is tried if its unique key is taken, or the key's holder is changed, at the same time."""
+"""How often a creation is tried if another process takes its unique key or changes the key's holder meanwhile."""
 E = TypeVar("E", bound=Exception)
 _BY_CREATION = Attribution(reason="a creation with its unique key")
 
@@ -93,7 +93,7 @@ class TaskCreator:
         return self.create_once(owner, order).value
 
     def create_once(self, owner: str, order: Order) -> Accepted[Task]:
-        """Create one task, and return whether it was created before.
+        """Create one task, and return whether the task already existed.
 
         Raises:
             FieldInvalid: the task is due more than ten years ahead, or its target is not allowed.
@@ -139,7 +139,7 @@ class TaskCreator:
         return self.finish(made, is_new=self.enqueuer.create(made.task)) if isinstance(made, Draft) else made
 
     def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
-        """Do all steps before the record is written, or all steps if the record exists or has a unique key."""
+        """Do the steps before the record is written; if the record exists or has a unique key, do all steps."""
         try:
             spec = self.resolved(owner, order)
         except FieldInvalid:
@@ -171,7 +171,7 @@ class TaskCreator:
             return known
 
     def finish(self, made: Draft, *, is_new: bool) -> Accepted[Task]:
-        """Do the steps that follow after the record was written or found to exist."""
+        """Do the steps that follow once the record has been written or found to exist."""
         task, order = made.task, made.order
         if is_new:
             self._retained(task, made.identity)
@@ -281,7 +281,7 @@ class TaskCreator:
             raise FieldInvalid("parent_task_id", "is not the id of an existing task", FaultCode.NOT_ALLOWED)
 
     def _with_dependencies(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """The spec with the dependencies as accepted; they must exist."""
+        """The spec with its accepted dependencies, which must exist."""
         if spec.after is None:
             return spec
         return replace(spec, after=self.dependency_reader().accepted(owner, spec.after))
@@ -303,7 +303,7 @@ class TaskCreator:
         return Identity(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
-        """Whether an event's repeated delivery would write more than the existing record, or be rejected."""
+        """Whether a repeated delivery of the event would write data outside the record, or would be rejected."""
         at = None if order.origin is None else order.origin.at
         writes_more = len(order.spec.payload) > INLINE_CONTENT_BYTES or order.spec.group is not None
         return at is not None and (writes_more or at < self.runtime.now() - MINUTE)

@@ -48,7 +48,7 @@ class DefinitionReader(Protocol):
     """Creates runs of topology definitions."""
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """Give a task that names a definition the graph of a version; other tasks are returned unchanged.
+        """Add the graph of a version to a task that names a definition; other tasks are returned unchanged.
 
         Raises:
             FieldInvalid: the definition or version does not exist, or the parameters do not fit.
@@ -96,7 +96,7 @@ class CreationRules:
         Args:
             owner: owner of the task and of the definitions.
             spec: the task.
-            place: name of the place in the request where the task's graph is, for errors.
+            place: name of the place in the request that contains the task's graph, for use in errors.
 
         Raises:
             FieldInvalid: a definition or version does not exist, or the parameters do not fit it.
@@ -148,7 +148,7 @@ class CreationRules:
             graph: graph of a topology, if the request gave it in separate fields instead of a payload.
 
         Raises:
-            FieldInvalid: the target is not allowed, or the type has no handler; the same holds for each node.
+            FieldInvalid: the target is not allowed, or the type has no handler; the same applies to each node.
         """
         target = self.targets.accept(owner, spec)
         if graph is not None:
@@ -280,7 +280,7 @@ class TypeAdmin:
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[TypeStatus]:
-        """The types that have a handler, pull workers or defaults set by the owner, by name.
+        """The types that have a handler, pull workers or defaults set by the owner, in order of name.
 
         Types that are reserved for other owners are not listed.
         """

@@ -1,8 +1,8 @@
 """Erases tasks before their retention ends.
 
 The record of an erased task is kept without user data and attempt reports, so readers still see a task that has ended.
-Therefore, a repeat of the request or event, or the schedule, cannot create the task again, and a late attempt cannot
-change it. The record expires when the unerased task would have expired.
+Therefore, neither a repeated request or event nor the schedule can create the task again, and a late attempt cannot
+change the task. The record expires when the unerased task would have expired.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 5
-"""How often a change is tried if concurrent writes come between its read and its write."""
+"""How often a change is tried if the record is written concurrently between the read and the write."""
 
 
 @frozen
@@ -70,7 +70,7 @@ class TaskEraser:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def erase_record(self, task: Task, more: TaskChanges) -> bool:
-        """Erase an ended task, with more changes in the same write; returns whether the task's version was current."""
+        """Erase an ended task, with other changes in the same write; returns whether the task's version was current."""
         sets: TaskChanges = {**NOTHING_LEFT, **more}
         write = Write(task.id, Move.ERASE, self.runtime.nonce(), Guard(version=task.version), sets)
         if not isinstance(self.stores.tasks.apply(write), Applied):

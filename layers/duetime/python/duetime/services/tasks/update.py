@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
 """Fields whose values depend on the task's target, and on the targets that the settings allow."""
 _TRIES = 5
-"""How often a change is tried if concurrent writes come between its read and its write."""
+"""How often a change is tried if the record is written concurrently between the read and the write."""
 
 
 @frozen
@@ -174,7 +174,7 @@ class TaskUpdater:
             )
 
     def _apply(self, task: Task, wanted: TaskUpdate, by: Attribution) -> WriteResult:
-        """Try a change once; of the old and the new payload, the payload that is not used expires."""
+        """Try a change once; whichever of the old and new payloads is not used expires."""
         by_type = self.rules.targets.default_target(task.type)
         wanted = self.rules.resolved_update(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
@@ -189,7 +189,7 @@ class TaskUpdater:
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets, by))
 
     def _of_its_graph(self, task: Task, wanted: TaskUpdate) -> TaskChanges:
-        """The other changes that a new graph requires in a topology's task; the graph is checked as at creation."""
+        """The other changes that a new graph requires in a topology's task; the graph is checked as in a new task."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):

@@ -73,7 +73,7 @@ class TopologySteps:
 
     @staticmethod
     def _is_over(operation: BulkOperation, topology_run: TopologyRun) -> bool:
-        """Whether nothing is left to do, because the topology has ended, or waits for another attempt or its plan."""
+        """Whether nothing is left to do, because the topology has ended or awaits another attempt or its plan."""
         if not topology_run.is_present:
             return True
         if operation.kind is BulkKind.END:

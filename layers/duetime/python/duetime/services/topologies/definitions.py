@@ -143,7 +143,7 @@ class TopologyDefinitions:
         return [latest.info, *(each for each in earlier if incarnation.created <= each.version < latest.version)]
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Definition]:
-        """The latest versions of the definitions whose names follow `after`, by name, eventually consistent."""
+        """The latest versions of the definitions whose names follow `after`, by name and with eventual consistency."""
         return self._store.list_after(owner, after, limit)
 
     def delete(self, owner: str, name: str, version: int | None = None) -> Definition:
@@ -191,7 +191,7 @@ class TopologyDefinitions:
             after = page[-1].name
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """Give a task that names a definition the graph of a version; other tasks are returned unchanged.
+        """Add the graph of a version to a task that names a definition; other tasks are returned unchanged.
 
         Raises:
             FieldInvalid: the definition or version does not exist, or the parameters do not fit.

@@ -1,9 +1,9 @@
 """Lets topologies and their nodes expire, and deletes them before their retention ends.
 
-An ended node has no expiry while its topology may still need the node: as the parent of a node that reads its result,
-for the state of the run, or for a rollback. The end of the run sets the expiry of all its nodes. If a topology is a
-node of another topology, the end of the outermost topology sets this expiry. A retry removes the expiry of the nodes
-that are not run again.
+An ended node has no expiry while its topology may still need the node, because a child reads the node's result, the
+state of the run depends on the node, or the node may be rolled back. The end of the run sets the expiry of all its
+nodes. If a topology is a node of another topology, the end of the outermost topology sets this expiry. A retry removes
+the expiry of the nodes that are not run again.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class NodeEraser:
     def erase(self, topology: TaskId, until: Millis) -> bool:
         """Erase as many nodes as time allows; returns whether no node is left.
 
-        A node that is retried at the same time runs to its end, and expires as every task does.
+        A node that is retried at the same time runs to its end, and then expires as usual.
         """
         run_state = self.stores.topologies.read(topology)
         if run_state is None or not run_state.ran:
@@ -281,7 +281,7 @@ class Retention:
                 self._let_expire(inner, inner.task.expires_at or expires_at + NODE_MARGIN)
 
     def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> Collection[Task]:
-        """Set or remove the expiry of ended tasks, never to an earlier time; returns all tasks as read."""
+        """Set or remove the expiry of ended tasks, but never set an earlier time; returns all tasks as read."""
         found = self.stores.tasks.read_many(list(ids), consistent=True)
         self.runtime.executor.map(lambda task: self._set_one(task, expires_at), found.values())
         return found.values()

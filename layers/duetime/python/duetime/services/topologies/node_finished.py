@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 100
 """Number of children processed together, so that the first of many children start early."""
 _FEW = 10
-"""If so many other last nodes exist, they are not read, because each read costs a fifth of a write."""
+"""If there are this many other last nodes, they are not read, because each read costs a fifth of a write."""
 
 
 @frozen
@@ -108,9 +108,9 @@ class NodeFinished:
     def _end_with_last(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> None:
         """End the run at once if its last node has ended, without waiting for the run's execution.
 
-        If several last nodes end together, only the node that ended last ends the run, because several attempts would
-        pay for rejected writes. A large run, or a run with many last nodes, is left to its execution, which also ends
-        any run that is missed here.
+        If several last nodes end together, only the node that ended last ends the run; otherwise, the other nodes would
+        pay for writes that are rejected. A large run, or a run with many last nodes, is left to its execution, which
+        also ends any run that is missed here.
         """
         graph, ran = topology_run.graph, topology_run.run_state.ran
         if topology_run.task.state is not State.RUNNING or self.reconciler.is_large(topology_run):

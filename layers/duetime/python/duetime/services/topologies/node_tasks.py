@@ -65,8 +65,8 @@ class NodeTasks:
         """Create the tasks of nodes that wait for no other node, due at once, and send their messages together.
 
         Args:
-            topology_run: the run, read after all other nodes had their tasks. If the run lets no node start, the
-                created tasks wait.
+            topology_run: the run, read after the tasks of all other nodes had been created. If the run lets no node
+                start, the created tasks wait.
 
         Returns:
             The started nodes, and the current run. If the current run no longer lets nodes start, the started nodes
@@ -105,7 +105,7 @@ class NodeTasks:
             self._make_all(topology_run, keys, lambda spec: spec.target or HandlerTarget())
 
     def _keys(self, topology_run: TopologyRun, *, waits: bool) -> Sequence[str]:
-        """The nodes of this run that wait for other nodes, or all of its other nodes, with children before parents."""
+        """The nodes of this run that wait for other nodes, or the nodes that do not wait; children precede parents."""
         graph = topology_run.graph
         again = graph.by_key.keys() - topology_run.run_state.ran.keys()
         return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]

@@ -1,4 +1,4 @@
-"""Makes the transitions of a node: counts its edges, and starts, ends or rolls back the node. Each may be repeated."""
+"""Makes a node's transitions: counts its edges, and starts, ends or rolls back the node. Each step may be repeated."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class NodeActions:
         self._end(topology_run, key, Move.DISMISS, among, sets)
 
     def hold(self, topology_run: TopologyRun, key: str) -> bool:
-        """Ensure that a release that was decided before the topology was paused fails, however late it is written.
+        """Make a release fail if it was decided before the topology was paused, however late it is written.
 
         Returns:
             Whether the node still waits; `False` if it was released.

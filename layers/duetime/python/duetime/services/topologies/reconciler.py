@@ -57,11 +57,11 @@ class NodeRequests:
         self._ask(self._resumed, topology_run, key)
 
     def resume_version(self, topology_run: TopologyRun, key: str, version: int) -> None:
-        """Resume a node, unless its task has another version by now."""
+        """Resume a node, unless its task has a different version by now."""
         self._ask(self._resumed, topology_run, key, version)
 
     def is_held(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> bool:
-        """Whether a node is paused, or is a topology with nodes that were paused with it and not resumed with it."""
+        """Whether a node is paused, or is a topology whose nodes were paused but not resumed together with it."""
         if status.state is State.PAUSED or not status.is_topology:
             return status.state is State.PAUSED
         if status.is_pausing or status.state not in LEASED:
@@ -145,12 +145,12 @@ class TopologyReconciler:
         return self._work(topology_run, found, statuses) if statuses else ()
 
     def suspension(self, topology_run: TopologyRun) -> Work:
-        """The actions for a pause, which are those of `work` and `holds`."""
+        """The actions for a pause, which are the actions of both `work` and `holds`."""
         found, statuses = self._next_action(topology_run)
         return [*self._work(topology_run, found, statuses), *self._holds(topology_run, found, statuses)]
 
     def holds(self, topology_run: TopologyRun) -> Work:
-        """Actions after which releases decided before a pause fail. Actions already done are also returned."""
+        """Actions that invalidate releases decided before a pause. Actions already done are also returned."""
         return self._holds(topology_run, *self._next_action(topology_run))
 
     def resumption(self, topology_run: TopologyRun) -> Work:
@@ -220,8 +220,8 @@ class TopologyReconciler:
         if status.is_failure and stops_at_once and not topology_run.graph.tolerated_failures:
             # The stop is stored first, because it must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
-        # A node that was stopped with the other nodes has no effect. An end during a pause has no effect either,
-        # because the pause has its own operation.
+        # No operation is started for the end of a node that was stopped together with other nodes, or for an end during
+        # a pause, because the pause has its own operation.
         is_news = (
             status.reason is not Reason.STOPPED and topology_run.task.requested_action is not RequestedAction.PAUSE
         )
@@ -302,7 +302,8 @@ class TopologyReconciler:
     def _releases(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         """Actions for nodes that the topology still holds although it is running.
 
-        A late pause may reach a node after the resume that followed, and a resume may come when no attempt runs.
+        A delayed pause may reach a node after the topology was resumed, and a topology may be resumed while no attempt
+        is running.
         """
         held = [key for key, status in statuses.items() if status.is_held_by_topology]
         if found.state is not State.RUNNING or not held:

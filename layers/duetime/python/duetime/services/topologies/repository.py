@@ -84,7 +84,7 @@ class TopologyRepository:
         return TopologyRun(task, self.graph_of(task), run_state)
 
     def refreshed(self, topology_run: TopologyRun) -> TopologyRun:
-        """The same run, with the topology's current task, which has its user's latest requests."""
+        """The same run with the topology's task read again, so that it includes the user's latest requests."""
         return replace(topology_run, task=self.stores.tasks.read(topology_run.task.id) or topology_run.task)
 
     def graph_of(self, task: Task) -> Graph:

@@ -54,7 +54,7 @@ class ControlResult:
 
 @frozen
 class TopologyService:
-    """Reads and controls topologies; each method raises `TaskNotFound` unless the owner has such a topology.
+    """Reads and controls topologies; each method raises `TaskNotFound` if the owner does not have the topology.
 
     If a version is given, an action is rejected if the topology's task has a different version. `by` says who acts, and
     why.
@@ -85,7 +85,7 @@ class TopologyService:
         )
 
     def nodes(self, owner: str, topology: TaskId, first: int, limit: int) -> View:
-        """Read the given number of nodes, beginning at a position in the graph's order, and no other nodes."""
+        """Read only the given number of nodes, beginning at a position in the graph's order."""
         task = self._task(owner, topology)
         topology_run = self.topology_repository.read(topology)
         graph = self.topology_repository.graph_of(task) if topology_run is None else topology_run.graph
@@ -104,7 +104,7 @@ class TopologyService:
         by: Attribution = BY_SYSTEM,
         nodes: Collection[str] = (),
     ) -> Task:
-        """Retry a failed topology, and keep its succeeded nodes; a topology that is already retried does not change.
+        """Retry a failed topology, and keep its succeeded nodes; a topology already being retried does not change.
 
         Args:
             owner: owner of the topology.
@@ -173,7 +173,7 @@ class TopologyService:
         return ControlResult(task, self.bulk_operations.start_on(task.owner, task.id, kind, earlier))
 
     def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
-        """Apply the request to the nodes at once, unless that takes too long; returns whether this was completed."""
+        """Apply the request to the nodes at once, unless that takes too long; returns whether all nodes are done."""
         reconciler = self.reconciler
         topology_run = reconciler.topology_repository.read(task.id)
         if topology_run is None:

@@ -93,7 +93,7 @@ class TopologyCheck:
 
 @frozen
 class StateMachineSteps:
-    """Runs topologies, state by state. Each state may be entered again. Every method may raise `Unavailable`.
+    """Runs topologies, state by state. Each state may be entered repeatedly. Every method may raise `Unavailable`.
 
     Attributes:
         topology_repository: reads outlines of graphs, which are enough for waiting and finishing.
@@ -136,7 +136,7 @@ class StateMachineSteps:
         """Store the token that reports a node's end; if the node has already ended, report its end at once.
 
         The token is stored before the node is checked. The process that ends the node writes the end before it looks
-        for a token, so at least one of the two processes sees both.
+        for a token, so at least one of the two processes sees both the end and the token.
         """
         topology_run = self.topology_repository.read(topology)
         if (
@@ -205,7 +205,8 @@ class StateMachineSteps:
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
-        # Creating thousands of tasks takes a while, so the run may have been stopped since, ended, and even retried.
+        # Creating thousands of tasks takes a while, so the run may have been stopped, have ended, or even have been
+        # retried in the meantime.
         topology_run = self.definitions.read(task.id)
         is_same = (
             topology_run is not None
@@ -218,7 +219,7 @@ class StateMachineSteps:
         """The state of the run, which is stored first if this is the first run, or the first run after a retry.
 
         Returns:
-            `None` while nodes of the last run have not ended, for example because a user retried one of them.
+            `None` while nodes of the last run have not ended, for example because a user retried one of these nodes.
         """
         begun = Begun(self.runtime.now(), self.shards.count())
         run_state = self.stores.topologies.read(task.id)

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from duetime.services.schedules.expander import ScheduleExpander
 
 _SAVES = 5
-"""How often storing the progress is tried while other invocations store their progress."""
+"""Maximum number of tries to store the progress while other invocations store their progress."""
 
 
 @frozen
@@ -334,7 +334,8 @@ class RecoveryScan:
 
     Attributes:
         is_first: whether this is the first scan of a minute.
-        is_last: whether this is the last scan of a minute, which sets timers for open tasks on the next day.
+        is_last: whether this is the last scan of a minute, which sets timers on the next day for tasks that are still
+            open.
     """
 
     tasks: TaskStore

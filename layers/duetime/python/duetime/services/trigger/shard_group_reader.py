@@ -1,4 +1,4 @@
-"""Reads the minutes of a group of shards, slice by slice, several minutes in turn.
+"""Reads the minutes of a group of shards, slice by slice, alternating between several minutes.
 
 Progress within a minute counts at once, so a minute may take any number of ticks. If a queue cannot be served, only
 that queue falls behind. The queue continues later from the same place, while all other queues continue now.
@@ -40,7 +40,7 @@ class Served:
 
 
 class MinuteScan(Protocol):
-    """One kind of reading, which handles the items that are read."""
+    """One kind of reading, which determines how the items that are read are served."""
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
         """Serve the items of the wanted queues.
@@ -162,9 +162,9 @@ class GroupReader:
         return self._pages[key]
 
     def _wants(self, key: tuple[int, str, int], early: set[str], of: str) -> bool:
-        """Whether items of the queue `of` count towards the progress of the key's queue, or of all queues together.
+        """Whether a reading serves items of the queue `of` for the key's queue, or for all queues together.
 
-        A scan is too early for a queue whose minute the first reading has not finished.
+        A scan does not serve a queue in a minute that the first reading has not finished for that queue.
         """
         reading, queue, minute = key
         if queue != of and (queue != ALL or self.cursors.lags(reading, of)):

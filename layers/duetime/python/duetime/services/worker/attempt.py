@@ -346,7 +346,8 @@ class AttemptPhases:
         self.lease.begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.caller.targets.phases(task)
         if not offers and task.rollback_on_failure and has_unreported_error(task):
-            # No user has requested the rollback; the writer of the failure did not know that the target offers none.
+            # No user has requested the rollback; the writer of the failure did not know that the target offers no
+            # rollback.
             delivery_state.ended = True
             return self.rollback_writer.leave(task)
         started = self.runtime.now()
@@ -424,8 +425,8 @@ class AttemptPhases:
     def keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
         """Hold the locks until the target's deadline; this precedes the lease's extension, so that no lock ends first.
 
-        A job that may have begun is waited for even if its lock was released by force, because otherwise the next
-        attempt would run at the same time.
+        If a job may have begun, the attempt waits for the job even if a lock was released by force, because otherwise
+        the next attempt would run at the same time as the job.
         """
         if self.locks.renew(delivery_state, task, until) or is_job(task.target):
             return deferred

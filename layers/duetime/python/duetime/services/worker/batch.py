@@ -433,6 +433,7 @@ class DeliveryGroups:
         while len(group.members) < group.max_size and (now := self._runtime.now()) < group.closes_at:
             size, is_last = len(group.members), not self._more_may_come()
             self._runtime.clock.sleep_until(min(now + _LOOK, group.closes_at))
-            # The group is checked once more, because an attempt's call of its target begins slightly before it joins.
+            # The group is checked once more, because an attempt's call to its target begins slightly before the attempt
+            # joins.
             if is_last and len(group.members) == size:
                 return

@@ -40,8 +40,8 @@ class DeadLetterService:
     def bury(self, message: Message) -> bool:
         """Process one dead letter.
 
-        The task is failed only if its lease has ended, it is in the message's generation and it has used up its
-        attempts. Otherwise, if it is not finished, it is scheduled again.
+        The task fails only if its lease has ended, it is in the message's generation, and it has used up its attempts.
+        Otherwise, if it is not finished, it is scheduled again.
 
         Returns:
             Whether the letter was processed; `False` if the letter must be redelivered.

@@ -48,7 +48,7 @@ class _Known:
 
     Attributes:
         failures: consecutive failed calls in this process.
-        usual: moving average of the response time, weighted to recent calls; 0 before the first call.
+        usual: moving average of the response time, weighted toward recent calls; 0 before the first call.
     """
 
     circuit: Circuit
@@ -279,7 +279,7 @@ class TargetCaller:
         except Unavailable as error:
             if delivery_state.started_at is not None:
                 raise
-            # Possibly only S3 fails, and waiting for S3 must not use up an attempt.
+            # Perhaps only S3 is failing, and waiting for S3 must not use up an attempt.
             return Postponed(self.runtime.now() + CONTENT_RETRY, f"its payload could not be read: {error}")
 
     def _has_lease(self, delivery_state: DeliveryState, task: Task) -> bool:
