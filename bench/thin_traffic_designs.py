@@ -1,8 +1,7 @@
 """Compares designs for sparse traffic by the price table: `python -m bench.thin_traffic_designs`.
 
 The load is a million tasks a month, each of which is posted alone, due alone and sent by the trigger. Usage that a
-design does not change
-is counted by `bench.thin_traffic`.
+design does not change is counted by `bench.thin_traffic`.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ ALONE = SENT_ALONE + DELIVERY
 DESIGNS = (
     Design("original: a worker of 1 GB holds tasks for 0.35 to 1.35 s", 0.85, 1.0, 1.0),
     Design("a worker of 512 MB", 0.85, 0.5, 0.5, lateness="as before; half the processor for a full batch"),
-    Design("a worker of 256 MB", 0.85, 0.25, 0.25, lateness="a full batch begins some 0.1 s late; slow imports"),
+    Design("a worker of 256 MB", 0.85, 0.25, 0.25, lateness="a full batch begins about 0.1 s late; slow imports"),
     Design(
         "a function of 128 MB holds, and invokes the worker", 0.85, 0.125, 1.0, invocations=2,
         lateness="an asynchronous invocation later",
