@@ -104,7 +104,7 @@ def _tick(stack: Stack) -> None:
 
 
 def worker_memory(minutes: float) -> dict[str, float]:
-    """Measure by how many megabytes a worker process's memory grows after its first ten thousand tasks."""
+    """Measure how much a worker process's memory grows, in megabytes, after its first ten thousand tasks."""
     stack, _, meter = faked()
     register_handlers()
     process, table = psutil.Process(), meter.table

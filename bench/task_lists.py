@@ -395,7 +395,7 @@ def main() -> None:
             "lists_reads_worst": max(row.reads for row in rows[1:]),
             "lists_rounds_worst": max(row.rounds for row in rows[1:]),
         }
-    written = Table("tasks a second", "thin", "with name, tag and schedule", title="write units a task for lists")
+    written = Table("tasks a second", "thin", "with name, tag and schedule", title="write units per task for lists")
     for rate in RATES:
         thin, full = units_per_task(rate)
         written.add_row(f"{rate:g}", f"{thin:.2f}", f"{full:.2f}")

@@ -131,7 +131,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--logs", type=Path, default=Path("build/flakiness"), help="where the output of each run goes")
-    parser.add_argument("only", nargs="*", help="files or folders of tests, instead of all")
+    parser.add_argument("only", nargs="*", help="test files or folders to run (default: all tests)")
     options = parser.parse_args()
     options.logs.mkdir(parents=True, exist_ok=True)
     console = Console()

@@ -42,7 +42,7 @@ def key_or_random(idempotency_key: str | None) -> str:
 
 
 class StepKeys(Protocol):
-    """Idempotency keys that depend on the requests, so that a repeated program sends the same keys."""
+    """Idempotency keys that depend on the requests, so that a program sends the same keys when it is rerun."""
 
     def take(self, path: str, body: bytes) -> str:
         """A key for a request with this path and body."""

@@ -59,7 +59,7 @@ class Lease(BaseModel):
 
 
 class WaitingFor(BaseModel):
-    """The reason why a task waits: a code and a text."""
+    """The reason why a task waits: a code and a description."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

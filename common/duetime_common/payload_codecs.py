@@ -84,7 +84,7 @@ def binary_in(payload: bytes) -> Binary | None:
 ENCRYPTED = "application/vnd.duetime.encrypted"
 """Content type of encrypted values."""
 ENCRYPTED_TEXT = "$encrypted:"
-"""Prefix of an encrypted text."""
+"""Prefix of an encrypted string."""
 _TEXTS = re.compile(re.escape(ENCRYPTED_TEXT) + r"([A-Za-z0-9+/]+={0,2})")
 _CUT = "[cut]"
 _NOT_ENCRYPTED = "the text could not be encrypted"
@@ -161,20 +161,20 @@ def decrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
 
 
 def is_encrypted_text(text: str) -> bool:
-    """Whether a text is encrypted."""
+    """Whether a string is encrypted."""
     return text.startswith(ENCRYPTED_TEXT)
 
 
 def encrypted_text(
     codec: PayloadCodec | None, text: str, most: int = MAX_ENCRYPTED_TEXT_LENGTH, *, keeps_end: bool = False
 ) -> str:
-    """Encrypt a text. An empty text is unchanged, and so is any text if there is no codec. This function never raises.
+    """Encrypt a string; an empty string is unchanged, and so is any string without a codec. This function never raises.
 
     Args:
         codec: the codec; `None` for none.
-        text: the text.
-        most: maximum length of the encrypted text in characters; longer texts are truncated before encryption.
-        keeps_end: whether truncation keeps the end of the text instead of its beginning.
+        text: the string.
+        most: maximum length of the encrypted string in characters; longer strings are truncated before encryption.
+        keeps_end: whether truncation keeps the end of the string instead of its beginning.
     """
     if codec is None or not text:
         return text
@@ -183,7 +183,7 @@ def encrypted_text(
         part = text if length == len(text) else f"{_CUT} {text[-length:]}" if keeps_end else f"{text[:length]} {_CUT}"
         try:
             data = codec.encode(json.dumps(part, ensure_ascii=False).encode("utf-8", "backslashreplace"))
-        except Exception:  # noqa: BLE001 - a codec may raise any error, and the text must not be stored unencrypted
+        except Exception:  # noqa: BLE001 - a codec may raise any error, and the string must not be stored unencrypted
             break
         found = ENCRYPTED_TEXT + base64.b64encode(data).decode()
         if len(found) <= most:
@@ -193,7 +193,7 @@ def encrypted_text(
 
 
 def decrypted_text(codec: PayloadCodec, text: str) -> str:
-    """Decrypt all encrypted texts within a text, except texts that were encrypted with another key."""
+    """Decrypt all encrypted parts of a string, except parts that were encrypted with another key."""
 
     def plain(found: re.Match[str]) -> str:
         try:
@@ -205,12 +205,12 @@ def decrypted_text(codec: PayloadCodec, text: str) -> str:
 
 
 def hidden_text(text: str) -> str:
-    """The text shown to people without the codec, with `[encrypted]` in place of each encrypted text."""
+    """The string shown to people without the codec, with `[encrypted]` in place of each encrypted part."""
     return _TEXTS.sub("[encrypted]", text)
 
 
 def decrypted_within(codec: PayloadCodec, document: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Decrypt all encrypted values and texts in JSON, at any depth."""
+    """Decrypt all encrypted values and strings in JSON, at any depth."""
     if is_encrypted(document):
         found = decrypted(codec, document)
         return json_of_bytes(found) if isinstance(found, bytes) else found

@@ -65,5 +65,5 @@ def _type(what: Any) -> dict[str, Any]:  # noqa: ANN401 - same
     arguments = get_args(what)
     if NoneType in arguments:
         return {"type": [_TYPES[each] for each in arguments]}
-    assert get_origin(what) is not None  # noqa: S101 - a mapping of texts
+    assert get_origin(what) is not None  # noqa: S101 - a mapping of strings
     return {"type": "object", "additionalProperties": _type(arguments[1])}

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class Workers(Enum):
     """How many function processes a stack starts before tasks need them; each start takes a second of CPU time."""
 
-    ALL = "all of them, first: for a measurement"
-    MEANWHILE = "one first, and the others while the stack is used already: for a demo"
-    NEEDED = "one, and each other one when a task needs it: for a person who writes handlers"
+    ALL = "all of them before the stack is used: for a measurement"
+    MEANWHILE = "a few first, and the others while the stack is already in use: for a demo"
+    NEEDED = "a few first, and each of the others when a task needs it: for writing handlers"
 
 
 @dataclass(frozen=True, slots=True)

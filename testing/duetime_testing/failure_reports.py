@@ -24,7 +24,7 @@ def skipped_runs(client: Client, schedule: str) -> list[ScheduleRun]:
 
 
 def report(client: Client, now: object, executions: Sequence[object], errors: Sequence[str]) -> str:
-    """Return a text with everything that could explain a failed assertion."""
+    """Return a string with everything that could explain a failed assertion."""
     lines = [f"It is {now}."]
     lines += _section("What ran", executions, "Nothing ran.")
     lines += _section("Tasks that are not finished", _read(lambda: [_task_line(each) for each in _unfinished(client)]))

@@ -161,7 +161,7 @@ def test_a_timer_does_not_replace_a_different_timer(task_store: TaskStore, other
 
 
 def test_a_timer_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
-    """A timer contains the lane, from which the trigger knows the queue to use."""
+    """A timer contains the lane, which tells the trigger which queue to use."""
     timer = Timer(numbered(1), 12, HOME, Priority.NORMAL, OWNER, pull_queue="resize")
     task_store.add_timer(timer)
     assert items_of(task_store, minute_of(HOME), 3) == [timer]

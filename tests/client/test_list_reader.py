@@ -63,7 +63,7 @@ class LongList(Deployment):
 
 @pytest.fixture
 def deployment() -> Iterator[LongList]:
-    """Return a deployment with a long list; Ctrl-C interrupts even if the tests were started in the background."""
+    """Return a deployment with a long list; Ctrl-C interrupts the command even if the tests run in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with served(LongList()) as made:
         yield made

@@ -76,7 +76,7 @@ def _called(url: str, name: str, arguments: dict[str, Any], *, allow_writes: boo
 
     result = _with(url, act, allow_writes=allow_writes)
     (content,) = result.content
-    return bool(result.is_error), json.loads(content.text)  # type: ignore[union-attr]  # a text
+    return bool(result.is_error), json.loads(content.text)  # type: ignore[union-attr]  # text content
 
 
 async def _listed(client: Client) -> list[Tool]:
@@ -224,7 +224,7 @@ def test_the_mcp_command_serves_on_standard_streams(server: ApiServer) -> None:
         async with Client(command) as client:
             names = {tool.name for tool in await _listed(client)}
             (content,) = (await client.call_tool("get_health", {})).content
-            return names, content.text  # type: ignore[union-attr]  # a text
+            return names, content.text  # type: ignore[union-attr]  # text content
 
     names, text = anyio.run(run)
     assert names == set(_tools(allow_writes=False))

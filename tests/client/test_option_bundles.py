@@ -43,7 +43,7 @@ def app(painted: list[object]) -> CommandGroup:
 
 
 def test_a_command_receives_its_option_bundle(app: CommandGroup, painted: list[object]) -> None:
-    """Options have the names and defaults of the bundle's fields, and list fields are repeated options."""
+    """Options have the names and defaults of the bundle's fields, and list fields become repeatable options."""
     result = CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "3", "--spot", "a", "--spot", "b"])
     assert result.exit_code == 0
     assert painted == ["wall", Paint("red", 3, ["a", "b"]), False]

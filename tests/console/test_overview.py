@@ -99,7 +99,7 @@ def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: Wo
     page = console.open("/overview")
     health = page.locator(".health")
     expect(health).to_contain_text("The trigger runs")
-    expect(health).to_contain_text("Queues are empty of due tasks")
+    expect(health).to_contain_text("No due tasks in the queues")
     world.do(lambda live: setattr(live, "ticking", False))
     world.run(10 * MINUTE)
     page.reload()

@@ -72,7 +72,7 @@ def test_every_form_of_rfc_3339_is_read(text: str, expected: str) -> None:
     ],
 )
 def test_an_invalid_instant_is_rejected_with_the_reason(value: object, reason: str) -> None:
-    """A time is refused with the reason if it has no offset, is in another notation or does not exist."""
+    """A time without offset, in another notation or that does not exist is rejected, and the error says why."""
     with pytest.raises(ValueError, match=reason):
         instant_of(value)
 

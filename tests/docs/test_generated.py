@@ -62,7 +62,7 @@ def test_a_new_state_transition_changes_the_diagram(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_cell_cannot_break_its_table() -> None:
-    """A vertical bar or a line break in a text stays within its cell."""
+    """A vertical bar or a line break in a string stays within its cell."""
     assert table(("a",), [("x|y\nz",)]).splitlines()[2] == "| x\\|y z |"
 
 

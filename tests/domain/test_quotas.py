@@ -18,7 +18,7 @@ def test_every_quota_is_a_field() -> None:
 
 
 def test_default_quotas_apply_where_an_owner_has_no_own_quota() -> None:
-    """An owner's own quotas take precedence, and the other quotas have the defaults."""
+    """An owner's own quotas take precedence; all other quotas keep their default values."""
     defaults = Quotas(creates_per_second=10, open_tasks=100)
     stored = StoredQuotas().with_owner(OwnerQuotas("ann", Quotas(creates_per_second=50, schedules=1)))
     assert stored.limits("ann", defaults) == Quotas(creates_per_second=50, open_tasks=100, schedules=1)

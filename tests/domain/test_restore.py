@@ -132,7 +132,7 @@ def test_skip_repeats_the_end_of_a_task_that_had_ended() -> None:
 
 @pytest.mark.parametrize("after", [AfterRestore.SKIP, AfterRestore.ASK])
 def test_a_task_that_had_only_begun_is_paused_until_rerun(after: AfterRestore) -> None:
-    """A task that had only begun is paused with the reason, until a second decision, `rerun`, lets it continue."""
+    """A task that had only begun is paused and says why, until a second decision, `rerun`, lets it continue."""
     done = taken(RUNNING, RUNNING, after)
     assert (done.task.state, done.timer, done.effect) == (State.PAUSED, None, "paused")
     assert "had run after" in done.task.actions.records[-1].by.reason

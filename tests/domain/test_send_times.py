@@ -17,7 +17,7 @@ EARLY = HEADROOM[Precision.NORMAL]
 
 
 def message(due: int) -> Message:
-    """The message of a task that is due at that time."""
+    """The message of a task that is due at the given time."""
     return Message(TaskId.of(due, 3, 9), 0, due, Priority.NORMAL, "me")
 
 

@@ -423,7 +423,10 @@ def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: p
 
 
 def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
-    """A fair key costs no unit, as it fits into the record, from which the message group is derived without a read."""
+    """A fair key costs no extra units.
+
+    It fits into the record, and the message group is derived from the record without a read.
+    """
     stack, meter = metered
     create(stack, fair_key="customer-17", fair_weight=3)
     assert stack.work(Priority.NORMAL) == []
@@ -554,7 +557,7 @@ class _Heard:
 def test_a_custom_request_costs_nothing_if_its_record_is_below_a_kilobyte(
     metered: tuple[Stack, Meter],
 ) -> None:
-    """A custom request costs no unit while its record is below 1 KB.
+    """A custom request costs no extra units while its record is below 1 KB.
 
     A request of 3 KB triples the cost of each write.
     """
@@ -606,7 +609,7 @@ def test_a_callback_event_outside_the_record_costs_four_units_more(metered: tupl
 def test_a_notice_costs_nothing_unless_the_task_fails(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`notify_on` costs no unit if the task succeeds, and a separate write of `finished_at` if the task fails."""
+    """`notify_on` costs no extra units if the task succeeds, and a separate write of `finished_at` if it fails."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     failures = NotifyOn("https://example.org/alerts", failed=True)
@@ -631,7 +634,7 @@ def test_a_notice_of_a_late_start_costs_one_timer(metered: tuple[Stack, Meter]) 
 def test_a_notice_of_a_long_run_costs_a_timer_only_outside_workers(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notice of a long run costs no unit, because the worker watches its attempts.
+    """A notice of a long run costs no extra units, because the worker watches its attempts.
 
     A deferred attempt costs a timer for the trigger.
     """
@@ -651,7 +654,7 @@ def test_a_notice_of_a_long_run_costs_a_timer_only_outside_workers(
 def test_an_expiry_costs_nothing(
     metered: tuple[Stack, Meter], expires_seconds: int, state: State, index_units: int
 ) -> None:
-    """An expiry costs no unit. A task that expires costs as much as another failed task."""
+    """An expiry costs no extra units. A task that expires costs as much as another failed task."""
     stack, meter = metered
     task = create(stack, expires_seconds=expires_seconds)
     if state is State.FAILED:

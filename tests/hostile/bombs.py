@@ -52,7 +52,7 @@ class Form:
 
 @dataclass(frozen=True)
 class _Body:
-    """Sends a text within a JSON body."""
+    """Sends a string within a JSON body."""
 
     method: str
     path: str
@@ -64,7 +64,7 @@ class _Body:
 
 @dataclass(frozen=True)
 class _Raw:
-    """Sends a text as a body, or as a part of a body."""
+    """Sends a string as a body, or as a part of a body."""
 
     method: str
     path: str

@@ -52,7 +52,7 @@ def in_little_memory(send: Callable[[], Answer]) -> Answer:
 
 
 LARGE = 100_000
-"""The length from which texts of a given form take a noticeable time."""
+"""The length from which strings of a given form take a noticeable time."""
 BY_SIZE = [pytest.param(name, marks=[pytest.mark.slow] if form.most > LARGE else []) for name, form in FORMS.items()]
 
 
@@ -70,7 +70,7 @@ def test_repeated_units_cost_bounded_time_and_memory(name: str) -> None:
 
 @st.composite
 def bombs(draw: st.DrawFn, form: Form) -> str:
-    """A text of the maximum length that consists of a beginning, up to three repeated units, and an end."""
+    """A string of the maximum length that consists of a beginning, up to three repeated units, and an end."""
     parts = st.lists(st.sampled_from(form.units) | st.text(max_size=3), max_size=4).map("".join)
     unit = draw(st.lists(st.sampled_from(form.units), min_size=1, max_size=3).map("".join))
     return form.bomb(draw(parts), unit, draw(parts))

@@ -101,7 +101,7 @@ def _queues(synthesis: Synthesis) -> dict[str, str]:
     return names
 
 
-def _text(arns: dict[str, str], value: Any) -> str:  # noqa: ANN401 - a text or an intrinsic of the template
+def _text(arns: dict[str, str], value: Any) -> str:  # noqa: ANN401 - a string or an intrinsic of the template
     """Return a string in the template, with the names of resources in the tests' account."""
     if isinstance(value, str):
         return value

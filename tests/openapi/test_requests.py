@@ -159,7 +159,7 @@ def body_of(operation: Operation, path: Path, value: object, around: Schema) -> 
 
 
 def candidates(operation: Operation, path: Path, field: Schema) -> list[Any]:
-    """Return values that may be accepted."""
+    """Return candidate values that the schema may accept."""
     good = BODIES.get(operation.id, {}).get(path[0])
     return [*([good] if len(path) == 1 and good is not None else []), *values(field)]
 

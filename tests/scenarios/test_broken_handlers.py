@@ -17,7 +17,7 @@ PACKAGE = "absent_handlers"
 
 
 def test_tasks_of_a_broken_package_wait_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks of a broken package wait with the reason, use up no attempt, and run once the package can be imported."""
+    """Tasks of a broken package wait, show why, use no attempt, and run after the package becomes importable."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]

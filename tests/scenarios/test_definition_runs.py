@@ -63,7 +63,7 @@ def test_a_schedule_with_a_pinned_version_runs_only_that_version() -> None:
 
 
 def test_a_schedule_without_a_newly_required_parameter_is_paused() -> None:
-    """If a new version needs a parameter that the schedule does not set, the schedule is paused with the reason."""
+    """If a new version needs a parameter that the schedule does not set, the schedule is paused and says why."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule()

@@ -140,7 +140,7 @@ def test_an_empty_group_is_complete_at_once() -> None:
     ("rule", "runs"), [("all_done", True), ("all_success", False), ("one_failed", True), ("none_failed", False)]
 )
 def test_a_rule_decides_whether_the_task_runs(rule: str, *, runs: bool) -> None:
-    """Depending on the rule, a failed member lets the following task run or cancels it with the reason."""
+    """Depending on the rule, a failed member lets the following task run or cancels it, and the record says why."""
     with Groups() as groups:
         groups.target = lambda _phase, context: 1 / 0 if context.payload == "fail" else "done"
         groups.join()

@@ -362,7 +362,7 @@ def _is_of_package() -> bool:
 def test_a_broken_package_uses_no_attempt_and_affects_no_other_types(
     tasks: Packaged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tasks of a broken package wait with the reason and use no attempt, while other types run."""
+    """Tasks of a broken package wait, show why, and use no attempt, while other types run."""
     monkeypatch.setattr(
         "duetime.adapters.targets.python_handlers.HandlersPackage.why_broken",
         lambda _package: "ImportError: no module named 'ledger'" if _is_of_package() else None,

@@ -129,7 +129,7 @@ def test_failed_items_of_a_map_are_tolerated_up_to_a_limit() -> None:
 
 
 def test_a_map_over_an_invalid_list_fails_with_the_reason() -> None:
-    """A result that is not a list, or is a list that is too long, fails the map with the reason."""
+    """A result that is not a list, or is a list that is too long, fails the map, and the error says why."""
     for items, words in (({"a": 1}, "is not a list"), (list(range(MAX_NODES + 1)), "10001 items; 10000 are allowed")):
         with Maps() as graphs:
             graphs.run_map(items)

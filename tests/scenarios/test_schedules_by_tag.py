@@ -38,7 +38,7 @@ def paused(scenario: Scenario) -> dict[str, str]:
 
 
 def test_the_schedules_with_a_tag_are_paused_and_resumed(scenario: Scenario) -> None:
-    """Active schedules with all the tags are paused with the reason; schedules already paused do not change."""
+    """Active schedules with all the tags are paused with the given reason; schedules already paused do not change."""
     assert scenario.ask("POST", "/v1/schedules/s1/pause", {"reason": "another"}).status == 200
     answer = scenario.ask("POST", "/v1/schedules/pause", DBA)
     assert (answer.status, answer.body["examined"], answer.body["matched"], answer.body["affected"]) == (200, 6, 2, 2)

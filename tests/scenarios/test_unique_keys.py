@@ -242,7 +242,10 @@ def test_only_one_of_two_concurrent_repeats_replaces_the_task() -> None:
 
 
 def test_a_creation_that_stalls_during_its_repeat_creates_no_task() -> None:
-    """A creation that stalls while its repeat replaces a task creates no task, even once the key is free."""
+    """If a creation stalls while its retry replaces a task, the stalled creation creates no task.
+
+    This is so even after the key becomes free.
+    """
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
         late: list[Reply] = []

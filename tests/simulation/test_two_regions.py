@@ -1,4 +1,4 @@
-"""Tests of a second Region that takes over, while the first Region works, drains, is lost, or returns."""
+"""Tests of a second Region that takes over, while the first Region is active, drains, is lost, or returns."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Situation(StrEnum):
         PLANNED: a planned switch-over, in which both Regions respond.
         LOST: the first Region is lost, and does not return.
         RETURNED: the first Region is lost, and returns after the takeover.
-        PARTITION: no write is replicated, but both Regions work, and the takeover is forced.
+        PARTITION: no write is replicated, but both Regions process tasks, and the takeover is forced.
         BOTH_LIVE: the takeover is forced although both Regions and the replication work.
     """
 
@@ -153,7 +153,7 @@ class TwoRegionSimulation(BusyUsers):
         violations: the promises that were broken.
         front: the Region to which users send their requests.
         takeover_at: when the takeover began.
-        open_at: when the second Region began to work.
+        open_at: when the second Region began to process tasks.
         stale: the fraction of requests that still go to the first Region after the takeover.
     """
 

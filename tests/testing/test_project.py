@@ -80,7 +80,7 @@ def test_the_packages_have_types(package: str) -> None:
 
 @pytest.mark.slow
 def test_without_its_handler_the_example_is_rejected_with_its_type(project: Path) -> None:
-    """If its handler is missing, the example's task type is refused by name, as in a deployment."""
+    """Without its handler, the example's task is rejected with an error that names the task type, as when deployed."""
     (project / "shop" / "handlers.py").write_text("")
     test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n    duetime.run_until_idle()\n"
     (project / "test_shop.py").write_text(f"{test}    duetime.assert_ran('charge', times=2)\n")

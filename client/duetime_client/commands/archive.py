@@ -152,7 +152,7 @@ def _show(found: list[dict[str, Any]], columns: list[str]) -> None:
     console().print(table)
 
 
-def _cell(name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON, and a text of rich
+def _cell(name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON, and rich's `Text`
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -984,7 +984,7 @@ def _judge_regions(found: Mapping[str, Any]) -> Iterator[_Judged]:
     if here != other:
         yield _problem(
             f"the stack in {there} has the Regions {other!r}, this one {here!r}",
-            "they disagree on which Region works: deploy both with the same `regions`",
+            "they disagree on which Region is active: deploy both with the same `regions`",
         )
     if "FAILED" in found["stack"] or "ROLLBACK" in found["stack"]:
         yield _warning(f"the stack in {there} is {found['stack']}", "deploy it again, as it was deployed here")

@@ -244,7 +244,7 @@ class Item:
 
 
 def type_of(text: str) -> str:
-    """Derive a valid task type from a text."""
+    """Derive a valid task type from a string."""
     return _safe(text, _UNSAFE_TYPE, _LONGEST_TYPE)
 
 

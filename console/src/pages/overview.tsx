@@ -221,7 +221,7 @@ function DispatchChecks({ status }: { status: DispatchStatus }) {
         {since < TICK_LATE_MS && <span class="muted">, last {duration(since)} ago</span>}
       </Check>
       <Check good={waiting === 0 || null} to={href(["workers"])}>
-        {waiting ? `${counted(waiting, "task")} of all owners on queues, due` : "Queues are empty of due tasks"}
+        {waiting ? `${counted(waiting, "task")} of all owners on queues, due` : "No due tasks in the queues"}
         {inFlight > 0 && <span class="muted">, {inFlight.toLocaleString("en")} in work</span>}
       </Check>
     </>

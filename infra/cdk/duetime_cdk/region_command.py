@@ -182,7 +182,7 @@ class Side:
         is_reachable: whether the Region responds.
         active: the Region that this Region considers active; empty if this Region does not respond.
         epoch: epoch of the last takeover that the Region knows.
-        is_open: whether the active Region works; during an incomplete takeover, no Region works.
+        is_open: whether the active Region processes tasks; during an incomplete takeover, no Region does.
         since: when the last takeover began.
     """
 
@@ -261,7 +261,11 @@ def _lag(work: RegionTakeover) -> Millis | None:
 
 
 def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
-    works = "is active" if document["is_open"] else "is taking over: no Region works until the takeover is repeated"
+    works = (
+        "is active"
+        if document["is_open"]
+        else "is taking over: no Region processes tasks until the takeover is run again"
+    )
     say(f"{document['active']} {works} (epoch {document['epoch']})")
     for each in sides:
         if not each.is_reachable:
@@ -308,10 +312,10 @@ def takeover(  # noqa: PLR0913 - a command's options are its parameters
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a Region take over: stop the other Region, take over the tasks, and begin to work.
+    """Let a Region take over: stop the other Region, take over the tasks, and begin to process tasks.
 
     After an interruption, run the command again. When a lost Region has returned, run the command once more with
-    --force to take over tasks that arrived late. Exit codes: 0 the Region works; 1 failed; 3 not confirmed.
+    --force to take over tasks that arrived late. Exit codes: 0 the Region is active; 1 failed; 3 not confirmed.
     """
     with _Failures():
         deployment = _deployment(stack, to)
@@ -375,7 +379,7 @@ def _show_report(to: str, report: TakeoverReport) -> None:
         say(f"{cancelled} nodes are cancelled: their topology, or its plan, was not replicated (PlanLost)")
     for key in report.unreadable:
         say(f"the record {key} cannot be read, and stays as it is")
-    say(f"{to} works. Send requests there: change DUETIME_URL, or the DNS record of your domain.")
+    say(f"{to} is active. Send requests there: change DUETIME_URL, or the DNS record of your domain.")
 
 
 def _deployment(stack: str, region: str) -> TwoRegions:

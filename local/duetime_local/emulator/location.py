@@ -25,7 +25,7 @@ def roomy_memory() -> str | None:
     except OSError:
         return None
     has_room = status.f_bavail * status.f_frsize >= MEMORY_BYTES
-    # A filesystem mounted without execution cannot load compiled libraries.
+    # Compiled libraries cannot be loaded from a filesystem mounted with noexec.
     return MEMORY if has_room and not status.f_flag & os.ST_NOEXEC and os.access(MEMORY, os.W_OK) else None
 
 

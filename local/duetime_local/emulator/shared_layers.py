@@ -55,7 +55,7 @@ class SharedLayers:
         finally:
             process.config = config
 
-    def _folder_of(self, layer: Any) -> Path:  # noqa: ANN401 - a text or a mapping, as it was set
+    def _folder_of(self, layer: Any) -> Path:  # noqa: ANN401 - a string or a mapping, as it was set
         version = str(layer if isinstance(layer, str) else layer.get("Arn", ""))
         with self._lock:
             if version not in self._unpacked:

@@ -154,7 +154,7 @@ class VirtualTime:
         """The running strand."""
         if self._current is None:
             # This happens in a killed process, whose later actions must have no effect.
-            raise RuntimeError("nothing runs in virtual time just now")
+            raise RuntimeError("nothing is currently running in virtual time")
         return self._current
 
     def process(self) -> Strand:

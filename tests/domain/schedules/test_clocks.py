@@ -98,7 +98,7 @@ MIDNIGHT_GAPS = [("Asia/Beirut", "2027-03-27"), ("Africa/Cairo", "2027-04-29"), 
 @pytest.mark.parametrize(("zone", "day"), MIDNIGHT_GAPS)
 @pytest.mark.parametrize("text", ["0 0 * * *", "0 */24 * * *", "0 */24 * * 0-6", "@daily"])
 def test_a_skipped_midnight_is_reported_or_runs_after_the_gap(zone: str, day: str, text: str) -> None:
-    """`*/24` is a fixed hour that is skipped with the reason or runs after the gap, depending on `dst_gap`."""
+    """`*/24` is a fixed hour that runs after the gap or is skipped with a note, depending on `dst_gap`."""
     after = at(f"{day}T12:00")
     skipped = following(scheduled(text, clock(zone)), after, 2)
     assert [(each.runs, each.note[:34], each.note[-7:]) for each in skipped] == [

@@ -43,7 +43,10 @@ def test_an_expansion_places_occurrences_up_to_the_horizon() -> None:
 
 
 def test_a_missed_occurrence_to_catch_up_is_placed_first_and_once() -> None:
-    """A missed occurrence to catch up is placed before the others, counts as placed, and is removed from the record."""
+    """A missed occurrence that is to be made up is placed before the others.
+
+    It counts as placed, and is removed from the record.
+    """
     schedule = STORED.schedule()
     decided, found = decide_missed(replace(STORED, done=NOW - HOUR, remaining_runs=9), schedule, NOW, NOW)
     assert found.run is not None

@@ -163,7 +163,7 @@ def test_occurrences_moved_by_a_calendar_run_once_at_the_next_working_moment() -
 
 
 def test_an_occurrence_without_a_later_working_moment_is_skipped() -> None:
-    """An occurrence is skipped with the reason if no working moment follows within two years or the schedule's life."""
+    """An occurrence is skipped with a note if no working moment follows within two years or the schedule's life."""
     never = Calendar("never", weekdays=frozenset(range(7)))
     schedule = changed(scheduled("0 0 * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
     assert "no working moment in two years" in following(schedule, at("2026-11-21"), 1)[0].note

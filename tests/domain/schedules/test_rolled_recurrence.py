@@ -143,7 +143,7 @@ def test_jitter_never_delays_a_rolled_occurrence_past_the_next() -> None:
 
 
 def test_a_time_rolled_by_an_earlier_calendar_belongs_to_the_timing() -> None:
-    """A time to which an earlier calendar rolled still belongs to the timing, unlike another time of day."""
+    """A time that was rolled under an earlier calendar belongs to the timing; a different time of day does not."""
     schedule = changed(rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY), calendars=())
     assert may_mean(schedule, at("2026-11-19T09:00"))
     assert not may_mean(schedule, at("2026-11-19T09:01"))
@@ -235,7 +235,7 @@ def rolled_schedules(draw: st.DrawFn) -> tuple[Schedule, Millis]:
 @pytest.mark.parametrize("roll", ROLLS)
 @pytest.mark.parametrize("closed", [date(2027, 3, 27), date(2027, 3, 29), date(2027, 10, 30), date(2027, 11, 1)])
 def test_rolled_days_around_clock_changes_equal_the_slow_method(closed: date, roll: OnExcluded) -> None:
-    """Repeated, skipped and partly repeated times are rolled according to the clock's rule."""
+    """Repeated, skipped and partly repeated times are rolled according to the schedule's rule for clock changes."""
     near = from_datetime(datetime(closed.year, closed.month, closed.day, tzinfo=UTC))
     days = Calendar("closed", zone=LONDON, dates={closed: ""})
     sundays = replace(days, weekdays=frozenset({6}))

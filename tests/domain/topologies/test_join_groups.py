@@ -66,7 +66,7 @@ def test_a_decisive_end_is_counted_at_once() -> None:
 
 
 def test_a_retry_counts_only_completely_kept_groups_ahead() -> None:
-    """In a retry, a group is counted ahead only if all of its parents are kept."""
+    """In a retry, a group is counted in advance only if all of its parents are kept."""
     node = join(6)
     statuses = dict.fromkeys(node.depends_on, SUCCEEDED)
     kept = set(node.depends_on) - {"p4"}

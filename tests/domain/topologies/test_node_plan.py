@@ -65,7 +65,7 @@ def test_an_execution_waits_only_for_nodes_that_may_end_last() -> None:
 
 
 def test_a_retry_counts_groups_of_kept_parents_ahead() -> None:
-    """Groups with only kept parents are counted ahead, because none of these parents ends again."""
+    """Groups with only kept parents are counted in advance, because none of these parents ends again."""
     found = graph("a", "b", "c: a b", "d: c")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, c=NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED))
     assert list(arrivals(found, {"b", "c", "d"}, ended, 1)) == [Arrival("c", {0: Outcome.SUCCEEDED})]

@@ -67,7 +67,7 @@ def test_a_decompression_bomb_is_rejected(api: Gateway) -> None:
 
 
 def test_an_invalid_or_incomplete_gzip_body_is_rejected(api: Gateway) -> None:
-    """An invalid, incomplete or overlong gzip body is refused with the reason."""
+    """An invalid, incomplete or overlong gzip body is rejected, and the error says why."""
     whole = gzip.compress(json.dumps(GOOD).encode())
     assert "is not compressed with gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
     for data in (whole[:-5], whole + b"more"):
@@ -86,7 +86,7 @@ def test_a_compressed_body_without_content_encoding_is_rejected(api: Gateway) ->
 
 
 def test_a_body_that_is_not_utf_8_is_rejected_with_the_reason(api: Gateway) -> None:
-    """A body with a byte order mark, in UTF-16 or with invalid bytes is refused with the reason."""
+    """A body with a byte order mark, in UTF-16 or with invalid bytes is rejected, and the error says why."""
     text = json.dumps(GOOD)
     for answer in (api.send("POST", "/v1/tasks", raw="\ufeff" + text), sent(api, b"\xef\xbb\xbf" + text.encode())):
         assert "byte order mark" in reason(answer, 400, "body_unreadable")

@@ -113,7 +113,7 @@ def test_the_lease_of_a_pulled_node_has_the_inputs_by_parent(api: Gateway, child
 def test_a_pulled_node_whose_inputs_are_too_large_fails(
     api: Gateway, child: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pulled node whose inputs are too large fails with the reason and is not leased, as a retry would not help."""
+    """A pulled node whose inputs are too large fails with an error and is not leased, as a retry would not help."""
     monkeypatch.setattr(inputs, "MAX_INPUTS_BYTES", 10)
     assert leased(api) == []
     failed = task_of(api, child)

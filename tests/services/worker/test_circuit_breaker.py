@@ -132,7 +132,7 @@ def another(process: Process, circuits: CountingStore) -> Process:
 
 
 def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: CountingStore) -> None:
-    """After five failures in succession, the sixth task waits, with the reason, until the circuit may close."""
+    """After five failures in succession, the sixth task waits and shows why, until the circuit may close."""
     process.fail()
     held = process.call(Succeeded(b"1"))
     now = process.clock.now()

@@ -19,7 +19,7 @@ MUTANTS = (
         "if not (plan.timer or self._is_watched(task))",
     ),
     Mutant(
-        "a batch inserts tasks whose lateness must be checked without a timer for this check",
+        "a batch inserts tasks that need a lateness check, but sets no timer for that check",
         "services/enqueue.py",
         "if not (plan.timer or task.order is not None or self._is_watched(task))",
         "if not (plan.timer or task.order is not None)",

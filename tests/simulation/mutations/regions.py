@@ -28,7 +28,7 @@ MUTANTS = (
         "is_active = found is None or (found.is_open and found.name == self.own)",
     ),
     Mutant(
-        "the second Region works before it has taken over the records",
+        "the second Region processes tasks before it has taken over the records",
         "services/regions.py",
         "found.is_open and found.name == self.own",
         "found.name == self.own",

@@ -87,7 +87,7 @@ def described_handlers(package: str, folders: Sequence[Path], source: Path | Non
     Args:
         package: the package's import name.
         folders: import paths for the package, its requirements and duetime, in addition to the current environment.
-        source: the folder that errors show instead of the first of `folders`, which is its copy.
+        source: the folder to show in errors in place of the first entry of `folders`, which is a copy of it.
 
     Raises:
         HandlersUnimportable: the import raises an error.

@@ -27,20 +27,20 @@ class ValueRefused(ValueError):
 
 
 def writable(text: str) -> str:
-    r"""Makes a text valid for UTF-8 by escaping lone surrogates as in Python, such as `\udce9`."""
+    r"""Makes a string valid for UTF-8 by escaping lone surrogates as in Python, such as `\udce9`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def most_characters(text: str, length: int) -> int:
-    """Maximum stored length of a text in characters, which is higher for encrypted text because it cannot be truncated.
+    """Maximum stored length of a string in characters; higher for an encrypted string because it cannot be truncated.
 
     Args:
-        text: the text.
-        length: the maximum for a text that is not encrypted.
+        text: the string.
+        length: the maximum for a string that is not encrypted.
     """
     if len(text) <= length:
         return length
-    # Imported only for long texts.
+    # Imported only for long strings.
     from duetime_common.payload_codecs import is_encrypted_text  # noqa: PLC0415 - see above
 
     return MAX_ENCRYPTED_TEXT_LENGTH if is_encrypted_text(text) else length

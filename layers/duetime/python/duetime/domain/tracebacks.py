@@ -114,12 +114,12 @@ def traceback_of(error: BaseException) -> str:
 
 
 def redacted(text: str) -> str:
-    """Replaces secrets in a text, which are values with suspicious names, tokens, keys, and passwords in URLs."""
+    """Replaces secrets in a string, which are values with suspicious names, tokens, keys, and passwords in URLs."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text
 
 
 def last_part(text: str, length: int) -> str:
-    """A text; if it is longer than `length`, its start is replaced by a note."""
+    """A string; if it is longer than `length`, its start is replaced by a note."""
     return text if len(text) <= length else _CUT + text[len(text) - length + len(_CUT) :]

@@ -118,8 +118,8 @@ class RegionTakeover:
         """Record the target as the active Region, in the source first, and wait until the source is quiet.
 
         Returns:
-            The record. If the record is already open, the target already works, and only records that arrived late are
-            left to take over.
+            The record. If the record is already open, the target is already processing tasks, and only late-arriving
+            records remain to be taken over.
 
         Raises:
             RegionsDiverge: the source does not replicate, or another takeover began in the meantime.
@@ -199,7 +199,7 @@ class RegionTakeover:
         return report
 
     def open(self, region: ActiveRegion) -> None:
-        """Open the target, so that it works."""
+        """Open the target, so that it processes tasks."""
         self._save(self.target, replace(region, is_open=True))
 
     def _save(self, side: RegionSide, region: ActiveRegion) -> None:

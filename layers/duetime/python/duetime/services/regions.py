@@ -38,7 +38,7 @@ class RegionGate:
     _found: ActiveRegion | None = field(default=None, init=False)
 
     def is_active(self) -> bool:
-        """Whether this Region may work."""
+        """Whether this Region may process tasks."""
         now = self.clock.now()
         if self._is_known(now, REGION_LIFE):
             return True
@@ -75,9 +75,9 @@ class RegionGate:
             raise RegionNotActive(name, is_open=is_open)
 
     def note_standby(self, telemetry: Telemetry) -> None:
-        """Report zero trigger lag while the other Region works, because alarms treat a missing value as a fault.
+        """Report zero trigger lag while the other Region is active, because alarms treat a missing value as a fault.
 
-        While a takeover is not complete, no Region works, and the alarms must fire.
+        While a takeover is not complete, no Region processes tasks, and the alarms must fire.
         """
         if self._found is None or self._found.is_open:
             telemetry.measure("cursor_lag", 0)

@@ -153,7 +153,7 @@ class DynamoTracebackStore:
 
 
 def _packed(text: str) -> bytes:
-    """Compress the end of a text so that it fits into one write unit.
+    """Compress the end of a string so that it fits into one write unit.
 
     Encrypted text stays complete, because a part of it could not be decrypted.
     """

@@ -221,7 +221,7 @@ def _result(answer: HttpResponse, request: HttpRequest) -> bytes:
     result = _result_with(answer.body, answer, request)
     if len(result) <= MAX_RESULT_BYTES or not request.response.truncates:
         return result
-    # A text is larger in JSON than in the body, so the text is truncated to the maximum size of a result.
+    # A string is larger in JSON than in the body, so the string is truncated to the maximum size of a result.
     text = answer.body.decode("utf-8", "replace")
     fits = bisect_right(
         range(len(text)), MAX_RESULT_BYTES, key=lambda end: len(_result_with(text[:end].encode(), answer, request))

@@ -165,7 +165,7 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
 
 
 def _examined(text: str, depth: int) -> Document:
-    """Parses a text that may contain invalid values; this takes three times as long as parsing a valid text."""
+    """Parses a string that may contain invalid values; this takes three times as long as parsing a valid string."""
     if not text or text.isspace():
         raise BodyUnreadable("is empty")
     if (unlike := _not_json(text)) is not None:
@@ -177,7 +177,7 @@ def _examined(text: str, depth: int) -> Document:
 
 
 def _is_exact(text: str, value: object) -> bool:
-    """Whether it is certain that a text has no repeated keys, redacted values or numbers that parsing has changed."""
+    """Whether it is certain that a string has no repeated keys, redacted values or numbers that parsing has changed."""
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
@@ -187,7 +187,7 @@ def _is_exact(text: str, value: object) -> bool:
 
 
 def _may_have_surrogates(text: str) -> bool:
-    """Whether a text may contain surrogates; the fastest check runs first."""
+    """Whether a string may contain surrogates; the fastest check runs first."""
     if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         return True
     return not text.isascii() and SURROGATE.search(text) is not None
@@ -260,7 +260,7 @@ def _unlike_utf_8(data: bytes) -> str | None:
 
 
 def _not_json(text: str) -> str | None:
-    """The likely format of a text whose start is not JSON."""
+    """The likely format of a string whose start is not JSON."""
     if text.startswith("\ufeff"):
         return "begins with a byte order mark (U+FEFF): leave it out"
     if text.startswith(_GZIP_REPLACED):
@@ -269,9 +269,9 @@ def _not_json(text: str) -> str | None:
 
 
 def _bracket_depth(text: str, limit: int) -> float:
-    """The nesting depth of a text; infinite if the depth exceeds a limit or if strings contain brackets.
+    """The nesting depth of JSON; infinite if the depth exceeds a limit or if strings contain brackets.
 
-    This function takes a tenth of the time that tokenizing the text takes.
+    This function takes a tenth of the time that tokenizing the JSON takes.
     """
     data = text.encode("utf-8", "surrogatepass")
     if b"\\" in data:
@@ -287,10 +287,10 @@ def _bracket_depth(text: str, limit: int) -> float:
 
 
 def _depth(text: str, limit: int) -> float:
-    """An upper bound on the nesting depth of a text, which is at most the limit.
+    """An upper bound on the nesting depth of JSON, which is at most the limit.
 
     Raises:
-        FieldsInvalid: the text is nested more deeply than the limit allows.
+        FieldsInvalid: the JSON is nested more deeply than the limit allows.
     """
     if (brackets := text.count("[") + text.count("{")) <= limit:
         return brackets

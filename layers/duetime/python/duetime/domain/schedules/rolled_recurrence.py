@@ -251,7 +251,7 @@ class RollRule:
 
 
 def roll_rule(clock: Clock, calendars: Sequence[Calendar], step: int, excluded_dates: tuple[str, ...]) -> RollRule:
-    """A schedule's rule for rolling, which rolls no instant from or to dates that the schedule itself excludes."""
+    """A schedule's rolling rule, which never moves an instant from or to a time that the schedule itself excludes."""
     left_out = _left_out(excluded_dates, clock.zone)
     return RollRule(clock, (*calendars, left_out), left_out, step)
 

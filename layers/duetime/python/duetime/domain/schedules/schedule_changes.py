@@ -273,7 +273,7 @@ def paused(
     by: Attribution = BY_SYSTEM,
     still_due: Sequence[StoppedOccurrence] = (),
 ) -> StoredSchedule:
-    """A paused copy with the reason.
+    """A paused copy that stores the reason.
 
     Args:
         stored: the schedule, including occurrences that its user stopped.

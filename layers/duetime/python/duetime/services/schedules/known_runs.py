@@ -111,7 +111,7 @@ _FIRST_BATCH, _BATCH = 5, 100
 _MOST = 1_000
 """Maximum number of scheduled times whose tasks are read."""
 MOST_IN_PASS = _FIRST_BATCH + _BATCH
-"""Maximum number of scheduled times per expansion pass, because passes repeat the search while no worker runs."""
+"""Maximum number of scheduled times per expansion pass; limited because passes repeat the search until a run begins."""
 
 
 def latest_run(

@@ -3,7 +3,7 @@
 The runs are found in the owner's list of tasks for as long as the tasks are stored, so a run needs no additional write.
 Older runs are not listed; if there is an archive, the archive contains their tasks, and the page says so. A page
 examines a limited number of the owner's tasks. Occurrences without tasks are computed from the current timing or, for
-earlier times, taken from the schedule's remarks.
+earlier times, taken from the schedule's stored notes.
 """
 
 from __future__ import annotations

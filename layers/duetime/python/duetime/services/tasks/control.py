@@ -57,7 +57,7 @@ _TRIES = 5
 
 @frozen
 class TaskControl:
-    """Controls tasks. Each call makes one legal move, or raises an error with the reason.
+    """Controls tasks. Each call makes one legal move, or raises an error that says why it cannot.
 
     Each action is recorded in the task; `by` says who acts, and why. Every method raises `TaskNotFound` if the task
     does not exist or belongs to another owner, `StateConflict` if the task's state does not allow the action, and

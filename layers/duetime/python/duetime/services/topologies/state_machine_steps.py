@@ -216,7 +216,9 @@ class StateMachineSteps:
         return topology_run if is_same and topology_run is not None and not topology_run.run_state.dissolved else None
 
     def _head(self, task: Task, graph: Graph) -> RunState | None:
-        """The state of the run, which is stored first if this is the first run, or the first run after a retry.
+        """The state of the current run.
+
+        On the initial run, and on the first run after a retry, the state is stored before it is returned.
 
         Returns:
             `None` while nodes of the last run have not ended, for example because a user retried one of these nodes.
