@@ -129,7 +129,7 @@ class Records(RecordRewriter, Protocol):
     """All records of one table."""
 
     def open_page(self, segment: int, segments: int, cursor: str) -> TakeoverPage:
-        """The next schedules and records with unfinished work in one segment of the table, read consistently."""
+        """The next schedules and records with unfinished work in one segment of the table (strong consistency)."""
         ...
 
     def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
@@ -149,7 +149,7 @@ class RegionStore(Protocol):
     """The record of the active Region in one replica of the table."""
 
     def read(self) -> ActiveRegion | None:
-        """The record, read consistently; `None` before the first takeover."""
+        """The record, read with strong consistency; `None` before the first takeover."""
         ...
 
     def save(self, region: ActiveRegion) -> bool:
@@ -169,7 +169,7 @@ class RegionRecords(RecordRewriter, Protocol):
     """The records of one replica of the table."""
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
-        """The next schedules, open tasks, and tasks that ended since the given time, read consistently."""
+        """The next schedules, open tasks, and tasks that ended since the given time, read with strong consistency."""
         ...
 
     def running_tasks(self, now: Millis) -> int:

@@ -64,7 +64,7 @@ class GroupStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> Sequence[groups.Group]:
-        """An owner's groups in order of id, eventually consistent.
+        """An owner's groups in order of id, read with eventual consistency.
 
         Fewer than `limit` groups are returned only at the end.
         """
@@ -96,7 +96,7 @@ class GroupStore(Protocol):
         ...
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> Sequence[Member]:
-        """Some of a group's open members, read consistently; empty only if no member is open.
+        """Some of a group's open members, read with strong consistency; empty only if no member is open.
 
         Args:
             owner: owner of the group.
@@ -107,7 +107,7 @@ class GroupStore(Protocol):
         ...
 
     def counts(self, owner: str, group_id: str, most_open: int) -> tuple[Mapping[State, int], Sequence[TaskId], int]:
-        """Count all members, read consistently.
+        """Count all members with strong consistency.
 
         Args:
             owner: owner of the group.
@@ -265,11 +265,11 @@ class LockStore(Protocol):
     """Locks and their lines."""
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
-        """Read a lock and the first tasks in its line, consistently; a missing lock is returned without holders."""
+        """Read a lock and the first tasks in its line (strong consistency); a missing lock has no holders."""
         ...
 
     def read_many(self, names: Sequence[LockName]) -> list[Lock]:
-        """Read many locks without their lines, eventually consistent; missing locks are left out."""
+        """Read many locks without their lines (eventual consistency); missing locks are left out."""
         ...
 
     def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
@@ -311,7 +311,7 @@ class LockStore(Protocol):
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """The keys of an owner's locks that follow `after`, in order, eventually consistent."""
+        """The keys of an owner's locks that follow `after`, in order, read with eventual consistency."""
         ...
 
 
@@ -323,7 +323,7 @@ class SignalStore(Protocol):
         ...
 
     def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
-        """The signals about an event from the given id on, in order of ids, read consistently.
+        """The signals about an event from the given id on, in order of ids, read with strong consistency.
 
         Args:
             event: the event.
@@ -342,7 +342,7 @@ class SignalStore(Protocol):
         ...
 
     def waiting(self, event: AwaitedEvent, after: TaskId, limit: int) -> Sequence[WaitingTask]:
-        """The next tasks that wait for an event, by id, read consistently."""
+        """The next tasks that wait for an event, by id, read with strong consistency."""
         ...
 
 
@@ -371,15 +371,15 @@ class OrderLineStore(Protocol):
         ...
 
     def read(self, name: LineName, limit: int) -> OrderLine:
-        """Read the turn and the first places of a line, consistently."""
+        """Read the turn and the first places of a line with strong consistency."""
         ...
 
     def read_many(self, names: Sequence[LineName]) -> list[OrderLine]:
-        """Read the turns of many lines without their places, eventually consistent; missing lines are left out."""
+        """Read the turns of many lines without their places (eventual consistency); missing lines are left out."""
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """The ordered keys of an owner that follow `after`, in order, eventually consistent."""
+        """The ordered keys of an owner that follow `after`, in order, read with eventual consistency."""
         ...
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
@@ -428,7 +428,7 @@ class RateStore(Protocol):
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """The keys of an owner's rates that follow `after`, in order, eventually consistent."""
+        """The keys of an owner's rates that follow `after`, in order, read with eventual consistency."""
         ...
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
@@ -528,7 +528,7 @@ class QuotaUseStore(Protocol):
     """The owners' usage of their quotas."""
 
     def counts(self, owner: str, now: Millis) -> WindowCounts:
-        """Read an owner's usage in the current window and the two previous windows, eventually consistent."""
+        """Read an owner's usage in the current window and the two previous windows (eventual consistency)."""
         ...
 
     def add(
@@ -550,7 +550,7 @@ class QuotaUseStore(Protocol):
         ...
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read the holds by which an owner currently uses a quota, by the holds' names, consistently."""
+        """Read the holds by which an owner currently uses a quota, by the holds' names, with strong consistency."""
         ...
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
@@ -599,7 +599,7 @@ class CircuitStore(Protocol):
         ...
 
     def list_open(self, limit: int) -> list[Circuit]:
-        """Circuits that are not closed, in order of host name, eventually consistent."""
+        """Circuits that are not closed, in order of host name, read with eventual consistency."""
         ...
 
 
@@ -607,11 +607,11 @@ class ScheduleStore(Protocol):
     """Schedules and their active runs."""
 
     def read(self, owner: str, name: str) -> tuple[StoredSchedule | None, Activity]:
-        """Read a schedule and its activity in one request, consistently."""
+        """Read a schedule and its activity in one request with strong consistency."""
         ...
 
     def vacancy(self, owner: str, name: str) -> int | None:
-        """The edition for creating a schedule with this name, read consistently; `None` if the name is taken.
+        """The edition for creating a schedule with this name (strong consistency); `None` if the name is taken.
 
         The edition is 0 for an unused name, and otherwise the deletion marker's edition. A request to create a schedule
         passes the edition that it read, so that a late request cannot replace a schedule that was created or deleted in
@@ -660,11 +660,11 @@ class ScheduleStore(Protocol):
         ...
 
     def count(self, owner: str, most: int) -> int:
-        """The number of an owner's schedules, counted up to `most`, eventually consistent."""
+        """The number of an owner's schedules, counted up to `most`, read with eventual consistency."""
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """The schedules of an owner that follow `after`, in order of name, eventually consistent.
+        """The schedules of an owner that follow `after`, in order of name, read with eventual consistency.
 
         Fewer than `limit` schedules are returned only at the end.
         """
@@ -686,11 +686,11 @@ class CalendarStore(Protocol):
         ...
 
     def read(self, owner: str, name: str) -> Calendar | None:
-        """Read a calendar, consistently; `None` if it does not exist."""
+        """Read a calendar with strong consistency; `None` if it does not exist."""
         ...
 
     def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
-        """Read a calendar and the edition of its name, consistently. A deletion marker also has an edition."""
+        """Read a calendar and the edition of its name (strong consistency). A deletion marker also has an edition."""
         ...
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
@@ -704,7 +704,7 @@ class CalendarStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """The calendars of an owner that follow `after`, in order of name, eventually consistent.
+        """The calendars of an owner that follow `after`, in order of name, read with eventual consistency.
 
         Fewer than `limit` calendars are returned only at the end.
         """
@@ -715,7 +715,7 @@ class SummaryStore(Protocol):
     """The counts of each owner's tasks, divided into parts, and the steps that have been counted."""
 
     def counted(self, of: StepSet) -> CountedSteps:
-        """Read, consistently, which steps of a set have been counted."""
+        """Read with strong consistency which steps of a set have been counted."""
         ...
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
@@ -734,7 +734,7 @@ class SummaryStore(Protocol):
         ...
 
     def read(self, owner: str, part: int, generation: int = 0) -> Summary:
-        """Read one part of an owner's counts, eventually consistent."""
+        """Read one part of an owner's counts with eventual consistency."""
         ...
 
     def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
@@ -746,7 +746,7 @@ class SummaryRecounts(Protocol):
     """The generations of the counts, and the results of recounts."""
 
     def generation(self) -> Generation | None:
-        """Read the generation of the counts, consistently; `None` before the first count."""
+        """Read the generation of the counts with strong consistency; `None` before the first count."""
         ...
 
     def save(self, generation: Generation, nonce: str) -> bool:
@@ -778,7 +778,7 @@ class SummaryRecounts(Protocol):
         ...
 
     def read_older(self, generation: Generation, recount: Recount, owner: str) -> Summary:
-        """The result of a recount for an owner's tasks, eventually consistent."""
+        """The result of a recount for an owner's tasks, read with eventual consistency."""
         ...
 
     def list_owner(self, owner: str) -> None:
@@ -809,7 +809,7 @@ class StepStore(Protocol):
     """The results of handlers' steps, which are erased together with the contents of their tasks."""
 
     def list_of(self, task_id: TaskId) -> list[StepResult]:
-        """The steps of a task in the order in which they ended, read consistently."""
+        """The steps of a task in the order in which they ended, read with strong consistency."""
         ...
 
     def keep(self, task_id: TaskId, step: StepResult) -> StepResult:
@@ -858,7 +858,7 @@ class CursorStore(Protocol):
         ...
 
     def read(self, group: int) -> Cursors | None:
-        """Read the read position of a group, eventually consistent; `None` if the group has never been read."""
+        """Read a group's read position with eventual consistency; `None` if the group has never been read."""
         ...
 
     def replace(self, group: int, cursors: Cursors) -> None:
@@ -870,7 +870,7 @@ class ShardStore(Protocol):
     """The announced numbers of shards."""
 
     def read(self) -> ShardHistory:
-        """Read every announced number, consistently."""
+        """Read every announced number with strong consistency."""
         ...
 
     def announce(self, shards: int, now: Millis) -> ShardHistory:
@@ -890,7 +890,7 @@ class BulkStore(Protocol):
     """Bulk operations. Every method may raise `duetime.domain.errors.Unavailable`."""
 
     def read(self, operation_id: TaskId) -> BulkOperation | None:
-        """Read an operation, consistently; `None` if it does not exist."""
+        """Read an operation with strong consistency; `None` if it does not exist."""
         ...
 
     def save(self, operation: BulkOperation, nonce: str) -> bool:
@@ -902,11 +902,11 @@ class BulkStore(Protocol):
         ...
 
     def list(self, owner: str, limit: int) -> list[BulkOperation]:
-        """An owner's latest operations, newest first, eventually consistent."""
+        """An owner's latest operations, newest first, read with eventual consistency."""
         ...
 
     def latest_of(self, topology: TaskId) -> Latest:
-        """The latest operation on a topology, read consistently."""
+        """The latest operation on a topology, read with strong consistency."""
         ...
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
@@ -994,11 +994,11 @@ class LinkStore(Protocol):
         ...
 
     def read(self, task_id: TaskId, id_: str) -> Link | None:
-        """Read a link, consistently; `None` if it does not exist."""
+        """Read a link with strong consistency; `None` if it does not exist."""
         ...
 
     def list_of(self, task_id: TaskId) -> list[Link]:
-        """The links of a task, in order of creation, consistently."""
+        """The links of a task, in order of creation, read with strong consistency."""
         ...
 
     def note_use(self, link: Link) -> None:
@@ -1021,7 +1021,7 @@ class ApiKeyStore(Protocol):
         ...
 
     def read(self, id_: str) -> ApiKey | None:
-        """Read a key, consistently; `None` if it does not exist."""
+        """Read a key with strong consistency; `None` if it does not exist."""
         ...
 
     def revoke(self, key: ApiKey) -> bool:
@@ -1064,7 +1064,7 @@ class WatchStore(Protocol):
         ...
 
     def connection(self, connection_id: str) -> Connection | None:
-        """Read a connection, consistently."""
+        """Read a connection with strong consistency."""
         ...
 
     def close(self, connection: Connection) -> None:
@@ -1084,7 +1084,7 @@ class WatchStore(Protocol):
         ...
 
     def subscriptions(self, owner: str) -> list[Subscription]:
-        """Read an owner's subscriptions, consistently, so that all previously stored subscriptions are included."""
+        """Read an owner's subscriptions (strong consistency), including all that were stored before this call."""
         ...
 
 

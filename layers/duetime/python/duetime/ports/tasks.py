@@ -109,7 +109,7 @@ class TaskStore(Protocol):
         ...
 
     def read(self, task_id: TaskId) -> Task | None:
-        """Read one record, consistently; `None` if it does not exist."""
+        """Read one record with strong consistency; `None` if it does not exist."""
         ...
 
     def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
@@ -146,7 +146,7 @@ class TaskStore(Protocol):
         ...
 
     def is_notified(self, timer: LateTimer) -> bool:
-        """Whether the notice of a late timer was sent or the timer was removed, read consistently."""
+        """Whether the notice of a late timer was sent or the timer was removed, read with strong consistency."""
         ...
 
     def mark_notified(self, timer: LateTimer) -> None:
@@ -168,7 +168,7 @@ class TaskStore(Protocol):
         ...
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
-        """Ids of an owner's tasks in order of their home times, eventually consistent."""
+        """Ids of an owner's tasks in order of their home times, read with eventual consistency."""
         ...
 
     def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
@@ -179,7 +179,7 @@ class TaskStore(Protocol):
         ...
 
     def count_listed(self, owner: str, limit: int) -> int:
-        """Count the tasks in one partition of an owner's list, up to a limit, eventually consistent."""
+        """Count the tasks in one partition of an owner's list, up to a limit, with eventual consistency."""
         ...
 
 
@@ -187,7 +187,7 @@ class TaskListStore(Protocol):
     """The lists of owners' tasks by state, type, name, tag and more."""
 
     def head(self, owner: str) -> ListHead | None:
-        """The progress of an owner's lists, eventually consistent; `None` if the owner has no lists."""
+        """The progress of an owner's lists, read with eventual consistency; `None` if the owner has no lists."""
         ...
 
     def save_head(self, head: ListHead, nonce: str) -> bool:
@@ -209,7 +209,7 @@ class TaskListStore(Protocol):
     def postings(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
-        """The next postings of a list as (place, task id) pairs, ordered by place, eventually consistent.
+        """The next postings of a list as (place, task id) pairs, ordered by place, read with eventual consistency.
 
         Args:
             name: the list.
@@ -222,7 +222,7 @@ class TaskListStore(Protocol):
         ...
 
     def entries(self, name: ListName, after: TaskId | None, limit: int, *, descending: bool) -> list[TaskId]:
-        """The next entries of a list, in order of ids, eventually consistent."""
+        """The next entries of a list, in order of ids, read with eventual consistency."""
         ...
 
 
@@ -317,7 +317,7 @@ class OccurrenceFinder(Protocol):
     """Finds the tasks of occurrences that other tasks wait for."""
 
     def find(self, owner: str, ref: OccurrenceRef) -> OccurrenceRun:
-        """Find the task of an occurrence, read consistently.
+        """Find the task of an occurrence with strong consistency.
 
         Raises:
             Unavailable: a store did not answer.
@@ -337,7 +337,7 @@ class DependentStore(Protocol):
         ...
 
     def page(self, task_id: TaskId, after: TaskId | None, limit: int) -> Sequence[TaskId]:
-        """The next tasks that wait for a task, by id, read consistently.
+        """The next tasks that wait for a task, by id, read with strong consistency.
 
         Args:
             task_id: the task.
@@ -365,7 +365,7 @@ class KeyStore(Protocol):
         ...
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """The value of an owner's key, read consistently; `None` if the key is not taken, or has expired."""
+        """The value of an owner's key, read with strong consistency; `None` if the key is not taken, or has expired."""
         ...
 
 
@@ -373,7 +373,7 @@ class UniqueKeyStore(Protocol):
     """Stores which task last took a unique key; `TaskStore.create` and `TaskStore.apply` take keys."""
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
-        """The task that last took a key, read consistently; `None` if no task ever took it or its item was removed."""
+        """The task that last took a key (strong consistency); `None` if no task took it or its item was removed."""
         ...
 
     def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:

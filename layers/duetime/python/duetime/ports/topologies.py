@@ -51,11 +51,11 @@ class DefinitionStore(Protocol):
     """Topology definitions. Every method may raise `duetime.domain.errors.Unavailable`."""
 
     def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
-        """Read the latest version and the edition of the name, consistently. A deletion marker also has an edition."""
+        """Read the latest version and the name's edition (strong consistency). A deletion marker also has an edition."""
         ...
 
     def read_earlier(self, owner: str, name: str, version: int) -> Definition | None:
-        """Read an earlier version, consistently; `None` if it does not exist."""
+        """Read an earlier version with strong consistency; `None` if it does not exist."""
         ...
 
     def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
@@ -80,7 +80,7 @@ class DefinitionStore(Protocol):
         ...
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
-        """Metadata of the earlier versions, latest first, read consistently."""
+        """Metadata of the earlier versions, latest first, read with strong consistency."""
         ...
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
@@ -94,7 +94,7 @@ class DefinitionStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest version of each of an owner's definitions that follow `after`, by name, eventually consistent.
+        """The latest version of each of an owner's definitions that follow `after`, by name (eventual consistency).
 
         Fewer than `limit` versions are returned only at the end.
         """
@@ -110,11 +110,11 @@ class TopologyStore(Protocol):
     """
 
     def read(self, topology: TaskId) -> RunState | None:
-        """Read the run state of a topology, consistently; `None` if the topology has never started."""
+        """Read the run state of a topology with strong consistency; `None` if the topology has never started."""
         ...
 
     def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
-        """Read a topology's task and its run state, consistently, in one request."""
+        """Read a topology's task and its run state with strong consistency, in one request."""
         ...
 
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
@@ -150,7 +150,7 @@ class TopologyStore(Protocol):
         ...
 
     def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
-        """Read the reports of a node's chunks, consistently."""
+        """Read the reports of a node's chunks with strong consistency."""
         ...
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
@@ -158,7 +158,7 @@ class TopologyStore(Protocol):
         ...
 
     def read_token(self, node: TaskId) -> str | None:
-        """The token of a node, read consistently; `None` if no token is stored."""
+        """The token of a node, read with strong consistency; `None` if no token is stored."""
         ...
 
 

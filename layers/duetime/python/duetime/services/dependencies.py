@@ -82,7 +82,7 @@ class DependencyReader:
         return remembered(dependencies, found, 0)
 
     def read(self, owner: str, dependencies: Dependencies, known: Mapping[TaskId, Task] | None = None) -> list[Found]:
-        """The current dependencies, read consistently.
+        """The current dependencies, read with strong consistency.
 
         Args:
             owner: owner of the task that waits.

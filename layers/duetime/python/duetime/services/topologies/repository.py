@@ -109,7 +109,7 @@ class TopologyRepository:
         return graph
 
     def statuses(self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
-        """The status of each node, read consistently; known nodes are not read."""
+        """The status of each node, read with strong consistency; known nodes are not read."""
         known = known or {}
         ids = {key: topology_run.run_state.task_id(key) for key in topology_run.graph.by_key if key not in known}
         found = self._read_all(list(ids.values()))
@@ -118,7 +118,7 @@ class TopologyRepository:
         }
 
     def read_nodes(self, topology_run: TopologyRun, keys: Iterable[str]) -> Mapping[str, Task]:
-        """The tasks of some nodes, read consistently; missing tasks are left out."""
+        """The tasks of some nodes, read with strong consistency; missing tasks are left out."""
         ids = {key: topology_run.run_state.task_id(key) for key in keys}
         found = self._read_all(list(ids.values()))
         return {key: found[task_id] for key, task_id in ids.items() if task_id in found}
