@@ -51,7 +51,7 @@ class DefinitionStore(Protocol):
     """Topology definitions. Every method may raise `duetime.domain.errors.Unavailable`."""
 
     def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
-        """Read the latest version and the name's edition (strong consistency). A deletion marker also has an edition."""
+        """Read the latest version and the name's edition (strong consistency). Deletion markers also have editions."""
         ...
 
     def read_earlier(self, owner: str, name: str, version: int) -> Definition | None:
