@@ -49,7 +49,7 @@ def test_a_bulk_operation_is_read_back_unchanged(store: DynamoBulkStore) -> None
 
 @pytest.mark.parametrize("kind", BulkKind)
 def test_each_kind_of_bulk_operation_is_read_back(store: DynamoBulkStore, kind: BulkKind) -> None:
-    """A running operation's progress is stored for each kind, so that another process can continue it."""
+    """An operation of each kind is read back with its kind."""
     assert store.save(replace(NEW, kind=kind), "one")
     found = store.read(NEW.id)
     assert found is not None

@@ -40,8 +40,8 @@ def test_an_existing_record_is_not_overwritten(task_store: TaskStore) -> None:
     assert task_store.read(first.id) == first
 
 
-def test_a_repeated_creation_reports_that_the_record_exists(task_store: TaskStore) -> None:
-    """Creating the same record again reports that the record exists."""
+def test_a_repeated_creation_of_the_same_record_succeeds(task_store: TaskStore) -> None:
+    """Creating the same record again succeeds, because the stored record is the given one."""
     assert task_store.create(task())
     assert task_store.create(task())
 

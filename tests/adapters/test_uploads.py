@@ -67,7 +67,7 @@ def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
 
 
 def test_the_name_of_an_uploaded_payload_has_its_size_and_type() -> None:
-    """A payload's name contains its size and type, uses only safe characters, and is different for other contents."""
+    """An upload's name has its size and type in safe characters; other contents do not count as uploads."""
     assert UPLOADED.name == "upload.27.aW1hZ2UvcG5nOyBwcm9maWxlPWE"
     assert UploadedBytes.of_name(UPLOADED.name) == UPLOADED
     assert UploadedBytes.of_name("payload.upload.1") is None

@@ -351,7 +351,7 @@ def test_an_invalid_aws_target_is_rejected_with_its_part(target: dict[str, Any],
 
 
 def test_two_due_times_are_rejected_with_both_fields() -> None:
-    """A body with both `at` and `delay_seconds` is refused, and the error names both fields."""
+    """A body with both `due_at` and `delay_seconds` is refused, and the error names both fields."""
     body = {"type": "report", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0}
     assert list(faults(body)) == ["due_at", "delay_seconds"]
     with pytest.raises(FieldsInvalid):

@@ -87,7 +87,7 @@ def test_an_attempt_costs_its_writes_and_its_time() -> None:
 
 
 def test_waiting_for_a_notification_does_not_count_as_worker_time() -> None:
-    """An attempt that is ended by a notification a day later costs at most a worker's maximum duration."""
+    """An attempt that a notification ends a day later costs at most as much as the task's whole timeout."""
     day = replace(LAST, took=86_400_000)
     (attempt,) = attempts(task(state=State.SUCCEEDED, attempt_history=(day,), timeout_seconds=60), [])["attempts"]
     assert attempt["cost_dollars"] == dollars_of(60_000)

@@ -68,7 +68,7 @@ def work(stack: Stack) -> None:
 
 
 def test_a_member_costs_two_units(stack: Stack) -> None:
-    """A member costs one more write and one more read than another task, both at its creation and at its end.
+    """A member costs two units more than another task: one write at its creation and one at its end.
 
     The first member also creates the group.
     """

@@ -349,7 +349,7 @@ def test_a_task_from_an_event_costs_as_much_as_a_posted_task(metered: tuple[Stac
 def test_a_retry_costs_two_units_and_a_message(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch, tracebacks: str, units: int
 ) -> None:
-    """A retry costs three units: for the failed attempt's end, for the next claim, and for a stored traceback."""
+    """A retry costs a unit each for the failed attempt's end, the next claim and, if kept, the traceback."""
     stack, meter = metered
     stack.environ[Variable.TRACEBACKS] = tracebacks
 

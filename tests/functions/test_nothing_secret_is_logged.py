@@ -235,7 +235,7 @@ def test_a_circuit_that_opens_is_logged_without_the_endpoints_response(
 
 
 def test_unreadable_events_and_messages_are_logged_only_by_id(stack: Stack, output: Output) -> None:
-    """Unreadable events and messages are kept unchanged, and the log has only their ids."""
+    """The log has only the ids of unreadable events and messages, and not their text."""
     bodies = [MARK, json.dumps({"type": "report", MARK: 1}), json.dumps({"type": [MARK]}), f'{{"a": "{MARK}"']
     records = [
         {

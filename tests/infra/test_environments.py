@@ -124,7 +124,7 @@ def test_functions_that_apply_the_retention_by_type_get_the_setting(layers: Laye
 
 
 def test_functions_that_apply_quotas_get_them_as_json(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
-    """Quotas are passed as JSON that omits unset values; if the setting is missing, no variable is set."""
+    """Quotas are passed as JSON that omits unset values; without the setting, the API's variable is empty."""
     quotas = Quotas(creates_per_second=20, concurrent_attempts=50)
     functions = Synthesis(replace(environment_named("dev"), quotas=quotas), layers, tmp_path).functions()
     given = {name: each["Environment"]["Variables"].get("DUETIME_QUOTAS") for name, each in functions.items()}
@@ -144,7 +144,7 @@ def test_functions_that_apply_quotas_get_them_as_json(dev: Synthesis, layers: La
     ],
 )
 def test_quotas_that_cannot_be_enforced_are_rejected(settings: dict[str, Any]) -> None:
-    """An invalid limit is refused, and so is a limit on open tasks, because their number would not be known in time."""
+    """An invalid limit is refused, and a limit on open tasks if their number would not be known in time."""
     with pytest.raises(UnsafeEnvironment, match="`quotas`"):
         replace(environment_named("dev"), **settings)
 

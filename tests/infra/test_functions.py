@@ -314,7 +314,7 @@ def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layer
 
 
 def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
-    """Each function has the layer and the endpoint; a layer or an endpoint alone, or plain HTTP, is refused."""
+    """Each function has both; an endpoint without a layer, or plain HTTP except to localhost, is refused."""
     dev = environment_named("dev")
     settings = replace(dev, otlp_endpoint="http://localhost:4318", otlp_layer=OTLP_LAYER, xray=False)
     for function in Synthesis(settings, layers, tmp_path).functions().values():

@@ -250,7 +250,7 @@ def test_console_sign_in_requires_token_authorization() -> None:
     ],
 )
 def test_the_access_log_names_the_caller(authentication: Authentication, caller: str) -> None:
-    """The access log names the caller for every authorizer: by the token's subject with `jwt`, otherwise by an ARN."""
+    """The access log names the caller by ARN, by the token's subject (`jwt`), or by IP address (no sign-in)."""
     text = access_log_format(authentication)
     assert json.loads(text.replace("$context.error.messageString", '"-"'))["caller"] == caller
 

@@ -182,7 +182,7 @@ def test_an_invalid_outcome_fails_only_its_attempt(outcome: object) -> None:
 
 @pytest.mark.parametrize("wait", ["30", -1, 86_401, True, None, [30]])
 def test_an_invalid_wait_in_a_batch_outcome_is_ignored(wait: object) -> None:
-    """A wait that is not a number of seconds is ignored, like an invalid `Retry-After` header."""
+    """A wait that is not a number, is negative or is longer than a day is ignored."""
     (ending,) = ended(answer([{"status": 503, "retry_after_seconds": wait}]), 1)
     assert failed(ending).wait_at_least == 0
 

@@ -130,7 +130,7 @@ def test_invalid_headers_bodies_and_secrets_are_rejected_at_creation(
 
 
 def test_a_batch_target_shows_its_defaults(api: Gateway) -> None:
-    """A batch target shows its defaults, and accepts headers, parameters, a secret and queries."""
+    """A batch target shows its defaults, and accepts headers, parameters and queries."""
     others = {"headers": {"X-Team": "dba"}, "query": {"day": "1"}, "queries": ["status"]}
     for given in ({}, {"max_size": 7, "max_wait_seconds": 2.5}):
         target = {"kind": "http", "url": "https://api.crm.example/a", **others, "batch": given}

@@ -76,7 +76,7 @@ def test_a_full_page_is_read_once_and_shows_whether_more_tasks_exist(api: Gatewa
 
 
 def test_a_list_by_ids_shows_the_requested_ids(api: Gateway) -> None:
-    """A list by ids shows the requested ids, whether their tasks exist or not."""
+    """A list by ids shows the requested ids among its filters."""
     task = api.create(LATER)
     answer = api.send("GET", "/v1/tasks", query=f"ids={task['id']}")
     assert answer.body["applied"]["filters"] == {"ids": [task["id"]]}

@@ -75,7 +75,7 @@ def test_giving_both_lock_and_locks_is_rejected(api: Gateway) -> None:
 
 
 def test_an_update_with_one_form_of_locks_replaces_the_other(api: Gateway) -> None:
-    """An update with `locks` replaces `lock` and vice versa, and an empty list or null removes the current form."""
+    """An update with `locks` replaces `lock` and vice versa, and null removes only the form that it names."""
     path = f"/v1/tasks/{api.create({**LOCKED, 'delay_seconds': 60})['id']}"
 
     def keys(patch: dict[str, Any]) -> tuple[str | None, list[str]]:

@@ -145,7 +145,7 @@ def test_a_map_is_stored_unchanged(api: Gateway) -> None:
     ],
 )
 def test_an_error_for_an_invalid_map_names_the_field(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
-    """An error for an invalid map names the field, and no task is created."""
+    """An error for an invalid map names the field."""
     refused = api.send("POST", PATH, body)
     assert refused.status == 422
     assert field in refused.faults

@@ -67,7 +67,7 @@ def test_a_refused_creation_does_not_use_up_its_key(api: Gateway) -> None:
 
 
 def test_a_repeated_creation_of_a_deleted_schedule_returns_404(api: Gateway) -> None:
-    """Repeating the creation of a schedule that has been deleted returns 404, even if the name has been reused."""
+    """Repeating the creation of a deleted schedule returns 404, and 409 while another schedule has the name."""
     api.send("POST", "/v1/schedules", NIGHTLY, KEY)
     api.send("DELETE", PATH)
     assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 404

@@ -113,7 +113,7 @@ def test_a_debounced_task_is_shown_as_it_was_created(api: Gateway) -> None:
 
 
 def test_several_locks_are_shown_and_listed_as_they_were_given(api: Gateway) -> None:
-    """Every form of a task shows `locks` as they were given, and tasks with fewer locks omit the field."""
+    """Every form of a task shows `locks` as they were given."""
     created = api.create({"type": "report", "delay_seconds": 60, **LOCKS})
     path = f"/v1/tasks/{created['id']}"
     assert _among(created, LOCKS) == _among(api.send("GET", path).body, LOCKS) == LOCKS

@@ -113,7 +113,7 @@ def test_a_get_of_a_task_with_its_current_etag_returns_304(api: Gateway) -> None
 
 
 def test_an_ended_task_may_be_cached_privately(api: Gateway) -> None:
-    """Caches may store an ended task privately, but must not store an open task."""
+    """Caches may store an ended task privately, but must revalidate it."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     api.send("POST", f"{path}/cancel")
     for headers in ({}, {"If-None-Match": '"2"'}):
