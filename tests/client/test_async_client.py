@@ -58,7 +58,7 @@ def _without_key(received: Received) -> tuple[str, str, bytes, dict[str, str]]:
 
 @pytest.mark.parametrize("method", sorted(CALLS))
 def test_both_clients_send_the_same_requests(client: Client, deployment: Deployment, run: Run, method: str) -> None:
-    """Return the method, address, headers and body of each request."""
+    """For each method, both clients send the same request, except for the idempotency key."""
     arguments, options = CALLS[method]
 
     async def call(client: AsyncClient) -> None:
@@ -207,7 +207,7 @@ def test_leaving_a_watch_closes_the_connection(client: Client, deployment: Deplo
 
 
 def test_a_cancelled_coroutine_stops_waiting(client: Client, deployment: Deployment) -> None:
-    """`asyncio.timeout` stops a wait, and the client can still be used."""
+    """Cancelling an asyncio task stops its wait, and the client can still be used."""
     task = client.tasks.create("report", delay_seconds=3600)
 
     async def use() -> str:

@@ -404,8 +404,8 @@ def test_the_error_for_a_rejected_field_names_its_option(
     assert result.stderr.splitlines()[1] == f"  {shown}: is not right"
 
 
-def test_options_are_named_like_their_fields_with_listed_exceptions() -> None:
-    """Only the options listed in this test have names that differ from their fields' names."""
+def test_every_option_named_in_an_error_exists() -> None:
+    """Every option that replaces a field's name in an error is an option of a command."""
     known = {option for command, _ in COMMANDS.values() for each in command.params for option in each.opts}
     assert set(messages._OPTIONS.values()) <= known
 

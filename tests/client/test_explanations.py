@@ -118,7 +118,7 @@ def test_the_command_explains_a_schedule_at_a_time(duetime: Run, deployment: Dep
 def test_without_a_time_the_latest_occurrence_is_explained(
     duetime: Run, client: Client, deployment: Deployment
 ) -> None:
-    """If no time is given, the request contains none; the response's time and a failed run's error are printed."""
+    """If no time is given, the request contains none, and the client returns a failed run's error."""
     error = {"type": "ValueError", "message": "no paper"}
     deployment.scripted += [Answer(200, {**SCHEDULE, "outcome": "ran", "state": "failed", "error": error})] * 2
     assert duetime("why", "--schedule", "nightly").exit_code == 0

@@ -94,8 +94,8 @@ def test_running_a_task_now_shows_that_it_runs_now(duetime: Run) -> None:
 
 
 @pytest.mark.usefixtures("nightly")
-def test_a_skipped_occurrence_is_not_listed_as_an_event(duetime: Run) -> None:
-    """A manual run and a pause are listed as events; a skipped occurrence is not an event."""
+def test_a_skipped_occurrence_is_listed_as_an_event(duetime: Run) -> None:
+    """A skipped occurrence is listed under `events` with its reason, and not as "not run"."""
     shown = duetime("schedules", "show", "nightly").stdout
     assert "not run" not in shown
     assert "events    2026-11-21 20:30:00 JST (30 min ago)  the run of 01TASK is still running" in shown

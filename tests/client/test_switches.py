@@ -46,7 +46,7 @@ def test_switches_are_listed_with_circuits(client: Client, deployment: Deploymen
 
 
 def test_a_switch_is_replaced_as_a_whole_and_idempotently(client: Client, deployment: Deployment) -> None:
-    """Setting the same switch twice results in one switch."""
+    """A request to set a switch contains all fields, and is repeated after a lost response."""
     deployment.scripted += [Answer(None), Answer(200, SWITCH)]
     assert client.switches.put("type", "report", stopped=True, reason="a bad release").name == "report"
     body = {"stopped": True, "max_concurrent": None, "reason": "a bad release"}

@@ -218,8 +218,8 @@ def test_a_conflict_is_printed_on_the_error_stream(duetime: Run) -> None:
     assert "fence_mismatch" in result.stderr
 
 
-def test_the_force_option_is_sent_as_a_parameter(duetime: Run, deployment: Deployment) -> None:
-    """`--force` is sent as the API's parameter."""
+def test_the_force_option_is_sent_in_the_body(duetime: Run, deployment: Deployment) -> None:
+    """`--force` is sent in the request's body."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     assert duetime("tasks", "cancel", task_id, "--force").exit_code == 0
     assert deployment.received[-1].document == {"force": True}
@@ -308,7 +308,7 @@ def test_events_of_a_task_are_printed(duetime: Run, client: Client, deployment: 
 
 @pytest.mark.parametrize("action", ["pause", "resume", "run", "retry", "rollback", "cancel"])
 def test_the_reason_of_an_action_is_sent(duetime: Run, deployment: Deployment, action: str) -> None:
-    """`--reason` is sent in the body; without a reason there is no body."""
+    """`--reason` is sent in the body of an action, and as a query parameter of an update."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     duetime("tasks", action, task_id, "--reason", "why not")
     assert json.loads(deployment.received[-1].body) == {"reason": "why not"}

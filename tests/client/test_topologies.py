@@ -105,7 +105,7 @@ def test_a_graph_is_sent_unchanged_and_shown(
 def test_waiting_for_a_graph_prints_one_final_document(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """The final document is printed on standard output; after an interrupt, the id is printed on the error stream."""
+    """The final document is printed on standard output, and the id is printed on the error stream."""
     deployment.looks.extend(SUCCEEDS)
     result = duetime("topologies", "run", file(BODY), "--wait", "--json")
     document = json.loads(result.stdout)
@@ -213,7 +213,7 @@ def test_an_unknown_topology_id_is_an_error_on_one_line(duetime: Run, command: s
 
 
 def test_a_response_from_another_server_is_an_error(duetime: Run, deployment: GraphDeployment) -> None:
-    """A web page from another server is not mistaken for a topology."""
+    """A response that is not a topology, and a 404 for an unknown path, are errors without a traceback."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing here"))
     assert duetime("topologies", "show", ID).exit_code == 1
     deployment.begun(BODY, "k")

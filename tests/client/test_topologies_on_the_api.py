@@ -27,7 +27,7 @@ NODES = {"fetch": {"type": "get"}, "sum": {"type": "add", "depends_on": ["fetch"
 def test_a_graph_from_a_file_is_run_shown_and_cancelled(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Running, showing, pausing, resuming, cancelling and retrying work; a rejected action prints one line."""
+    """Running, showing, pausing, resuming and cancelling work, and a rejected action prints one line."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "graph.json"
     path.write_text(json.dumps({"name": "nightly", "nodes": NODES}), encoding="utf-8")

@@ -1032,7 +1032,7 @@ def test_the_error_for_an_unsupported_handler_names_feature_and_fix(monkeypatch:
 
 @pytest.mark.parametrize("is_coroutine", [False, True])
 def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, client: Client, is_coroutine: bool) -> None:  # noqa: FBT001 - a parameter of a test
-    """A child task has the worker's identity, and a repeated attempt gets the task that the first attempt created."""
+    """A child belongs to the owner of the worker's task, and a repeated attempt creates no second child."""
     created: list[str] = []
 
     def start(context: Context, _payload: object) -> None:

@@ -67,7 +67,7 @@ def test_the_cost_of_tasks_is_estimated(console: Console, world: World) -> None:
 
 
 def test_reasons_why_tasks_do_not_run_are_shown(console: Console, world: World) -> None:
-    """A stopped type, unstarted due tasks, and a permanently failed task each have a link to the matching page."""
+    """A stopped type is a problem with a link to the page for switches, and the other checks are good."""
     world.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True, "reason": "maintenance"})
     page = console.open("/overview")
     health = page.locator(".health")

@@ -197,7 +197,7 @@ def test_selected_rows_are_changed_together_and_two_are_compared(console: Consol
 
 
 def test_the_now_page_lists_overdue_running_ended_and_next_tasks(console: Console, world: World) -> None:
-    """The navigation entry leads to the page for approvals, and tasks move between the page's lists automatically."""
+    """The navigation entry leads to the page, and a task moves between the page's lists automatically."""
     world.create(type=PLAIN, name="done")
     world.run(5 * SECOND)
     world.create(type=PLAIN, name="soon", delay_seconds=60)

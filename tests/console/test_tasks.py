@@ -191,7 +191,7 @@ def test_the_reason_of_an_action_is_shown_in_the_events(console: Console, world:
 
 
 def test_a_rejected_action_shows_the_error_of_the_api(console: Console, world: World) -> None:
-    """A conflict is shown with the problem's code, and no content is lost or hidden."""
+    """If the task was deleted meanwhile, the dialog shows the API's problem with its code."""
     console.expected = ("status of 404", "status of 410")
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks/{task_id}")

@@ -405,8 +405,8 @@ def test_perform_calls_a_batch_handler_with_one_item(duetime: Duetime) -> None:
         duetime.perform("index.add", 3)
 
 
-def test_a_failed_assertion_in_a_batch_handler_ends_the_test(duetime: Duetime) -> None:
-    """A failed assertion in a batch handler ends the test, as in any handler, and does not fail the attempt."""
+def test_pytest_fail_in_a_batch_handler_ends_the_test(duetime: Duetime) -> None:
+    """`pytest.fail` in a batch handler ends the test, as in any handler, and does not fail the attempt."""
 
     def add(_items: Sequence[BatchItem[int]]) -> None:
         pytest.fail("the test's own")
