@@ -110,5 +110,5 @@ class Incarnation:
 
     @property
     def next(self) -> Incarnation:
-        """The `Version` after a write that creates or replaces the resource under the name."""
+        """The value after a write that creates or replaces the resource under the name."""
         return Incarnation(self.number + 1, self.created or self.number + 1)

@@ -317,8 +317,8 @@ MAX_LINK_MESSAGE_LENGTH = 500
 MIN_LINK_LIFE, MAX_LINK_LIFE = MINUTE, 90 * DAY
 """Time for which a link is valid, in milliseconds."""
 MAX_SWITCHES = 100
-"""Maximum number of switches of all operators, and of each owner, besides the switch for all tasks. Each kind of
-switch is stored in one item that every worker reads."""
+"""Maximum number of switches set by operators, and likewise by all owners together, besides the switch for all tasks.
+Each of these kinds of switches is stored in one item that every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
 MAX_QUOTA_OWNERS = 500
 """Maximum number of owners with their own quotas, which are stored in one item that the API and workers read."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXCLUDED = "in excluded_dates: skipped"
 STOPPED = "its task was stopped or run early by a user"
-"""Reason for an occurrence whose task does not run because it was placed before the schedule was changed."""
+"""Why an occurrence does not run whose task a user stopped or ran early before the schedule was changed."""
 
 
 @frozen

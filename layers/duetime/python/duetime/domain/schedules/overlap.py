@@ -38,7 +38,7 @@ class OtherRuns:
 
     Attributes:
         latest: the run with the latest instant among the admitted and waiting runs; `None` if there are no other runs.
-        ahead: the open run that is directly ahead in the queue, for which the occurrence waits; `None` if no run is
+        ahead: the first open run in the queue, for which the occurrence waits; `None` if no run is
             ahead.
     """
 

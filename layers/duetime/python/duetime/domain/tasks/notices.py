@@ -97,7 +97,7 @@ def time_to_tell(task: Task) -> Millis:
 
 
 def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
-    """The notice for a task that has not started by `late_at`; `None` if it has started or requests no notice.
+    """The notice for a task that had not started by `late_at`; `None` if it started in time or wants no notice.
 
     Args:
         task: the current record.

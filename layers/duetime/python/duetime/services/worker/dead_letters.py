@@ -41,7 +41,7 @@ class DeadLetterService:
         """Process one dead letter.
 
         The task fails only if its lease has ended, it is in the message's generation, and it has used up its attempts.
-        Otherwise, if it is not finished, it is scheduled again.
+        Otherwise, it is scheduled again if it is in the message's generation, not finished, and not paused or blocked.
 
         Returns:
             Whether the letter was processed; `False` if the letter must be redelivered.
