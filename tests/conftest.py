@@ -15,10 +15,11 @@ from tests import grants
 from tests.aws_connections import close_connections, remember_connections
 from tests.botocore_model_cache import share_service_models
 from tests.parts import ALL, Part, read_part
+from tests.reports import escape_surrogates
 from tests.server_dates import drop_server_dates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from duetime_local.emulator import Emulator
 
@@ -146,6 +147,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatIsShared:
     """Distribute tests by the slow fixtures that they share."""
     return ByWhatIsShared(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Escape lone surrogates in a report, so that pytest-xdist can send it to the main process."""
+    return escape_surrogates((yield))
 
 
 _USED: set[grants.Use] = set()
