@@ -211,8 +211,8 @@ def test_a_broken_package_is_reported_and_imported_again(package: Path, line: st
     assert "tests.own" in REGISTRY
 
 
-def test_no_phase_of_a_broken_package_is_skipped() -> None:
-    """While the package cannot be imported, the runner skips no phase, and each call fails temporarily."""
+def test_cleanup_and_rollback_of_a_broken_package_are_not_skipped() -> None:
+    """While the package cannot be imported, a cleanup and a rollback are assumed, and each call fails temporarily."""
     runner = HandlerRunner({}, Package("importing 'x' raised ImportError"))
     assert runner.phases(work().task) == {Phase.RUN, Phase.CLEAN, Phase.ROLLBACK}
     ending = runner.run(work())

@@ -270,7 +270,7 @@ class _Found:
         start: the start of the period; earlier events are left out.
         end: the end of the period; later events are left out.
         zone: the zone of events without a zone.
-        is_cut: whether any event or part of an event at or after `end` was left out.
+        is_cut: whether any event ends after `end`.
     """
 
     start: Millis
@@ -313,7 +313,7 @@ def calendar_from_ics(
         zone: the zone of the calendar's days, and of events without a zone.
 
     Returns:
-        The calendar, without cancelled events. Its data ends on the day of `end` if any event begins later.
+        The calendar, without cancelled events. Its data ends on the day of `end` if any event ends later.
 
     Raises:
         FieldInvalid: the data is not an iCalendar file, is partly unreadable, has no times, or is too large.

@@ -279,7 +279,7 @@ def _ttl(expiry: Expiry | None) -> Item:
 
 
 def tag_of(expiry: Expiry) -> str:
-    """The tags with which a lifecycle rule removes an object later."""
+    """The tag with which a lifecycle rule removes an object later."""
     return "=".join(schema.UNREFERENCED_TAG if expiry.provisional else schema.EXPIRING_TAG)
 
 

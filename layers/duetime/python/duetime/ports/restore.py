@@ -153,7 +153,7 @@ class RegionStore(Protocol):
         ...
 
     def save(self, region: ActiveRegion) -> bool:
-        """Store the record, unless the stored record has a later epoch."""
+        """Store the record, unless the stored record has a later epoch, or the same epoch with another Region."""
         ...
 
     def put_probe(self, probe: str) -> None:

@@ -84,7 +84,7 @@ class GroupStore(Protocol):
             group_id: id of the group.
             member: the new values.
             expires_at: when the item may be removed; `None` while the task is open.
-            read: the item as read, which must still be unchanged; `None` to write regardless of the stored item.
+            read: the item as read, which must still be unchanged; `None` to replace any version that is not later.
         """
         ...
 
@@ -357,8 +357,8 @@ class OrderLineStore(Protocol):
         Args:
             name: name of the line.
             count: how many consecutive numbers to take.
-            now: the time, which is the first number of a key that has no numbers yet, so that later numbers are always
-                greater.
+            now: the time, after which the numbers of a key begin if it has no numbers yet, so that later numbers are
+                always greater.
         """
         ...
 
@@ -550,7 +550,7 @@ class QuotaUseStore(Protocol):
         ...
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read the holds by which an owner currently uses a quota, by the holds' names, with strong consistency."""
+        """Read an owner's stored holds for a quota, by name, with strong consistency; some may have ended."""
         ...
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
@@ -622,7 +622,7 @@ class ScheduleStore(Protocol):
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
         """Data left over from the last schedule deleted under a name.
 
-        The data is kept for some hours unless the name is reused.
+        The data is kept until the deletion marker expires, unless the name is reused.
         """
         ...
 
@@ -724,7 +724,7 @@ class SummaryStore(Protocol):
         Args:
             of: set to which the steps belong.
             counted: the counted steps as read, which must not include any of `steps`.
-            steps: steps of at most `MOST_TYPES` types.
+            steps: steps of at most `SUMMARY_TYPES_AT_ONCE` types.
             nonce: nonce of this write.
 
         Returns:

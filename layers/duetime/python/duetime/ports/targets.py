@@ -124,9 +124,10 @@ class TargetRunner(Protocol):
         ...
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the target and wait for its end.
+        """Run one phase of the target and wait for its end. Errors from targets become a `Failed` or a `NotSent`.
 
-        This method never raises; every error becomes a `Failed`.
+        Raises:
+            Unavailable: a store did not answer, for a target that uses one.
         """
         ...
 
@@ -188,7 +189,7 @@ class TargetQueries(Protocol):
 
 
 class Callbacks(Protocol):
-    """Notifies users and endpoints about outcomes."""
+    """Sends notices about tasks, and encodes outcomes for callbacks."""
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
         """Send a notice to an address, without retries, and return the error, if any. This method never raises."""
@@ -241,7 +242,7 @@ class ConcurrencyCaps(Protocol):
 
 
 class InputReader(Protocol):
-    """Reads the inputs of topology nodes, which are the results of the nodes' parents."""
+    """Reads the inputs of tasks: the results of a topology node's parents, or the counts of a group."""
 
     def inputs_of(self, task: Task) -> bytes | None:
         """A task's inputs as one JSON object in UTF-8; `None` if the task needs no inputs.

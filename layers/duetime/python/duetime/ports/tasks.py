@@ -39,7 +39,7 @@ class ListQuery:
         children_of: the task that started the children, to list only its children.
         in_group: the group whose members are listed; empty to list tasks regardless of groups.
         limit: maximum number of ids.
-        since: earliest time of the listed ids; a descending list ends at this time.
+        since: earliest time of the ids that `TaskReader.list` lists; a descending list ends at this time.
         with_nodes: whether to also list topology nodes.
         by_end: whether `TaskReader.list` lists only ended tasks, ordered by when they ended.
         part: a part of the list, as returned by `TaskStore.parts_of`; empty for the entire list.
@@ -179,7 +179,7 @@ class TaskStore(Protocol):
         ...
 
     def count_listed(self, owner: str, limit: int) -> int:
-        """Count the tasks in one partition of an owner's list, up to a limit, with eventual consistency."""
+        """Count an owner's tasks, or nodes if there are more, in a partition, up to a limit (eventual consistency)."""
         ...
 
 
@@ -241,8 +241,8 @@ class ContentStore(Protocol):
 
         Args:
             task_id: the task that the bytes belong to.
-            name: name of the content, which becomes `Content.name`. Storing the same name again changes nothing; an
-                existing item keeps its expiry.
+            name: name of the content, which becomes `Content.name`. A name is stored again only with the same bytes; an
+                existing item then keeps its expiry.
             data: the bytes.
             expiry: when bytes outside the record may be removed; `None` for no expiry.
             inline: maximum compressed size in the record.
@@ -272,7 +272,7 @@ class ContentStore(Protocol):
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
         """Remove the expiry of content outside the record.
 
-        If `expiry` is given, the expiry is removed only if an item has this expiry.
+        If `expiry` is given, an item's expiry is removed only if it equals `expiry`.
         """
         ...
 

@@ -26,11 +26,11 @@ def read_items(
 ) -> Iterator[StoredItem]:
     """Read the items with these distinct keys, by default with eventual consistency.
 
-    Keys that a response leaves unprocessed are requested again at once. Every response contains some items, because
+    Keys that a response leaves unprocessed are requested again at once. Every response processes some keys, because
     DynamoDB rejects a request if it throttles all keys, and the client's own retries then wait.
 
     Raises:
-        Unavailable: a response contained no item.
+        Unavailable: a response processed no key.
     """
     waiting = list(keys)
     while waiting:

@@ -77,7 +77,7 @@ def _item_of(circuit: Circuit, expires_at: Millis) -> Item:
 
 
 def _circuit(item: StoredItem) -> Circuit:
-    # A host name contains no mark, but an owner may contain marks, so the last mark separates them.
+    # A host name contains no mark, so the last mark separates the owner from the host name.
     owner, _, host = attribute_values.string(item[schema.SORT_KEY]).rpartition(_MARK)
     return Circuit(
         owner=owner,

@@ -451,7 +451,7 @@ _OCCURRENCE = re.compile(r"([a-z])(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
 """Pattern of an occurrence's cause, its distances to the previous and next occurrence, and whether its end is
 reported."""
 _REPORTS = "!"
-"""Mark that follows the cause's letter if the schedule needs a report when the occurrence ends."""
+"""Mark at the end of an occurrence if the schedule needs a report when the occurrence ends."""
 _GIVEN = "!"
 """Mark that precedes a node's note if the node receives results from its parents."""
 

@@ -158,7 +158,7 @@ class DynamoGroupStore:
             owner: the group's owner.
             group_id: the group's id.
             limit: maximum number of members, which are all from one partition.
-            near: a member whose partition is read first.
+            near: a member whose partition is read first if no open member is known from an earlier call.
         """
         for pages in self._search(owner, group_id, near):
             found: list[Member] = []

@@ -87,7 +87,7 @@ def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of 
 def _key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.KEY_PREFIX}{owner}#{key}"),
-        # Owner and key may contain `#`, so the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
+        # The sort key distinguishes `a#b` + `c` from `a` + `b#c`, although the API accepts no owner with `#`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 
@@ -200,7 +200,7 @@ def _put_of(taking: KeyTaking, table: str, nonce: str) -> dict[str, Any]:
 def _unique_key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.UNIQUE_KEY_PREFIX}{owner}#{key}"),
-        # Owner and key may contain `#`, so the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
+        # The sort key distinguishes `a#b` + `c` from `a` + `b#c`, although the API accepts no owner with `#`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 

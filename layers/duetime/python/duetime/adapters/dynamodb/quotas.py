@@ -129,7 +129,7 @@ class DynamoQuotaUse:
         return True, _counted(answer["Attributes"])
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read the holds by which an owner currently uses a quota, by the holds' names, with strong consistency."""
+        """Read an owner's stored holds for a quota, by name, with strong consistency; some may have ended."""
         mark = _mark(quota)
         items = self._items(owner, mark, ConsistentRead=True)
         return {_name(each, mark): Hold(*(attribute_values.integer(each[name]) for name in _HOLD)) for each in items}

@@ -37,7 +37,7 @@ class DynamoRegionStore:
         )
 
     def save(self, region: ActiveRegion) -> bool:
-        """Store the record, unless the stored record has a later epoch."""
+        """Store the record, unless the stored record has a later epoch, or the same epoch with another Region."""
         item: Item = {
             **_key("active"),
             _NAME: attribute_values.text(region.name),

@@ -76,7 +76,7 @@ def is_schedule(key: StoredItem) -> bool:
 
 def schedule_of(item: StoredItem) -> StoredSchedule:
     """The schedule in an item."""
-    # An owner's name may contain the separator, so only the last separator counts.
+    # A name contains no `#`, so the last `#` separates the owner from the name.
     owner = str(item[schema.PARTITION_KEY]["S"]).removeprefix(schema.SCHEDULE_PREFIX).rpartition("#")[0]
     return stored_of(owner, item)
 

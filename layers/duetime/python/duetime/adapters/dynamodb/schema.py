@@ -1,7 +1,7 @@
 """Defines the schema of the tasks table, with its keys, indexes, and the short names of attributes.
 
-The CDK creates the table from this module, and the stores also use it, so the module imports no other modules. A write
-unit is one kilobyte of an item, including attribute names (Source: DynamoDB Developer Guide, "Read and write
+The CDK creates the table from this module, and the stores also use it, so it imports no other module of `duetime`. A
+write unit is one kilobyte of an item, including attribute names (Source: DynamoDB Developer Guide, "Read and write
 operations"), so the names are short.
 """
 

@@ -195,7 +195,7 @@ class DynamoSummaryStore:
 
 
 def _partition(owner: str, part: int) -> str:
-    # An owner's name may contain the separator, so only the last separator counts.
+    # The last `#` separates the owner from the part.
     return f"{schema.SUMMARY_PREFIX}{owner}#{part}"
 
 

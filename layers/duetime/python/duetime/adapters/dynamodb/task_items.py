@@ -203,7 +203,7 @@ def require_readable(item: StoredItem) -> None:
 
     Raises:
         SchemaUnknown: a newer or much older version of duetime wrote the item.
-        RecordUnreadable: the item has no version.
+        RecordUnreadable: the item has no valid version.
     """
     with unreadable_as_error(item):
         _check_version(item)
@@ -234,7 +234,7 @@ def sort_key_of(item: StoredItem) -> str:
 
 def owner_of(item: StoredItem) -> str:
     """The owner of a record."""
-    # An owner's name may contain the separator, so only the last separator counts.
+    # The last `#` separates the owner from the rest of the key.
     return str(item[schema.OWNER_KEY]["S"]).rpartition("#")[0]
 
 

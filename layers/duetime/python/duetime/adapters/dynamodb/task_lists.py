@@ -33,9 +33,9 @@ _POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES
 _HEAD = "head"
 _BUILDING_FROM, _BUILT_TO, _COMPLETE, _SWEPT_TO, _CHANGED_AT = "b", "i", "c", "w", "u"
 _FIRST_BLOCKS = 25
-"""Number of blocks in the first read. In a busy list, each block has many postings."""
+"""Maximum number of blocks in the first read. In a busy list, each block has many postings."""
 _TRIES = 5
-"""Maximum number of times that unprocessed items are sent to DynamoDB."""
+"""Maximum number of times that an item is sent to DynamoDB."""
 
 
 class DynamoTaskLists:
@@ -157,7 +157,7 @@ class DynamoTaskLists:
         return f"{self._owner_partition(name.owner)}#{name.kind}{nodes}={name.value}"
 
     def _owner_partition(self, owner: str) -> str:
-        # The length shows where the owner's name ends, because the name may contain any character.
+        # The length shows where the owner's name ends, whatever characters the name contains.
         return f"{schema.LIST_PREFIX}{self._number}#{len(owner)}#{owner}"
 
     def _block_item(self, block: Block) -> Item:

@@ -268,7 +268,7 @@ class DynamoTaskStore:
         return [replace(query, part=f"{query.owner}{mark}{number}") for mark in marks for number in range(OWNER_SPREAD)]
 
     def count_listed(self, owner: str, limit: int) -> int:
-        """Count the tasks in one partition of an owner's list, up to a limit, with eventual consistency."""
+        """Count an owner's tasks, or nodes if there are more, in a partition, up to a limit (eventual consistency)."""
         partitions = [f"{owner}{mark}0" for mark in ("#", NODE_MARK)]
         return max(len(sort_keys(self._client, self._table, each, limit)) for each in partitions)
 

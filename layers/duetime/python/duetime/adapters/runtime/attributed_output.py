@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 _LONGEST_LINE = 100_000
-"""Maximum number of characters in a line. Longer lines are split, because CloudWatch allows 256 KB, and a character can
-take two bytes."""
+"""Maximum number of characters in a line. Longer lines are split, because CloudWatch allows 256 KB, and most characters
+take one or two bytes."""
 _REPLACED = "replaced"
 """Key under which a line's own values are kept if their names are also names of facts."""
 _METRICS = "_aws"

@@ -76,7 +76,7 @@ class AwsRunner:
     def run(self, target: AwsTarget, work: Work) -> TargetEnding:
         """Call the resource within the task's timeout.
 
-        This method never raises, because every error becomes a `Failed`.
+        This method never raises, because every error becomes an ending.
         """
         for arn in filter(None, (target.arn, target.place)):
             if self._callable_arns.allow(arn):

@@ -1,7 +1,8 @@
 """Provides credentials for calls: secrets from Secrets Manager, and tokens that are fetched with these secrets.
 
-Secrets and tokens are kept only in this process, and are read again after five minutes, or when an endpoint answers
-401.
+Secrets and tokens are kept only in this process. A secret is read again after five minutes, a token is fetched again
+before it expires, and both are renewed when an endpoint answers 401.
+
 Source: RFC 6749, 4.4 (client credentials) and 2.3.1 (how a client authenticates); RFC 7617 (basic).
 """
 
@@ -56,7 +57,7 @@ def client_of(name: str, text: str) -> dict[str, str]:
     """Parse the OAuth client in a secret, with additional fields for a token request, such as `scope`.
 
     Raises:
-        CredentialUnavailable: the secret lacks a field of a token request.
+        CredentialUnavailable: the secret is not a JSON object of strings with the fields of a token request.
     """
     client = _object(name, text)
     required = ("client_id", "client_secret", "token_url")
@@ -170,7 +171,7 @@ class Credentials:
     def renewed(
         self, call: Call, auth: CallAuth, used: Credential, send: Callable[[Call], HttpResponse]
     ) -> Credential | None:
-        """The new credentials for a call after a 401; `None` if the credentials did not change.
+        """The new credentials for a call after a 401; `None` if the credentials are recent or did not change.
 
         Raises:
             CredentialRefused: as in `of`.
@@ -292,7 +293,7 @@ class Sender(Protocol):
 def authenticated_reply(
     credentials: Callable[[], Credentials] | None, call: Call, auth: CallAuth, send: Sender
 ) -> Reply:
-    """Make a call with a secret. If the endpoint returns 401, read the secret again, and repeat the call once.
+    """Make a call with a secret. After a 401, read the secret again, and if it has changed, repeat the call once.
 
     A request with a 401 response was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
     """

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 WINDOW = 0.005
 """Seconds that the first call of a group waits for other calls."""
 MOST_CALLS = 10
-"""Maximum number of calls in one invocation, because a worker has at most this many tasks at once."""
+"""Maximum number of calls in one invocation. By default, a worker has at most this many tasks at once."""
 MOST_BYTES = 5_500_000
 """Maximum size of one invocation's event in bytes; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
 _MARGIN = 0.5
@@ -53,16 +53,16 @@ _FIRST_ERROR = 400
 
 
 class EgressFailed(Exception):
-    """An invocation of the egress function returned no replies, but may have made the calls."""
+    """An invoked function returned no response, but may have done its work."""
 
 
 class EgressUnavailable(Exception):
-    """The egress function was not invoked, so no call was made."""
+    """The function was not invoked, so it has done nothing."""
 
 
 @frozen
 class LambdaInvocation:
-    """Invokes the egress function and waits for its response.
+    """Invokes the egress function, or another function of duetime, and waits for its response.
 
     Attributes:
         client: a client without retries, whose timeout is longer than a call.

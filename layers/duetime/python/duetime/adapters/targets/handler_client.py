@@ -1,6 +1,7 @@
-"""Sends the requests of `context.client` in the worker function to the API without a gateway.
+"""Sends the requests of `context.client` to the API without a gateway.
 
-A request invokes the API function directly as the running task's owner, so the client needs no URL and no signature.
+A request invokes the API function as the running task's owner, so the client needs no URL and no signature. Handler
+packages with their own functions send requests through the attempts function.
 This module is imported when a handler first uses its client, because the client and httpx take long to import.
 """
 
@@ -35,7 +36,7 @@ class HandlerClients:
     """Creates the clients for attempts.
 
     Attributes:
-        invoke: invokes the API function with an event, and returns its response.
+        invoke: sends an event to the API function, and returns its response.
         in_thread: calls a function without blocking the event loop; `None` to use a thread.
     """
 

@@ -1,8 +1,8 @@
 """Makes signed HTTP calls to checked addresses, with limits for time and size, and without redirects or proxies.
 
-A target may use only public addresses. A name is resolved once, each of its addresses is checked, and the connection
-uses the checked address, so that a second resolution with another result has no effect. Only the parts of a response
-that the target selects are kept.
+A target may use only public addresses, unless the settings allow its host. A name is resolved once, each of its
+addresses is checked, and the connection uses the checked address, so that a second resolution with another result has
+no effect. Only the parts of a response that the target selects are kept.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class HttpRunner:
     def run(self, target: HttpTarget, work: Work) -> TargetEnding:
         """Call the endpoint.
 
-        The attempt fails unless the status is 2xx, or is listed if the target lists its own success statuses.
+        The attempt fails unless the status is 2xx or, if the target lists its own success statuses, one of these.
         """
         reply = self.caller.call(_call(target, work))
         if isinstance(reply, NoResponse):

@@ -153,7 +153,7 @@ def task_in(event: Mapping[str, Any]) -> PackagedTask:
     return PackagedTask(
         **{name: facts[name] for name in _FACTS},
         id=token.task_id,
-        # The owner is empty, because only the API knows the task's owner.
+        # The event does not contain the owner; the attempts function reads the owner from the task's record.
         owner="",
         state=State.RUNNING,
         next_at=facts["due_at"],
@@ -186,7 +186,7 @@ def bytes_of(text: str | None) -> bytes | None:
 
 
 _TIMED_OUT: int = SECOND
-"""A function that ends this close to the deadline is assumed to have timed out, in milliseconds."""
+"""A function that fails this close to the deadline is assumed to have timed out, in milliseconds."""
 
 
 @frozen

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     """Returns a `duetime_client.Client` or, in a coroutine, an `AsyncClient`."""
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
-"""Phases assumed while a handler package is broken, so that no phase is skipped and each runs as soon as possible."""
+"""Phases assumed while a handler package is broken, so that no cleanup or rollback is skipped."""
 _NOT_JSON = "the handler's result is not JSON"
 
 
@@ -171,7 +171,7 @@ class HandlerRunner:
         return frozenset({Phase.RUN}) if self.package.why_broken() is None else _MAY_OFFER
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the handler. Any exception fails the attempt."""
+        """Run one phase of the handler. Every exception becomes an ending of the attempt."""
         task_type = work.task.type
         if self.packaged is not None and (function := self.packaged.types.function_of(task_type)) is not None:
             return self.packaged.run(function, work)
