@@ -24,7 +24,7 @@ class CloudWatchAuditLog:
         stream: the log stream's name. The stream is created when the first line is added.
     """
 
-    def __init__(self, client: Any, group: str, stream: str) -> None:  # noqa: ANN401 - its types are a package more
+    def __init__(self, client: Any, group: str, stream: str) -> None:  # noqa: ANN401 - its types are in another package
         self._client = client
         self._group = group
         self._stream = stream

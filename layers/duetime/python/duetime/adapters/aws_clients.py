@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import ClientError, ConnectionError, HTTPClientError, IncompleteReadError  # noqa: A004 - its name
+from botocore.exceptions import ClientError, ConnectionError, HTTPClientError, IncompleteReadError  # noqa: A004 - botocore's name
 from botocore.httpsession import create_urllib3_context, get_cert_path
 
 from duetime.domain.errors import Unavailable
@@ -238,7 +238,7 @@ class Clients:
         client: SFNClient = self._client("stepfunctions", _config(region), region)
         return client
 
-    def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - the types of each would be a package more
+    def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - the types of each service are in another package
         """A client for a service that runs jobs, given the service's name in boto3."""
         return self._client(service, ONCE_CONFIG, region)
 
@@ -247,7 +247,7 @@ class Clients:
         client: ConnectionsClient = self._client("apigatewaymanagementapi", PUSH_CONFIG, endpoint=endpoint)
         return client
 
-    def logs(self) -> Any:  # noqa: ANN401 - its types would be a package more
+    def logs(self) -> Any:  # noqa: ANN401 - its types are in another package
         """A client for CloudWatch Logs."""
         return self._client("logs", CONFIG)
 
@@ -256,7 +256,7 @@ class Clients:
         client: SecretsManagerClient = self._client("secretsmanager", CONFIG)
         return client
 
-    def _client(self, service: str, config: Config, region: str | None = None, endpoint: str | None = None) -> Any:  # noqa: ANN401 - see its callers
+    def _client(self, service: str, config: Config, region: str | None = None, endpoint: str | None = None) -> Any:  # noqa: ANN401 - the callers know the type
         key, session = (service, id(config), region, endpoint), cast("Any", self._session)
         with self._lock:
             if key not in self._made:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor, Telemetry
 
 MOST_ENTRIES, MOST_BYTES = 10, 256_000
-"""Maximum number of entries and bytes in one request (Source: EventBridge User Guide, PutEvents: 256 KB, including the
-names and 14 bytes for the time).
+"""Maximum number of entries and bytes in one request. EventBridge allows ten entries with less than 1 MB, including the
+names and 14 bytes for the time (Source: EventBridge API Reference, PutEvents).
 """
 _TIME_BYTES = 14
 _TRIES = 4

@@ -124,7 +124,7 @@ class SqsQueues:
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
         """The approximate number of messages in a priority's queue or in a pull queue."""
-        from duetime.domain.dispatch.cursors import QueueDepth  # noqa: PLC0415 - few functions need it, and seldom
+        from duetime.domain.dispatch.cursors import QueueDepth  # noqa: PLC0415 - few functions need it
 
         url = self._pull_queues.get(pull_queue, self._urls[priority])
         with translated():

@@ -728,8 +728,8 @@ class SummaryStore(Protocol):
             nonce: nonce of this write.
 
         Returns:
-            Whether the steps are counted. If they are not, another process has counted them or is counting them, and
-                the set must be read again.
+            Whether the steps are counted. If they are not, a concurrent write came first, and the set must be read
+                again.
         """
         ...
 
@@ -1025,7 +1025,7 @@ class ApiKeyStore(Protocol):
         ...
 
     def revoke(self, key: ApiKey) -> bool:
-        """Store that a key is revoked, unless it is already revoked. The call is safe to resend.
+        """Store that a key is revoked; an earlier revocation time is kept. The call is safe to resend.
 
         Returns:
             `False` if the key does not exist.

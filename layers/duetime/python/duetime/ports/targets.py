@@ -66,7 +66,7 @@ class Work:
         step_keeper: creates the store for the results of the handler's steps; `None` if there is no store.
         save_checkpoint: stores a checkpoint at once, and returns whether the attempt still has its lease; `None` if
             there is no store.
-        batch_groups: groups the attempt with other attempts from the same delivery; `None` if the attempt runs alone.
+        batch_groups: groups the attempt with others from the same batch of messages; `None` if the attempt runs alone.
         is_leased: returns whether the attempt's lease has time left, according to this process's clock.
         reload_checkpoint: reads the stored checkpoint again, because another function may have saved it.
         executed_by: records that another Lambda function has run the attempt, as `name:version`.

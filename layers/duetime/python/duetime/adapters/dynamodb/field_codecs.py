@@ -97,7 +97,7 @@ class TextCodec:
         """Encode the value."""
         return {"S": " ".join(write(getattr(value, name)) for name, (write, _) in self._parts.items())}
 
-    def decode(self, value: Value) -> Any:  # noqa: ANN401 - of the kind
+    def decode(self, value: Value) -> Any:  # noqa: ANN401 - an object of the class `kind`
         """Decode the value."""
         texts = str(value["S"]).split(" ", len(self._parts) - 1)
         parts = zip(self._parts.items(), texts, strict=True)

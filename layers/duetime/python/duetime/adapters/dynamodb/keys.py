@@ -68,7 +68,7 @@ class DynamoKeyStore:
         return None if found is None or found.expires_at <= now else found
 
 
-def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of `update_item`, or of a transaction
+def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - parameters of `update_item`, or of a transaction
     """The update of a key's item that makes the key refer to another task."""
     return {
         "TableName": table,

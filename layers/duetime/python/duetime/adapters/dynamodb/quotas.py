@@ -182,7 +182,7 @@ class DynamoQuotaUse:
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.delete_item(TableName=self._table, Key=_key(owner, f"{_mark(quota)}{name}"), **condition)
 
-    def _items(self, owner: str, mark: str, **more: Any) -> Sequence[StoredItem]:  # noqa: ANN401 - of the request
+    def _items(self, owner: str, mark: str, **more: Any) -> Sequence[StoredItem]:  # noqa: ANN401 - parameters of the request
         """Read an owner's items whose sort keys begin with a mark. With a limit, at most this many items are read."""
         found: list[StoredItem] = []
         while True:

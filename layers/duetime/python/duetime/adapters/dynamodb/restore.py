@@ -194,7 +194,7 @@ class DynamoRecords:
             ExpressionAttributeValues={":since": attribute_values.number(since)},
         )
 
-    def _page(self, segment: int, segments: int, cursor: str, **asked: Any) -> RecordPage:  # noqa: ANN401 - of `scan`
+    def _page(self, segment: int, segments: int, cursor: str, **asked: Any) -> RecordPage:  # noqa: ANN401 - parameters of `scan`
         page = self._scan(segment, segments, cursor, **asked)
         return RecordPage(*_tasks_in(page["Items"]), _cursor_of(page), page.get("ScannedCount", 0))
 
@@ -290,6 +290,6 @@ def _tasks_in(items: Sequence[Item]) -> tuple[list[Task], list[str]]:
     return tasks, unreadable
 
 
-def _cursor_of(page: Any) -> str:  # noqa: ANN401 - of `scan`
+def _cursor_of(page: Any) -> str:  # noqa: ANN401 - a response of `scan`
     last = page.get("LastEvaluatedKey")
     return json.dumps(last) if last else ""

@@ -300,7 +300,7 @@ def packed(value: object) -> Value:
     return attribute_values.packed(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def unpacked(value: Value) -> Any:  # noqa: ANN401 - what JSON may be
+def unpacked(value: Value) -> Any:  # noqa: ANN401 - any JSON
     """Read JSON."""
     return json.loads(attribute_values.unpacked(value))
 
@@ -379,7 +379,7 @@ def _given(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass of pla
     }
 
 
-def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
+def _same(value: Any) -> Any:  # noqa: ANN401 - any value
     return value
 
 

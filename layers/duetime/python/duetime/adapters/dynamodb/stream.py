@@ -110,7 +110,7 @@ def with_bytes(value: Value) -> Value:
     return value
 
 
-def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
+def name_of(record: Any) -> str:  # noqa: ANN401 - the record may be damaged
     """A name for a record in log lines. The name does not include the images, which contain users' data."""
     try:
         keys = record["dynamodb"]["Keys"]

@@ -153,7 +153,7 @@ class DynamoTaskStore:
         return Applied(task_of(answer["Attributes"]))
 
     def _create_with_key(self, task: Task, taking: KeyTaking) -> bool:
-        from duetime.adapters.dynamodb.keys import write_with_key  # noqa: PLC0415 - few tasks have one
+        from duetime.adapters.dynamodb.keys import write_with_key  # noqa: PLC0415 - few tasks have a key
 
         put = {
             "TableName": self._table,
@@ -167,7 +167,7 @@ class DynamoTaskStore:
         return existing is not None and existing.nonce == task.nonce
 
     def _apply_with_key(self, write: Write, key_write: KeyWrite) -> WriteResult:
-        from duetime.adapters.dynamodb.keys import write_with_key  # noqa: PLC0415 - few tasks have one
+        from duetime.adapters.dynamodb.keys import write_with_key  # noqa: PLC0415 - few tasks have a key
 
         update = update_of(write, self._table)
         for returned in ("ReturnValues", "ReturnValuesOnConditionCheckFailure"):

@@ -1,4 +1,4 @@
-"""Stores the trigger's cursors in DynamoDB, with one item per group, so that a tick moves all its cursors in one write.
+"""Stores the trigger's cursors in DynamoDB, with one item per group, so that one write moves all of a group's cursors.
 
 For each reading and each lagging queue, an item stores the latest minute of the progress, and the unfinished parts of
 earlier minutes.

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 _LONGEST_LINE = 100_000
-"""Maximum number of characters in a line. Longer lines are split, because CloudWatch allows 256 KB, and most characters
-take one or two bytes."""
+"""Maximum number of characters in a line. Longer lines are split, because CloudWatch allows 1 MB (Source: CloudWatch
+Logs API Reference, PutLogEvents), and a character can take six bytes."""
 _REPLACED = "replaced"
 """Key under which a line's own values are kept if their names are also names of facts."""
 _METRICS = "_aws"
@@ -124,7 +124,7 @@ class AttributedStream:
         self._service = service
         self._lock = Lock()
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute of the stream
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:

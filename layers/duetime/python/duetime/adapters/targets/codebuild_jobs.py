@@ -53,7 +53,7 @@ def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
     return next((str(each["arn"]) for each in builds if _name_of(each) == name), None)
 
 
-def _name(client: Any, _project_name: str, job: str) -> str:  # noqa: ANN401 - boto3's own
+def _name(client: Any, _project_name: str, job: str) -> str:  # noqa: ANN401 - a client of boto3
     """The job name in the environment of a build; the build is given by its ARN or id."""
     builds = client.batch_get_builds(ids=[_id(job)]).get("builds")
     return _name_of(builds[0]) if builds else ""

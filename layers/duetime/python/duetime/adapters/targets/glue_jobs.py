@@ -36,7 +36,7 @@ def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
     return next((f"{target.arn}/{each['Id']}" for each in runs if _name_of(each) == name), None)
 
 
-def _name(client: Any, job_name: str, job: str) -> str:  # noqa: ANN401 - boto3's own
+def _name(client: Any, job_name: str, job: str) -> str:  # noqa: ANN401 - a client of boto3
     try:
         return _name_of(client.get_job_run(JobName=job_name, RunId=job)["JobRun"])
     except client.exceptions.EntityNotFoundException:

@@ -47,7 +47,7 @@ class Resources:
         """A client for a state machine."""
         return self._clients.step_functions(_region_of(arn))
 
-    def jobs(self, service: str, arn: str) -> Any:  # noqa: ANN401 - boto3's own
+    def jobs(self, service: str, arn: str) -> Any:  # noqa: ANN401 - a client of boto3
         """A client for a service that runs jobs, given the service's name in boto3."""
         return self._clients.jobs(service, _region_of(arn))
 

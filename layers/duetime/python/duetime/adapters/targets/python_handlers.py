@@ -190,7 +190,7 @@ class HandlerRunner:
                 seconds=work.seconds,
                 new_event_loop=self.new_event_loop,
             )
-        except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
+        except BaseException as error:  # noqa: BLE001 - a handler may raise any exception
             return _ended_by(error, work.task, registered.retry_rule)
         return _ended_with(result, work.phase)
 

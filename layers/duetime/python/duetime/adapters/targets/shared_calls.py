@@ -33,7 +33,7 @@ def share_call(
     of another task.
 
     Args:
-        groups: groups the attempts in a delivery.
+        groups: groups the attempts in a batch of messages.
         work: the work of this attempt.
         member: the data that the call needs from this attempt.
         call: called with the attempts that may still start, and the seconds until the first of their deadlines;
