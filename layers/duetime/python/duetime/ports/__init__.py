@@ -1,1 +1,1 @@
-"""Protocols for everything that the use cases need from outside, which adapters and in-memory fakes implement."""
+"""Protocols for everything that use cases need from outside, which adapters, other use cases and tests implement."""

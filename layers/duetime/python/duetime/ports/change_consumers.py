@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class ChangeConsumer(Protocol):
     """Processes writes to records after the writes were made. A consumer receives each write at least once.
 
-    A consumer's errors are logged and counted, and do not affect other consumers.
+    A consumer's errors are logged and counted, and other consumers still receive the batch. Some consumers' errors
+    cause the batch to be delivered again.
     """
 
     @property

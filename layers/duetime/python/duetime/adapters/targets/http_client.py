@@ -198,7 +198,7 @@ class DirectCaller:
 
     Args:
         allowed: non-public hosts that may be called.
-        signer: signs each call; `None` to send calls without signatures.
+        signer: signs calls, except custom requests; `None` to send all calls without signatures.
         credentials: creates the headers for calls that name a secret; `None` rejects such calls.
         clock: the clock for evaluating dates in responses.
     """
