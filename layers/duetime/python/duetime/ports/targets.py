@@ -59,7 +59,7 @@ class Work:
         checkpoint: checkpoint of an earlier attempt; JSON text in UTF-8.
         deadline: when all phases of the attempt must have ended; the cleanup has a separate deadline.
         seconds: number of seconds left until the deadline.
-        report: reports the task's progress and renews the lease; if the progress is `None`, only renews the lease.
+        report: records the task's progress for the next heartbeat; if the progress is `None`, renews the lease at once.
         requested_action: the user's request to the attempt, as of the last heartbeat.
         inputs: one JSON object in UTF-8, which contains the results of the parents that a topology node names, or, for
             a task that runs after a group, the counts of the group's members.
