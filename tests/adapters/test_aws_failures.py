@@ -13,12 +13,14 @@ from botocore.stub import ANY, Stubber
 from duetime.adapters import aws_clients
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.batches import ITEMS_A_REQUEST, insertion
+from duetime.adapters.dynamodb.keys import write_with_key
 from duetime.adapters.dynamodb.task_items import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.runtime.process import SystemClock, Threads
 from duetime.adapters.sqs import SqsQueues
 from duetime.domain.dispatch.enqueue_plan import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.tasks.creation import KeyTaking
 from duetime.domain.tasks.task import Content, ContentPlace, after_record
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
@@ -86,6 +88,7 @@ def sqs(cloud: Cloud) -> Iterator[Stubber]:
         ("ThrottlingException", 400),
         ("RequestLimitExceeded", 400),
         ("TransactionConflictException", 400),
+        ("KmsThrottled", 400),
         ("InternalServerError", 500),
         ("AnythingElse", 503),
     ],
@@ -95,6 +98,18 @@ def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: St
     dynamodb.add_client_error("get_item", code, "slow down", http_status_code=status)
     with pytest.raises(Unavailable, match="slow down"):
         DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read(numbered(1))
+
+
+@pytest.mark.parametrize("reason", ["ThrottlingError", "ProvisionedThroughputExceeded"])
+def test_a_transaction_that_is_throttled_is_unavailable(cloud: Cloud, dynamodb: Stubber, reason: str) -> None:
+    """A transaction is `Unavailable`, and not a lost race, if any of its writes was throttled."""
+    reasons = {"CancellationReasons": [{"Code": "ConditionalCheckFailed"}, {"Code": reason}]}
+    dynamodb.add_client_error(
+        "transact_write_items", "TransactionCanceledException", "cancelled", modeled_fields=reasons
+    )
+    put = {"Put": {"TableName": "t", "Item": item_of(task())}}
+    with pytest.raises(Unavailable, match="cancelled"):
+        write_with_key(cloud.dynamodb, "t", put, KeyTaking(OWNER, "key", numbered(1), 0, after=None), "nonce")
 
 
 @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException", "ResourceNotFoundException"])

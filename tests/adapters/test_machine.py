@@ -91,3 +91,11 @@ def test_an_execution_with_an_unreadable_state_is_not_lost(client: SFNClient) ->
         stub.add_client_error("describe_execution", "ThrottlingException", http_status_code=400)
         with pytest.raises(Unavailable):
             StepFunctionsStateMachine(client, "arn:aws:states:r:1:stateMachine:m").is_running(TOPOLOGY, 1)
+
+
+def test_a_start_at_the_limit_of_executions_is_unavailable(client: SFNClient) -> None:
+    """A start that Step Functions rejects because too many executions run can be repeated."""
+    with Stubber(client) as stub:
+        stub.add_client_error("start_execution", "ExecutionLimitExceeded")
+        with pytest.raises(Unavailable):
+            StepFunctionsStateMachine(client, "arn:aws:states:r:1:stateMachine:m").start(TOPOLOGY, 1)

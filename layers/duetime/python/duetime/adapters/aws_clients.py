@@ -93,27 +93,21 @@ _NOT_INVOKED = frozenset(
 )
 """Error codes with which Lambda refuses to invoke a function, regardless of the event (Source: Lambda API Reference,
 Invoke)."""
-_TRANSIENT = frozenset(
-    {
-        "ProvisionedThroughputExceededException",
-        "ThrottlingException",
-        "Throttling",
-        "ThrottledException",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "RequestLimitExceeded",
-        "TooManyRequestsException",
-        "SlowDown",
-        "TransactionConflictException",
-        "TransactionInProgressException",
-        "ReplicatedWriteConflictException",
-        "InternalServerError",
-        "InternalError",
-        "ServiceUnavailable",
-        "RequestTimeout",
-    }
-)
+_TRANSIENT = _THROTTLED | {
+    "ProvisionedThroughputExceededException",
+    "SlowDown",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+    "ReplicatedWriteConflictException",
+    "InternalServerError",
+    "InternalError",
+    "ServiceUnavailable",
+    "RequestTimeout",
+}
 """Error codes of temporary errors, regardless of the HTTP status."""
+_THROTTLED_WRITES = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
+"""Reasons for which DynamoDB cancels a transaction and may carry it out later (Source: DynamoDB API Reference,
+TransactWriteItems)."""
 
 
 class _BotocoreSession:
@@ -295,6 +289,8 @@ def is_refused_invocation(error: ClientError) -> bool:
 
 def is_transient(error: ClientError) -> bool:
     """Whether a service's error may be temporary."""
-    code = error.response.get("Error", {}).get("Code", "")
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return code in _TRANSIENT or status >= _SERVER_ERROR
+    response: Any = error.response  # the published types do not have the reasons
+    code = response.get("Error", {}).get("Code", "")
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    reasons = {reason.get("Code") for reason in response.get("CancellationReasons", ())}
+    return code in _TRANSIENT or status >= _SERVER_ERROR or bool(reasons & _THROTTLED_WRITES)

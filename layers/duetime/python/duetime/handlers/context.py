@@ -222,7 +222,7 @@ class Context:
         self.report(int(max(0, min(100, percent))), str(message))
 
     def heartbeat(self) -> None:
-        """Renew the lease now. The worker also renews the lease automatically."""
+        """Renew the lease now. The worker also renews the lease automatically; for a package, only the worker does."""
         self.report(None, "")
 
     @property
