@@ -48,7 +48,6 @@ _STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS, _DEPENDEN
 )
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 _LEASED = frozenset({*_AT_WORK, State.ROLLING_BACK})
-_PUT_BACK = frozenset({State.PAUSED, State.WAITING})
 _ENDED = frozenset({State.FAILED, State.CANCELLED})
 _RETRIABLE = frozenset(
     {

@@ -47,7 +47,7 @@ class NodeWatching:
         self._held_at[topology] = self._account.time.now()
 
     def let_go(self, topology: str) -> None:
-        """Record that a user sends a request other than a stop; the request may take effect before its response."""
+        """Record that a user sends a request to resume or retry, which may take effect before its response."""
         self._stopped_at.pop(topology, None)
         self._held_at.pop(topology, None)
 
