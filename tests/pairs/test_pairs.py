@@ -54,7 +54,7 @@ HOLD = [
     "parent notify-success create-after",
     "last-member notify-success join",
 ]
-"""Some pairs with every kind of subject; `make pairs` runs all pairs."""
+"""Pairs with many kinds of subjects; `make pairs` runs all pairs."""
 NEVER_ACCEPTED = {"delete-calendar", "switch-no-rate", "get", "get-bulk"}
 """The operations that no subject accepts in its initial state. Some of them only read.
 

@@ -39,11 +39,11 @@ class NodeWatching:
     # The following methods record users' requests and responses.
 
     def stopped(self, topology: str) -> None:
-        """Record a response that reports a topology as cancelled; from then on, all nodes have the cancel request."""
+        """Record that a topology's cancellation was accepted; from then on, all nodes have the cancel request."""
         self._stopped_at[topology] = self._account.time.now()
 
     def held(self, topology: str) -> None:
-        """Record a response that reports a topology as paused; from then on, all nodes have the pause request."""
+        """Record that a topology's pause was accepted; from then on, all nodes have the pause request."""
         self._held_at[topology] = self._account.time.now()
 
     def let_go(self, topology: str) -> None:
