@@ -43,7 +43,7 @@ def main() -> None:
         counted = {**task_usage.counted(), **topology_measurements.counted()}
         counted |= thin_traffic.counted(counted["write_units_per_task"])
         counted |= tables.counted()
-    table = Table("what", "against", "ratio", "from", "to", "seconds", title="Ratios of medians, in one run")
+    table = Table("what", "against", "ratio", "from", "to", "seconds", title="Medians of ratios, in one run")
     for comparison in comparisons:
         table.add_row(*_cells(comparison))
     console.print(table)

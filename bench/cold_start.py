@@ -1,4 +1,4 @@
-"""Compares the time to import and initialize each function with the time to import boto3 and create one client."""
+"""Compares the time to import and to initialize functions with the time to import boto3 and create one client."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class CallFailed(RuntimeError):
 def comparisons() -> Iterator[Comparison]:
     """Measure ten concurrent calls to a fast endpoint in one shared invocation, in ten invocations, and directly.
 
-    The engine takes about 50 ms per invocation, whatever the function does. Therefore, the shared invocation is also
+    The engine needs time for each invocation, whatever the function does. Therefore, the shared invocation is also
     compared with an empty invocation followed by direct calls.
     """
     with emulator.running(port=0) as engine, _endpoint() as url:

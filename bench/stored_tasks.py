@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUCCEEDING, FAILING, REPORT = "bench.nothing", "bench.failure", "bench.report"
-"""Types of the tasks. Failed tasks have the type `FAILING`; half of the other tasks have the type `REPORT`."""
+"""Types of the tasks. Failed tasks have the type `FAILING`; half of the owner's other tasks have the type `REPORT`."""
 TEAMS = ("red", "blue")
 """Values of the tag `team`."""
 RARE = ("batch", "rare")

@@ -101,6 +101,7 @@ def made(url: str, offer: Offer) -> StepResult:
 
     Raises:
         NotThisMachine: the address is not on the loopback interface.
+        LocustFailed: locust ended with an error.
     """
     if urlsplit(url).hostname != LOOPBACK:
         raise NotThisMachine(url)

@@ -35,8 +35,8 @@ class Execution:
         phase: `prepare`, `run`, `rollback` or `clean`.
         at: when the phase began.
         due_at: when the task was due.
-        outcome: the target's outcome, `running` before the phase ends, or `crashed` if the process ended before the
-            phase.
+        outcome: the target's outcome; `running` before the phase ends; `crashed` if the process died before the outcome
+            was known.
         error: class and message of the error; empty if the phase did not fail.
     """
 

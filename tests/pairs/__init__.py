@@ -1,1 +1,1 @@
-"""Runs two operations on one subject, with every interleaving of their AWS calls that has at most two switches."""
+"""Runs two operations on one subject in every interleaving in which each of them is interrupted at most once."""

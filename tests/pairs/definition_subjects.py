@@ -33,7 +33,7 @@ def _put(node: str, world: World, headers: Mapping[str, str] | None = None) -> R
         known, number = world.about["versions"], reply.body["version"]
         other = known.get(number, node)
         world.watching.check(other == node, f"version {number} was given to {other} and to {node}")
-        # The definition in the saved state must not change.
+        # The dictionary in the saved state must not change.
         world.about["versions"] = {**known, number: node}
     return reply
 

@@ -51,7 +51,7 @@ class _End:
 def _agrees(operation: Operation, told: _Outcome, other: _Outcome) -> bool:
     """Whether a response is also possible in an order.
 
-    If one of the two runs lacks the operation, the other run must not have accepted its requests.
+    If the order lacks the operation, the response must not have accepted its requests.
     """
     if other is None or told is None:
         return ACCEPTED not in (other or ())

@@ -33,7 +33,7 @@ _SWITCH = f"/v1/switches/type/{works.PLAIN}"
 
 
 def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa: FBT001 - the field of the request
-    """Approve or reject the subject's task; a decision is final, and is possible at any time."""
+    """Approve or reject the subject's task, and check that the response is possible at this time."""
     body = {"approve": approve, ("payload" if approve else "reason"): said}
     name = world.about.get("node", world.about["task"])
     world.topologies.signalled.add((name, approve))
@@ -50,7 +50,7 @@ def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa:
 
 
 def _is_decided_once(world: World, _replies: Sequence[Reply | None]) -> None:
-    """Check that only one of several different decisions is accepted, unless the task was retried in between."""
+    """Check that at most one of two different decisions is accepted."""
     ways = {actor.operation.name for actor in world.actors if ACCEPTED in actor.outcome} & _DECISIONS
     world.watching.check(len(ways) < 2, f"it was decided by {sorted(ways)}")
 
@@ -111,7 +111,7 @@ OF_RATES = (
 
 
 def approval(world: World) -> None:
-    """A task that waits several minutes for a person's decision."""
+    """A task that waits up to ten minutes for a person's decision."""
     _awaited(world, 600)
 
 
@@ -159,7 +159,7 @@ def event_queued(world: World) -> None:
 
 
 def event_waiting(world: World) -> None:
-    """A task that waits several minutes for an event."""
+    """A task that waits up to forty minutes for an event."""
     event_queued(world)
     worked(world)
     state_is(world, "waiting")

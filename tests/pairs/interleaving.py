@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CallFault(StrEnum):
-    """A fault that stops the first operation just before a given call."""
+    """A fault of a given call of the first operation."""
 
     SLOW = "slow"
     """The call is made only after a short lease has ended and the other operation has continued."""

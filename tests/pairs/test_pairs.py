@@ -54,7 +54,7 @@ HOLD = [
     "parent notify-success create-after",
     "last-member notify-success join",
 ]
-"""Some pairs with every kind of subject; `make pairs` runs all other pairs."""
+"""Pairs with many kinds of subjects; `make pairs` runs all pairs."""
 NEVER_ACCEPTED = {"delete-calendar", "switch-no-rate", "get", "get-bulk"}
 """The operations that no subject accepts in its initial state. Some of them only read.
 
@@ -176,7 +176,7 @@ def test_each_pair_is_in_one_part() -> None:
 
 
 def _without_identity(patch: pytest.MonkeyPatch) -> None:
-    """Only the edition number decides whether a schedule is written, and a deleted schedule leaves nothing behind."""
+    """Only the version decides whether a schedule is written, and a deleted schedule leaves nothing behind."""
 
     def remove(client: Any, table: str, marker: Any, *_rest: Any) -> bool:  # noqa: ANN401 - as in the adapter
         client.delete_item(TableName=table, Key={"p": marker["p"], "s": marker["s"]})

@@ -211,7 +211,7 @@ class World(FaultSimulation):
         super().__init__(1, 0.0)
         # Messages are delivered as soon as an operation tries to receive them.
         self.delivery = 0, 0
-        # No calls arrive late here.
+        # A late call is made outside any process here, so its author is unknown.
         self.attempts.is_off = True
         self.faulty = self.is_mild = False
         self.ticking = self.receiving = False

@@ -88,12 +88,19 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     if crashed:
         console.print(f"[red]the simulation itself failed in {len(crashed)} seeds[/]", soft_wrap=True)
     for seed in [*crashed, *broken][:_SHOWN]:
-        own = rate_of(seed, rate)
-        option = "" if own is None else f" RATE={own}"
-        console.print(f"again, with its trace: make simulate FIRST={seed} SEEDS=1{option}")
+        options = _options_of(seed, rate, theme, restore=restore, regions=regions)
+        console.print(f"again: python -m tests.simulation --first {seed} --seeds 1{options}", soft_wrap=True)
     if report is not None:
         report.write_text(console.export_text(), encoding="utf-8")
     sys.exit(CRASHED if crashed else BROKEN if broken else 0)
+
+
+def _options_of(seed: int, rate: list[float] | None, theme: Theme | None, *, restore: bool, regions: bool) -> str:
+    """The options that repeat a seed of this run."""
+    if restore or regions:
+        return " --restore" if restore else " --regions"
+    own = rate_of(seed, rate)
+    return ("" if own is None else f" --rate {own}") + ("" if theme is None else f" --theme {theme.value}")
 
 
 def until_injected(

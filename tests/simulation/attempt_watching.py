@@ -48,7 +48,6 @@ _STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS, _DEPENDEN
 )
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 _LEASED = frozenset({*_AT_WORK, State.ROLLING_BACK})
-_PUT_BACK = frozenset({State.PAUSED, State.WAITING})
 _ENDED = frozenset({State.FAILED, State.CANCELLED})
 _RETRIABLE = frozenset(
     {
@@ -67,7 +66,7 @@ SWITCHED = 85 * SECOND
 MOST_UNRECEIVED = 3
 """The maximum number of consecutive leases of a pulled task that end without a report and do not count as attempts."""
 TOLD = 25 * SECOND
-"""The maximum time until a target learns of a request to stop or pause: a third of a lease, plus a target's step."""
+"""The maximum time until a target learns of a request, longer than a third of a lease plus a target's step."""
 
 
 class AttemptWatching:

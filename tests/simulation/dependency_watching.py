@@ -66,8 +66,10 @@ class DependencyWatching:
         match task.after.rule.value:
             case "all_success":
                 return all(_GOOD in each for each in ends)
-            case "all_done" | "none_failed":
+            case "all_done":
                 return all(ends)
+            case "none_failed":
+                return all(each & {_GOOD, "cancelled"} for each in ends)
             case "one_success":
                 return any(_GOOD in each for each in ends)
             case "always":

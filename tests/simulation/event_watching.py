@@ -92,7 +92,7 @@ class EventWatching:
         self._stream.add(old, new)  # type: ignore[arg-type]  # items
 
     def _note_success(self, run: Task) -> None:
-        """Record the success of a scheduled run, except in backfills.
+        """Record the success of a run that the schedule's timing created.
 
         Remove the success if the run is deleted or undone.
         """

@@ -62,15 +62,15 @@ DELIVERIES = [(0, 0), (0, 60), (0, 300), (150, 300)]
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
 _MILD = 0.4
-"""The fraction of simulations without a given fault rate that have only mild faults, which must not delay any task."""
+"""The fraction of simulations with the fault rate 0 that have mild faults, which must not delay any task."""
 _LARGE_RESULTS = 0.1
 """The fraction of the results that are stored outside their records."""
 _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
-"""In one out of this many seeds, the account is checked at this many times during the following months."""
+"""In one out of this many seeds, the account is checked at this many times during the following weeks."""
 _STREAMED = 5
-"""In one out of this many seeds, the table's stream is read, including the months in which TTL deletes tasks."""
+"""In one out of this many seeds, the table's stream is read, including the weeks in which TTL deletes tasks."""
 _JOBS = 5
 """In one out of this many seeds, users also create tasks whose jobs AWS runs."""
 _RETENTIONS = 3
@@ -98,7 +98,7 @@ _SILENCES = 6
 _NOTICED = 15 * SECOND
 """The time within which a process that was suspended notices that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
-"""The time by which all tasks must have ended.
+"""The times from the last fault until all tasks, and all work with lost tokens, must have ended.
 
 The second recovery scan, an hour later, finds all work that faults interrupted. A topology's state that waits with a
 token which Step Functions has lost begins again after twelve hours.
@@ -444,7 +444,7 @@ class FaultSimulation(Account):
                 self.watching.check(False, f"{task.id} is still {task.state}")  # noqa: FBT003 - it does not hold
 
     def _age(self) -> None:
-        """Let months pass while TTL deletes expired items in any order, and check that all other items can be read."""
+        """Let weeks pass while TTL deletes expired items in any order, and check that all other items can be read."""
         for puller in self.pullers:
             self.time.kill(puller)
         self.stand_still()

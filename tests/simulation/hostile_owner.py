@@ -47,7 +47,7 @@ _REPORTS = (
 )
 _DOUBLINGS = 20
 _BOMB = f"length(to_string(parents.a.outcome{'|[@,@]' * _DOUBLINGS})) > `1`"
-"""A condition of 160 characters that would produce a string of two million characters."""
+"""A condition of 162 characters that would produce a string of more than ten million characters."""
 _SHORT = {"timeout_seconds": 30, "notify_within_seconds": 60, "retry": {"max_attempts": 1}}
 _FLOOD, _LONG_POLLS = 20, 8
 

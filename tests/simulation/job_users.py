@@ -30,7 +30,7 @@ _START_FAULTS = (Fault.CRASH_BEFORE, *2 * (Fault.CRASH_AFTER,), Fault.AWAY, Faul
 _START_RATE = 0.3
 """If there are faults, the probability that a job's start fails, so that the result of the start is unknown."""
 _CANCELLED = 0.5
-"""The fraction of tasks that are cancelled by force within a minute of their due time."""
+"""The fraction of tasks that are cancelled by force within a minute after their due time."""
 _LISTED_AFTER = (0, 0, 1, 30)
 """The delays, in seconds, after which a started job appears in lists."""
 
@@ -49,7 +49,7 @@ class JobUsers:
         self._numbers = count(1)
 
     def use(self, until: Millis) -> None:
-        """Create tasks at random; each request is repeated until there is a response."""
+        """Create tasks at random; each request is sent up to four times until it is accepted."""
         self.runs_jobs = True
         pick = self.simulation.random.choice
         services: list[FakeEcs | FakeJobs] = [self.simulation.ecs, *self.simulation.job_services.values()]

@@ -39,15 +39,15 @@ class NodeWatching:
     # The following methods record users' requests and responses.
 
     def stopped(self, topology: str) -> None:
-        """Record a response that reports a topology as cancelled; from then on, all nodes have the cancel request."""
+        """Record that a topology's cancellation was accepted; from then on, all nodes have the cancel request."""
         self._stopped_at[topology] = self._account.time.now()
 
     def held(self, topology: str) -> None:
-        """Record a response that reports a topology as paused; from then on, all nodes have the pause request."""
+        """Record that a topology's pause was accepted; from then on, all nodes have the pause request."""
         self._held_at[topology] = self._account.time.now()
 
     def let_go(self, topology: str) -> None:
-        """Record that a user sends a request other than a stop; the request may take effect before its response."""
+        """Record that a user sends a request to resume or retry, which may take effect before its response."""
         self._stopped_at.pop(topology, None)
         self._held_at.pop(topology, None)
 

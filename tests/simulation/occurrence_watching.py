@@ -38,7 +38,8 @@ class OccurrenceWatching:
 
     Attributes:
         limits: the requested number of runs of each schedule.
-        stopped: the occurrences that users have stopped in time, as confirmed by a response, with their tasks.
+        stopped: the occurrences that users have stopped, skipped or moved, as confirmed by a response, with their
+            tasks or the requests.
         repeated: the tasks that a user has retried, which may run in parallel with other runs.
         overlapping: the schedules whose overlap policy a user has changed.
         excluded: the schedules whose occurrences are all excluded by a calendar.

@@ -115,7 +115,7 @@ def outcome_of(simulation: FaultSimulation) -> Outcome:
 
 
 def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
-    """Run seeds on this many cores, and yield their outcomes in order."""
+    """Run seeds in this many processes, and yield their outcomes in order."""
     if jobs == 1:
         _make_ready()
         yield from map(partial(_run, run), seeds)

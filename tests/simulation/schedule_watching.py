@@ -34,7 +34,7 @@ OWNER = "local"
 _ASKED = 5
 """The approximate number of each schedule's occurrences whose explanations are read at the end."""
 _ALIVE = 2 * MINUTE
-"""How long a permanent schedule is watched after everything else has ended."""
+"""How long a schedule without an end is watched after everything else has ended."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class ScheduleWatching:
         disturbed: the schedules that a user has changed, paused, run or deleted.
         seen: the task of each occurrence by timing; keys are schedule, mark, revision and instant.
         revisions: each schedule as it was in each of its revisions, by name, mark and revision.
-        held_at: the time of the response that confirmed the pause of a schedule.
+        held_at: the time of the response that confirmed the pause or the deletion of a schedule.
         accepted: the creation time of each schedule whose creation was acknowledged, unless a user asked to delete it.
         vacant: names of schedules whose deletion was acknowledged, and that no user has used in a request since.
         gone_at: the time when a schedule was deleted, by name and mark.
@@ -79,7 +79,7 @@ class ScheduleWatching:
         self.held_at[name] = self.account.time.now()
 
     def let_go(self, name: str) -> None:
-        """Record that a user has requested to resume a schedule, or to create a schedule with this name."""
+        """Record that a user has requested to resume, change or create a schedule with this name."""
         self.held_at.pop(name, None)
         self.vacant.discard(name)
 
@@ -141,7 +141,7 @@ class ScheduleWatching:
         self.periods.setdefault(name, []).append((start, end))
 
     def _filled_back(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """Check that each time in a backfill's period has one task per request, despite interruptions and changes.
+        """Check that each time in a backfill's period has at most one task per request, despite interruptions.
 
         Schedules whose backfills were not reported by `fills_back` are not checked.
         """
@@ -277,7 +277,7 @@ class ScheduleWatching:
             )
 
     def check_explained(self) -> None:
-        """Check that the explanation of each begun occurrence reports its start, even after later changes."""
+        """Check that explanations of begun occurrences report that they began, even after later changes."""
         # Before a schedule skips an occurrence, a process that then crashed may have claimed the occurrence.
         begun = [
             task

@@ -142,7 +142,10 @@ class StreamWatching:
         self._check_counts()
 
     def _check_events(self) -> None:
-        """Check that an event about an end has its version's state, and that a target returned before a success."""
+        """Check that an event about an end has its version's state, and that a target returned before a success.
+
+        Without faults, each end must have an event.
+        """
         check, found = self._account.watching.check, set()
         for entry in self._account.event_bus.taken:
             if entry["DetailType"] not in _ENDED:

@@ -90,8 +90,7 @@ def runs_of(account: RestoreSimulation, task_id: str) -> list[int]:
 def test_no_task_starts_after_a_restore_before_the_operator_permits_it() -> None:
     """After a restore, no task starts before the operator permits it.
 
-    Then each task runs once, whether the task was due before the restore point, after the restore point, or after the
-    restore.
+    Then tasks that had run after the restore point run again, and a task that was due later runs once.
     """
     with simulation() as account:
         tasks = [create(account, delay_seconds=seconds) for seconds in (30, 90, 400)]
@@ -213,7 +212,7 @@ def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None
 def test_ask_pauses_tasks_that_had_run_until_a_second_decision() -> None:
     """With `ask`, tasks that had run are paused.
 
-    The same command with a different `--after` then ends the tasks or runs them.
+    A user resumes one of them, and the same command with `skip` then ends the other.
     """
     with simulation(AfterRestore.ASK) as account:
         ran, ran_too, later = (

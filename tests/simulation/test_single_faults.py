@@ -288,7 +288,7 @@ def test_a_fault_at_any_call_does_not_block_a_buffered_occurrence(fault: Fault) 
 
 @FAULTS
 def test_a_fault_at_any_call_overlaps_no_runs_of_a_permanent_schedule(fault: Fault) -> None:
-    """With a fault at any call, each run of a permanent schedule follows a minute after the previous run ended."""
+    """With a fault at any call, each run of a permanent schedule begins a minute or more after the previous run."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:

@@ -25,7 +25,7 @@ HISTORY = 25_000
 Source: Step Functions Developer Guide, "Avoid reaching the history quota".
 """
 ROOM = 5_000
-"""The events that are left for errors and retries: forty waits, each with twelve attempts of three events."""
+"""The events that are left for errors and retries; forty waits need 1,440 for twelve attempts of three events each."""
 LONGEST = MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_MARGIN
 
 

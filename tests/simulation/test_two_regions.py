@@ -74,7 +74,7 @@ def until(world: TwoRegionSimulation, is_so: Callable[[], object], within: int =
 
 
 def take_over(world: TwoRegionSimulation, *, is_forced: bool = False) -> None:
-    """Let the second Region take over, and send more requests to it."""
+    """Let the second Region take over, and send later requests to it."""
     world.in_time(partial(world.take_over, is_forced=is_forced))
     world.front = SECOND_REGION
 
@@ -184,8 +184,8 @@ def test_a_task_whose_timer_was_not_replicated_still_runs() -> None:
 def test_a_schedule_whose_timer_was_not_replicated_continues() -> None:
     """If the timer of a schedule was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
-        # This time is longer than the time by which the cursors are set back.
         create(world, "/v1/schedules", name="often", rate="1 minute", task={"type": works.PLAIN})
+        # This time is longer than the time by which the cursors are set back.
         world.run(20 * MINUTE)
         for key in [world.second.table.key_of(item) for item in world.second.table.every()]:
             if "#s#" in key[1]:
@@ -332,7 +332,7 @@ def test_a_task_that_a_lost_region_had_not_replicated_runs_after_its_return() ->
 
 
 def test_an_interrupted_takeover_stops_both_regions_until_it_is_repeated() -> None:
-    """After an interrupted takeover, the trigger's alarm fires, and both Regions are stopped until a new takeover."""
+    """After an interrupted takeover, no Region runs tasks until the takeover is repeated."""
     with simulation() as world:
         task_id = create(world, delay_seconds=60)
         world.run(5 * SECOND)

@@ -33,7 +33,7 @@ _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, S
 _SKIPPED = "skipped"
 _AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE})
 _PROMPT = 10 * SECOND
-"""How long after the event that it waits for a node may start, or a topology may end, if there are no faults."""
+"""Without faults, how long after its parents a node may start, and how long after its nodes a topology may end."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class TopologyWatching:
 
     Attributes:
         successes: how often each node's task has succeeded.
-        controlled: the topologies that a user has paused, cancelled or retried.
+        controlled: the topologies on which a user has acted.
         retries: the number of runs that a topology must have, according to the retries that returned 200.
         reruns: the run in which, or after which, a node must have run, according to the retries that chose the node.
         retried: the tasks that users have retried and whose first end still has consequences.

@@ -152,7 +152,6 @@ class TwoRegionSimulation(BusyUsers):
         situation: the reason for the takeover.
         violations: the promises that were broken.
         front: the Region to which users send their requests.
-        takeover_at: when the takeover began.
         open_at: when the second Region began to process tasks.
         stale: the fraction of requests that still go to the first Region after the takeover.
     """
@@ -178,7 +177,6 @@ class TwoRegionSimulation(BusyUsers):
         first.table.send, second.table.send = self.links[0].send, self.links[1].send
         self.front = FIRST
         self.stale = 0.0
-        self.takeover_at: Millis | None = None
         self.open_at: Millis | None = None
         self.reports: list[TakeoverReport] = []
         self._asked: dict[Strand, str] = {}
@@ -271,7 +269,6 @@ class TwoRegionSimulation(BusyUsers):
     def take_over(self, *, is_forced: bool) -> TakeoverReport:
         """Make the second Region the active Region, as the command does."""
         is_again = self.open_at is not None
-        self.takeover_at = self.takeover_at or self.time.now()
         platforms = {name: self._platform(each) for name, each in self.regions.items()}
         deployment = TwoRegions((FIRST, SECOND_REGION), "tasks", "contents", 0)
         work = takeover_of(deployment, SECOND_REGION, platforms, is_forced=is_forced, drain=_DRAIN)

@@ -29,7 +29,7 @@ LEASE = LEASE_SECONDS * SECOND
 _ANSWERED = range(200, 500)
 _LATEST = 6
 _SILENT = 0.3
-"""The fraction of pull workers that send no heartbeats, and work only as long as their first lease lasts."""
+"""The fraction of leases for which the worker sends no heartbeats, and works only as long as the lease lasts."""
 _HOT = (60, 140, 400)
 """Times in milliseconds between two creations with the same key, both shorter and longer than a message's delivery."""
 _STORM = 18 * SECOND
@@ -74,7 +74,7 @@ class Users:
         """Send a request whose body is JSON or unchanged bytes, and return `None` if there is no response."""
         text = None if body is None else body.decode() if isinstance(body, bytes) else json.dumps(body)
         event = event_of(method, path, text, headers or {}, query, None, is_base64=False)
-        # The request id must not depend on the seed.
+        # The request id must not depend on what ran before.
         event["requestContext"]["requestId"] = "request"
         end = self.simulation.wait_for(self.simulation.invoke("api", event))
         if end.failed:

@@ -115,7 +115,7 @@ class Watching:
         events: the names of the tasks that events to the intake have requested, with the times of the events.
         callbacks: the states that were posted to the callback URL of each task.
         outcomes: the states in which each task has ended, in order; retries and rollbacks lead to several ends.
-        retried: how often each task with a callback URL was retried after its failure.
+        retried: how often each task with a callback URL was started again after its end.
         moves: all pairs of a state and its next state that occurred.
         overdue: tasks with a call of a target that did not end in time, so that its process ended.
         lost: attempts, by task and fence, whose lease ended without a report, so that another attempt took over.

@@ -143,7 +143,8 @@ class Account:
         receiving: whether Lambda polls the queues.
         generation: number of deployments after the first.
         code: the code version that was deployed last.
-        reordering: the probability that a message is delivered late or twice; if 0, messages are not reordered either.
+        reordering: the probability that a message is delivered late or twice; even if 0, the order of messages is
+            random.
         delivery: minimum and maximum milliseconds until a sent message can be received. The time is drawn for each
             message from a separate random source; a poller adds up to a quarter of the maximum.
         hot_until: the throttled partitions of the table, with the time when the throttling ends.

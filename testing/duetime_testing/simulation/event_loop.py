@@ -32,7 +32,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
 
 
 class _VirtualSelector(selectors.DefaultSelector):
-    """A selector that waits in virtual time, and polls sockets without waiting."""
+    """A selector that waits for timers in virtual time, and for sockets only if there are no timers."""
 
     def __init__(self, time: VirtualTime) -> None:
         super().__init__()

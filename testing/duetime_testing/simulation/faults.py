@@ -59,7 +59,7 @@ class Call:
 
     Attributes:
         machine: the process; `machine.function` is the function's name.
-        service: `dynamodb`, `sqs`, `s3`, `lambda`, `states` or `apigatewaymanagementapi`.
+        service: the service's name, such as `dynamodb`, `sqs` or `states`.
         operation: boto3's name for the call.
         request: the arguments of the call.
     """

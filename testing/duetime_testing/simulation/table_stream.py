@@ -1,4 +1,4 @@
-"""Simulates Lambda's delivery of the table's stream, in order and with failed batches retried in halves."""
+"""Simulates Lambda's delivery of the table's stream, in order and with retries of failed batches."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class VirtualTime:
         self._events.clear()
 
     def run_until(self, end: Millis) -> None:
-        """Run all events before `end`."""
+        """Run all events up to and including `end`."""
         self.run_while(_always, end)
         self._now = max(self._now, end)
 

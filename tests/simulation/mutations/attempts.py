@@ -14,14 +14,14 @@ MUTANTS = (
         test="tests/domain/test_rates.py -k test_starts_at_the_old_rate_count_against_a_raised_rate",
     ),
     Mutant(
-        "each claim of a task reports that the task has started late",
+        "each late claim of a task reports a late start, although the task may be put back",
         "domain/change_events.py",
         "if task.started_late and not (before is not None and before.started_late):",
         "if (task.lateness or 0) >= 60_000 and (before is None or before.started_at is None):",
         theme=Theme.TASKS,
     ),
     Mutant(
-        "a late start is reported only by the attempt's heartbeats",
+        "the end of an attempt does not report that the task has started late",
         "domain/tasks/attempt_run.py",
         "        if self.was_called:\n",
         "        if not self.was_called:\n",
@@ -87,7 +87,7 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "the margin for clock differences is missing",
+        "the margin for clock differences is subtracted instead of added",
         "domain/tasks/attempt_run.py",
         "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
         "guard=replace(guard, leased_until_before=self.now + MAX_CLOCK_DIFFERENCE)",
@@ -231,7 +231,7 @@ MUTANTS = (
         "requested_action=lambda: None,",
     ),
     Mutant(
-        "a dead letter is discarded",
+        "the dead letter of an open task is discarded",
         "services/worker/dead_letters.py",
         "task = self.tasks.read(message.task_id)\n        if task is None",
         "task = self.tasks.read(message.task_id)\n        if task is None or not task.is_terminal",

@@ -50,7 +50,7 @@ MUTANTS = (
         pairs="^bulk-cancelling get-bulk trigger$",
     ),
     Mutant(
-        "an operation ends before the operation that it replaces",
+        "an operation ends while the operation that it replaces may still change tasks",
         "services/bulk/executor.py",
         "if progress.is_complete and now >= operation.not_complete_before:",
         "if progress.is_complete:",

@@ -33,14 +33,14 @@ MUTANTS = (
         "if days:",
     ),
     Mutant(
-        "an archived batch ends with the first task that cannot be read",
+        "a batch is archived only up to the first object that cannot be written",
         "services/archiver.py",
         "        for each in objects_of(batch.tasks, self._policy):\n            self._write(each)",
         "        for each in objects_of(batch.tasks, self._policy):\n            try:\n"
         "                self._write(each)\n            except Exception:\n                break",
     ),
     Mutant(
-        "the archive lacks the attempts of a record",
+        "the archive contains only the first attempt of a record",
         "contract/archive.py",
         "**attempts(task, older),",
         "**{**attempts(task, older), 'attempts': attempts(task, older)['attempts'][:1]},",

@@ -12,7 +12,7 @@ MUTANTS = (
         "return Served(sent, frozenset())",
     ),
     Mutant(
-        "no recovery scan takes place",
+        "recovery scans do not find overdue tasks that were not claimed",
         "domain/dispatch/enqueue_plan.py",
         "    if entry.state in STARTABLE or entry.waits_for_tasks:\n        return entry.next_at <= now\n",
         "    if entry.state in STARTABLE or entry.waits_for_tasks:\n        return False\n",
@@ -114,13 +114,13 @@ MUTANTS = (
         "        if False:",
     ),
     Mutant(
-        "TTL deletes a timer while the trigger may be absent",
+        "TTL deletes a timer that the trigger may not have read yet",
         "domain/operating_parameters.py",
         "TIMER_LIFE = 400 * DAY",
         "TIMER_LIFE = 3 * DAY",
     ),
     Mutant(
-        "the trigger does not look for expired leases",
+        "recovery scans find neither expired leases nor unfinished follow-ups",
         "domain/dispatch/enqueue_plan.py",
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",

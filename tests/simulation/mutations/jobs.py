@@ -20,7 +20,7 @@ MUTANTS = (
         pairs="^job-starting worker cancel-by-force$",
     ),
     Mutant(
-        "a job is started again before its service must have listed the first job",
+        "the search for a job ends before its service must have listed the job",
         "domain/operating_parameters.py",
         "JOB_SEARCH = 2 * MINUTE",
         "JOB_SEARCH = 5 * SECOND",
@@ -49,7 +49,7 @@ MUTANTS = (
         pairs="^job-checked get trigger$",
     ),
     Mutant(
-        "the attempt is ended by an event that arrives before the job's start has been recorded",
+        "an event that arrives before the job's start has been recorded is discarded",
         "services/job_watcher.py",
         'return RedeliverMessage(now + _EVENT_RETURNS, "its start is not recorded yet")',
         'return DeleteMessage("its start is not recorded yet")',

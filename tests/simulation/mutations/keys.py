@@ -13,7 +13,7 @@ MUTANTS = (
         pairs="^unique-ending (retry worker-failing|worker-failing retry)$",
     ),
     Mutant(
-        "a task that takes its unique key again leaves the fence at which it may expire",
+        "a task that takes its unique key again does not record the fence from which the key may expire",
         "services/unique_keys.py",
         "since_fence=task.fence + 1",
         "since_fence=0",

@@ -87,7 +87,7 @@ MUTANTS = (
         also=(("claim.name.key < held.keeps_before", "claim.name.key != held.keeps_before"),),
     ),
     Mutant(
-        "a pull worker's task takes no lock",
+        "a pull worker leases a task although its lock is refused",
         "services/pull/lease.py",
         "            if held := self.lock_manager.take(task, claim):\n                return held",
         "            self.lock_manager.take(task, claim)",

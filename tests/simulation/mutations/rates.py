@@ -34,7 +34,7 @@ MUTANTS = (
         test="tests/domain/test_rates.py",
     ),
     Mutant(
-        "a start can be used by any task, however late it is",
+        "a granted start is used however late its task is",
         "services/rate_limiter.py",
         "if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):",
         "if all(grant.earliest <= now * MICROS for grant in grants):",

@@ -40,7 +40,7 @@ MUTANTS = (
         "if self._is_known(now, 10**12):",
     ),
     Mutant(
-        "open tasks get no timer",
+        "a takeover sets timers only for tasks whose attempts it cut off",
         "services/region_takeover.py",
         "if done.timer is not None:",
         "if done.timer is not None and done.was_cut_off:",
@@ -82,7 +82,7 @@ MUTANTS = (
         "if False and is_report and active is not None",
     ),
     Mutant(
-        "a takeover keeps the leases of topologies",
+        "a takeover treats the lease of a topology as a running attempt",
         "domain/regions.py",
         "return task.state in LEASED and not task.is_topology and",
         "return task.state in LEASED and",
@@ -102,7 +102,7 @@ MUTANTS = (
         test=_LOST_PLANS,
     ),
     Mutant(
-        "nodes of a plan that was not replicated run",
+        "nodes of a plan that was not replicated run unless they are blocked",
         "services/lost_plans.py",
         "task.state not in NOT_STARTED or",
         "task.state is not State.BLOCKED or",

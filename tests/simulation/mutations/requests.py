@@ -74,7 +74,7 @@ MUTANTS = (
         '            "requested_action": None,\n',
     ),
     Mutant(
-        "a unique key is taken while another task holds it",
+        "a unique key is taken from another task that holds it and has not been attempted",
         "services/unique_keys.py",
         "if task is not None and holds_key(task) else None",
         "if task is not None and task.attempt and holds_key(task) else None",
@@ -181,7 +181,7 @@ MUTANTS = (
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",
     ),
     Mutant(
-        "an idempotency key expires within an hour",
+        "an idempotency key expires after an hour",
         "domain/limits.py",
         "IDEMPOTENCY_KEY_LIFE = DAY",
         "IDEMPOTENCY_KEY_LIFE = HOUR",

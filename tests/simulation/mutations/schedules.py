@@ -13,7 +13,7 @@ MUTANTS = (
         "        if True:\n",
     ),
     Mutant(
-        "an occurrence does not check the revision of its schedule",
+        "an occurrence checks neither the pause nor the revision of its schedule",
         "domain/schedules/overlap.py",
         "    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
         "    return None\n    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
@@ -25,7 +25,7 @@ MUTANTS = (
         "return derived(self.uid.text, self.generation, occurrence.key)",
     ),
     Mutant(
-        "an expanded schedule gets no next timer",
+        "one in four expansions of a schedule sets no next timer",
         "services/schedules/expansion_planner.py",
         "if at is not None:\n            at = max(unread",
         "if at is not None and self.runtime.random_source.below(4):\n            at = max(unread",
@@ -37,7 +37,7 @@ MUTANTS = (
         "        return None\n",
     ),
     Mutant(
-        "runs that were missed while no function ran are not reported",
+        "occurrences that were missed while no function ran are not counted as skipped",
         "domain/schedules/expansion.py",
         "runs_skipped=stored.runs_skipped + found.skipped",
         "runs_skipped=stored.runs_skipped",

@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "a parent that has ended counts twice",
+        "a parent that has succeeded counts twice",
         "domain/topologies/node_status.py",
         "return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])",
         "return Counts(len(node.depends_on), 2 * seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])",
@@ -73,7 +73,7 @@ MUTANTS = (
         "        return False\n",
     ),
     Mutant(
-        "an inner topology is rolled back before its nodes",
+        "an inner topology counts as rolled back before its nodes are rolled back",
         "services/topologies/reconciler.py",
         "        if found.state is State.ROLLED_BACK:\n",
         "        if found.state is not State.FAILED:\n",
@@ -86,7 +86,7 @@ MUTANTS = (
         "        return self.task.state is State.RUNNING\n",
     ),
     Mutant(
-        "a rollback begins with the parents",
+        "a rollback does not wait for the rollbacks of a node's dependents",
         "domain/topologies/run_progress.py",
         "first = next(iter(reverse_levels(graph, rolling_back | wanted)), ())",
         "first = (*rolling_back, *wanted)",
@@ -104,7 +104,7 @@ MUTANTS = (
         "return None",
     ),
     Mutant(
-        "running nodes of a cancelled topology are retried",
+        "running nodes of a cancelled topology are not asked to stop",
         "domain/topologies/run_progress.py",
         "stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)",
         "stop = ()",
@@ -122,7 +122,7 @@ MUTANTS = (
         "if False:",
     ),
     Mutant(
-        "a node that was stopped together with its topology is not dismissed",
+        "nodes that have not started are not cancelled when their topology stops",
         "services/topologies/reconciler.py",
         "            *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),\n",
         "",
@@ -152,7 +152,7 @@ MUTANTS = (
         "return None",
     ),
     Mutant(
-        "a decision is written although another decision was made first",
+        "a decision that contradicts an earlier decision is answered as accepted",
         "services/tasks/approvals.py",
         '                raise StateConflict(task, f"{action}: {_obstacle(task, action, now)}")\n',
         "                return task\n",
