@@ -277,9 +277,8 @@ RunningSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RUNNING_SECONDS,
-        description=(
-            "How many seconds after its start a notice is sent if an attempt has not ended; null for no notice."
-        ),
+        description="How many seconds after an attempt's start a notice is sent if the attempt has not ended; null for "
+        "no notice.",
     ),
 ]
 

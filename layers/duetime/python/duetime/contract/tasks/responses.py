@@ -229,7 +229,8 @@ class RetryResponse(TypedDict):
     max_duration_seconds: Annotated[
         int | None,
         Field(
-            description="How long after the start of the first attempt another attempt can start; null for no limit."
+            description="How long after the start of the first attempt, or after a user's retry, another attempt can "
+            "start; null for no limit."
         ),
     ]
 
@@ -447,7 +448,7 @@ class ScheduleReferenceResponse(TypedDict):
 
 
 class _Identity(TypedDict):
-    id: Annotated[str, Field(description="A ULID; ids sort by due time.")]
+    id: Annotated[str, Field(description="A ULID; ids sort by the due time at creation.")]
     state: State
     type: str
 
