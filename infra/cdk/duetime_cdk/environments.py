@@ -459,7 +459,7 @@ class Environment:
     metric_owners: tuple[str, ...] = ()
     """Owners with separate metrics for final failures. CloudWatch bills each metric."""
     metric_types: tuple[str, ...] = ()
-    """Task types with separate metrics for lateness and duration. CloudWatch bills each metric."""
+    """Task types with separate metrics for lateness, duration and expiry. CloudWatch bills each metric."""
     xray: bool = False
     """Whether X-Ray traces the invocations of the functions and the runs of topologies (active tracing). X-Ray records
     the first request of each second and 5% of all others, which cannot be changed in Lambda. Sparse traffic is

@@ -143,7 +143,7 @@ class Variable(StrEnum):
     METRIC_OWNERS = "DUETIME_METRIC_OWNERS"
     """Space-separated list of the owners that have separate metrics for failed tasks."""
     METRIC_TYPES = "DUETIME_METRIC_TYPES"
-    """Space-separated list of the task types that have separate metrics for lateness and duration."""
+    """Space-separated list of the task types that have separate metrics for lateness, duration and expiry."""
     WATCH_URL = "DUETIME_WATCH_URL"
     """URL of the WebSocket API, to which clients connect."""
     API_URL = "DUETIME_API_URL"

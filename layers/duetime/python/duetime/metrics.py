@@ -79,7 +79,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     "duration": _time("worker api", "how long a target ran in one attempt", Dimension.TYPE),
     "tasks_succeeded": _count(_ANYWHERE, "tasks that succeeded"),
-    "tasks_failed": _count(_ANYWHERE, "tasks that failed for good, with no attempt left", Dimension.OWNER),
+    "tasks_failed": _count(_ANYWHERE, "tasks that failed for good", Dimension.OWNER),
     "tasks_cancelled": _count(_ANYWHERE, "tasks that were cancelled while an attempt was running or about to start"),
     "tasks_rolled_back": _count(_ANYWHERE, "tasks that were rolled back"),
     "tasks_retried": _count(_ANYWHERE, "attempts after which another attempt was scheduled"),
@@ -114,9 +114,12 @@ METRICS: Mapping[str, Metric] = {
     "handlers_unavailable": _count("worker", "tasks that wait because their handler package cannot be imported"),
     "circuits_opened": _count("worker", "HTTP hosts whose circuit breaker opened"),
     "circuits_closed": _count("worker", "HTTP hosts whose circuit breaker closed"),
-    "notices_sent": _count("worker", "`notify_on` notices that were sent for final failures and late starts"),
+    "notices_sent": _count(
+        "worker", "`notify_on` notices that were sent for final failures, late starts and long runs"
+    ),
     "notices_failed": _count(
-        "worker", "`notify_on` notices that failed after all retries; recovery scans report late starts again"
+        "worker",
+        "`notify_on` notices that failed after all retries; recovery scans repeat those of late starts and long runs",
     ),
     "callbacks_failed": _count(
         _ANYWHERE, "callbacks that failed after all retries within a day; the task's outcome does not change"

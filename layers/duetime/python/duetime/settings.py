@@ -1,4 +1,4 @@
-"""Reads all environment variables of the functions.
+"""Reads the environment variables of all functions except the console's.
 
 The CDK constructs set these variables by name, and the composition root reads them through `Settings`. All defaults are
 defined in this module.

@@ -64,7 +64,7 @@ class SwitchServices(Part):
 
     @cached_property
     def admin(self) -> SwitchAdmin:
-        """Sets switches, and lists everything that postpones tasks."""
+        """Sets switches, and lists switches and circuits."""
         from duetime.services.switch_admin import SwitchAdmin
 
         return SwitchAdmin(self.part(CoreServices).stores, self.runtime)
@@ -112,7 +112,7 @@ class OccurrenceServices(Part):
 
 
 class StartGateServices(Part):
-    """Composes the gates that keep tasks from starting because of an operator, a broken handler, or a schedule."""
+    """Composes the gates that keep tasks from starting, for example because of a switch, an approval or a schedule."""
 
     @cached_property
     def gates(self) -> StartGates:

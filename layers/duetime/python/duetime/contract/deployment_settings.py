@@ -86,7 +86,7 @@ class DeploymentSettings(TypedDict):
         Sequence[TypeRetention],
         Field(description="Other retention times for some types; the first matching pattern applies."),
     ]
-    is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 after that time.")]
+    is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 when they are removed.")]
     is_counted: Annotated[bool, Field(description="Whether tasks are counted for `getSummary`.")]
     precision: Annotated[
         Precision, Field(description="Whether and how long workers hold tasks in order to start them on time.")

@@ -130,7 +130,7 @@ class WaitedCircuitResponse(TypedDict):
     """The circuit breaker of a host that kept failing."""
 
     host: str
-    opened_at: Annotated[Instant, Field(description="Time since which the host has not been called.")]
+    opened_at: Annotated[Instant, Field(description="When the circuit opened; failed tests do not change this time.")]
     open_until: Annotated[Instant, Field(description="When a single call will test whether the host works again.")]
     reason: Annotated[str | None, Field(description="The latest failure.")]
 

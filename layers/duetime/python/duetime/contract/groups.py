@@ -286,8 +286,8 @@ READ = Operation(
     "Get a group",
     Returns(GroupResponse, "The group."),
     description="The group with the number of members by state. With `wait_seconds` (at most "
-    f"{MAX_WAIT_SECONDS}), the response is sent when the group completes, or after that time. A group is kept for "
-    f"{_DAYS} days.",
+    f"{MAX_WAIT_SECONDS}), the response is sent when the group completes, or after that time. A completed "
+    f"group is kept for {_DAYS} days.",
     query=GroupQuery,
     errors=(GroupNotFound,),
 )

@@ -221,7 +221,8 @@ class LeasedResponse(TypedDict):
         Any,
         Field(
             description=(
-                "For a topology node, the results of the parent nodes that its `inputs` name; null for other tasks."
+                "For a topology node, the results of the parent nodes that its `inputs` name. For a group's "
+                "completion task, the `group`. Null for other tasks."
             )
         ),
     ]
@@ -229,7 +230,7 @@ class LeasedResponse(TypedDict):
         int,
         Field(
             description="Number of consecutive earlier leases of the task that ended without a heartbeat or report. "
-            f"These leases count as attempts only if there are more than {MAX_UNACKNOWLEDGED_LEASES} of them."
+            f"Only those after the first {MAX_UNACKNOWLEDGED_LEASES} count as attempts."
         ),
     ]
     task: LeasedTask
@@ -433,8 +434,8 @@ LEASE = Operation(
     description="For pull workers, wherever they run. Returns due tasks of all owners, provided that the deployment's "
     "settings allow the caller to pull these types. With `wait_seconds`, the response is sent as soon as there is a "
     "task, or at once if as many requests are waiting as the settings allow. If the response is lost, its tasks stay "
-    "leased until the leases end. A lease counts as an attempt from its first heartbeat or report on; a lease that "
-    "ends without a heartbeat or report does not count.",
+    "leased until the leases end. A lease counts as an attempt from its first heartbeat or report on. Up to "
+    f"{MAX_UNACKNOWLEDGED_LEASES} consecutive leases that end without a heartbeat or report do not count.",
     body=LeaseRequest,
     role=Role.WORKER,
     errors=(errors.TypeNotPulled,),

@@ -112,8 +112,8 @@ class LinkResponse(TypedDict):
     ended: Annotated[
         str | None,
         Field(
-            description="Why the link is rejected: it was used, has expired, or its task was retried; null if the "
-            "link is valid."
+            description="Why the link is rejected: it was used, has expired, its task was retried, or its attempt has "
+            "ended; null if the link is valid."
         ),
     ]
     created_at: Annotated[Instant, Field(description="When the link was created.")]

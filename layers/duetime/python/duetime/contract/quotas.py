@@ -35,7 +35,7 @@ _BYTES = "Total size of uploads and of request bodies that create tasks, topolog
 _READS = "Read requests (GET) per second."
 _OPEN = "Tasks that have not ended; at the limit, requests that create tasks are rejected."
 _ATTEMPTS = "Attempts that worker functions run at once; at the limit, due tasks wait."
-_NODES = "Topology nodes that run at once; at the limit, due topologies wait."
+_NODES = "Total nodes of the topologies that run at once; at the limit, due topologies wait."
 _POLLS = "Requests that wait (`wait_seconds`) at the same time."
 _LEASES = "Tasks that the owner, as a pull worker, leases at once."
 

@@ -77,9 +77,9 @@ LIST = Operation(
     "GET /v1/signing-secrets",
     "List the secrets that sign your HTTP calls",
     Returns(SigningSecretList, "The secrets."),
-    description="Every HTTP call for your tasks (targets, queries, callbacks, notices) has Standard Webhooks "
-    "signatures: symmetric (`v1`, with the secret) and asymmetric (`v1a`, with the key pair). Other owners have "
-    "different secrets, so a call whose signature verifies was made for you.",
+    description="Every HTTP call for your tasks (targets, queries, callbacks, notices), except custom requests, has "
+    "Standard Webhooks signatures: symmetric (`v1`, with the secret) and asymmetric (`v1a`, with the key pair). Other "
+    "owners have different secrets, so a call whose signature verifies was made for you.",
     # Readers have no access, because anyone who knows the secrets can sign calls.
     role=Role.WRITER,
 )

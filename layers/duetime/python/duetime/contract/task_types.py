@@ -67,7 +67,9 @@ class TypeDefaultsPut(Body):
     lock: Annotated[Lock | None, Field(description="The lock that a task needs while it runs.")] = None
     locks: Annotated[Locks | None, Field(description="The locks that a task needs, instead of `lock`.")] = None
     rate: Annotated[Rate | None, Field(description="How often attempts of tasks with the same key can start.")] = None
-    notify_on: Annotated[NotifyOn | None, Field(description="Notices about a failure or a late start.")] = None
+    notify_on: Annotated[NotifyOn | None, Field(description="Notices about a failure, a late start or a long run.")] = (
+        None
+    )
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
     fair_weight: FairWeight | None = None

@@ -75,7 +75,8 @@ class Context:
         fence: a number that increases with every attempt, so that a store can reject writes from an older attempt.
         deadline: when the phase must end, in UTC.
         checkpoint: the latest checkpoint from earlier attempts; `None` if there is none.
-        inputs: for a topology node, the results of the parents in the node's `inputs`, by name.
+        inputs: for a topology node, the results of the parents in the node's `inputs`, by name; for a group's
+            completion task, the `group`.
         traceparent: W3C trace context of the task's creation, for span links; `None` if the request had none.
         due_at: when the task was due, in UTC; `None` only in test contexts.
         created_at: when the task was created, in UTC; `None` only in test contexts.
@@ -134,8 +135,9 @@ class Context:
         """A context for a unit test that calls the handler directly, as in `charge(Context.for_test(), payload)`.
 
         `requested_action` is `pause` or `cancel`; `report` is called with the percentage and message of each progress
-        report. `steps` contains the results of an earlier attempt's steps by name, and collects the results of this
-        attempt's steps. `checkpoints` collects the saved checkpoints. `client` becomes the context's `client`.
+        report, and with `None` and an empty message for a heartbeat. `steps` contains the results of an earlier
+        attempt's steps by name, and collects the results of this attempt's steps. `checkpoints` collects the saved
+        checkpoints. `client` becomes the context's `client`.
         """
         from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
 

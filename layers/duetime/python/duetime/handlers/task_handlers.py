@@ -213,8 +213,8 @@ def registered_as(
 
     Raises:
         HandlerIncomplete: a class has no method `run`.
-        TypeError: the payload's class is neither a pydantic model nor a dataclass, or a class is registered with
-            `batch`.
+        TypeError: the payload's class is neither a pydantic model, a dataclass nor `bytes`, or a class is registered
+            with `batch`.
     """
     if batch is not None and isinstance(decorated, type):
         raise TypeError(f"batch takes a function: the class {decorated.__name__!r} cannot run tasks in batches")

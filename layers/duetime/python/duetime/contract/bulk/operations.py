@@ -95,11 +95,7 @@ class FilterActionResult(TypedDict):
         Field(description="How many of the examined tasks or schedules match the filter and can still be acted on."),
     ]
     affected: Annotated[
-        int,
-        Field(
-            description="How many of the matching tasks or schedules were updated, cancelled, asked to stop, or "
-            "retried."
-        ),
+        int, Field(description="How many of the matching tasks or schedules were acted on; 0 for a dry run.")
     ]
     refused: Annotated[
         Mapping[str, int],
@@ -112,8 +108,8 @@ class FilterActionResult(TypedDict):
         str | None,
         Field(
             description="Token that a dry run returns. A request with this token acts only on counted tasks, not on "
-            "tasks that were created later. Later pieces of the dry run need the token, too. Null if nothing was "
-            "counted."
+            "tasks that were created later. Later pieces of the dry run need the token, too. Null for other "
+            "requests."
         ),
     ]
 

@@ -70,8 +70,8 @@ class PurgeCreate(Body):
     all: Annotated[
         bool,
         Field(
-            description="Purges everything that the owner has: tasks, schedules, calendars, topology definitions, type "
-            "defaults, and the owner's switch."
+            description="Purges everything that the owner has: tasks, groups, schedules, calendars, topology "
+            "definitions, type defaults, settings of rates, and the owner's switch."
         ),
     ] = False
     owner: Annotated[

@@ -1,1 +1,1 @@
-"""Common parts of all requests and responses, such as JSON, errors, page tokens and the OpenAPI document."""
+"""Common parts of all requests and responses, such as JSON, errors, page tokens and entity tags."""

@@ -238,7 +238,7 @@ IF_NONE_MATCH = Header(
 )
 
 FOR_A_LEASE = (errors.TypeNotPulled, errors.LeaseNotFound, errors.FenceMismatch)
-"""The errors that an operation on a lease can cause."""
+"""The errors that a request with the header `X-Duetime-Lease` can cause."""
 
 REPLAYED = "Idempotent-Replayed"
 """Response header that shows that an earlier request with the same idempotency key received the same response."""
@@ -284,7 +284,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/calendars/{name}": (for_schedules.CalendarNotFound,),
     "/{backfill_id}": (for_schedules.BackfillNotFound,),
 }
-"""Errors for resources that do not exist, by path parameter."""
+"""Errors for resources that do not exist, by part of the path."""
 
 
 @frozen

@@ -78,7 +78,10 @@ class TargetItem(TypedDict):
     inputs: NotRequired[
         Annotated[
             dict[str, Any],
-            Field(description="Results of the nodes in `inputs`, by node name; only for a node of a topology."),
+            Field(
+                description="For a node of a topology, the results of the nodes in its `inputs`, by node name; for a "
+                "group's completion task, the `group`. Absent for other tasks."
+            ),
         ]
     ]
     traceparent: NotRequired[

@@ -535,8 +535,8 @@ class BackfillCreate(Body):
         bool,
         Field(
             description="Whether to skip occurrences that already have a run. A run is recognized "
-            "only while its task is stored, and only if the task was created after the tenth-last change to the "
-            "schedule or by a listed backfill."
+            "only while its task is stored, and only if the schedule was changed or paused at most ten times since the "
+            "task's creation, or a listed backfill created the task."
         ),
     ] = True
     overlap: Annotated[

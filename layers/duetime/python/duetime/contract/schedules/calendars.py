@@ -120,7 +120,9 @@ class CalendarFields(Body):
     ] = Field(default_factory=dict)
     except_dates: Annotated[
         list[_Day],
-        Field(max_length=MAX_CALENDAR_DATES, description="Dates on which only the spans of the calendar apply."),
+        Field(
+            max_length=MAX_CALENDAR_DATES, description="Dates to which `dates`, `weekdays` and `windows` do not apply."
+        ),
     ] = Field(default_factory=list)
     weekdays: Annotated[_Weekdays, Field(description="Days of the week.", examples=[["sat", "sun"]])] = Field(
         default_factory=list

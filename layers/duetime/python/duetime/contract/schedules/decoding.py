@@ -64,7 +64,7 @@ class PreviewSpec:
     Attributes:
         schedule: a schedule with the timing, which is not stored and has no calendars yet.
         calendars: names of the calendars.
-        after: the instant before the first occurrence.
+        after: the instant after which occurrences are previewed.
         count: number of occurrences.
     """
 
@@ -213,7 +213,7 @@ def written_of(body: TimingFields) -> Written:
 
 
 def lists_of(body: TimingFields | SingleTiming) -> dict[str, Any]:
-    """The timings in a body's list, in stored form."""
+    """The dates and the timings in a body's lists, in stored form."""
     lists: dict[str, Any] = {}
     if body.dates is not None:
         lists["dates"] = tuple(body.dates)

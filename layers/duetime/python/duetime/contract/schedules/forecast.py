@@ -69,7 +69,7 @@ class ForecastResponse(TypedDict):
         bool,
         Field(
             description="Whether all schedules are counted. If false, only the first schedules by name are counted: "
-            f"at most {MAX_FORECAST_SCHEDULES:_}, or as many as could be counted in time."
+            f"at most {MAX_FORECAST_SCHEDULES:,}, or as many as could be counted in time."
         ),
     ]
 

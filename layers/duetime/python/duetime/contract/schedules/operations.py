@@ -224,7 +224,7 @@ UPDATE = Operation(
     _SCHEDULE.but("The schedule after the update."),
     description="The body is a merge patch (RFC 7396): `task` is merged, too, and its `payload` is replaced "
     "completely. A new timing replaces the previous timing, regardless of its kind. The update takes effect at once: "
-    "queued occurrences are dropped, and occurrences from now on are created again.",
+    "queued occurrences that are not due yet are dropped and created again with the new timing and task.",
     query=ScheduleUpdateQuery,
     body=bodies.SchedulePatch,
     nesting=1,

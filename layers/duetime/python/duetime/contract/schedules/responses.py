@@ -256,19 +256,26 @@ class ScheduleSummary(TypedDict):
     revision: Annotated[
         int,
         Field(
-            description="Revision that grows with every update. An occurrence of an older revision is dropped unless "
-            "it was due before the update and is still part of the timing."
+            description="Revision that grows with every update and pause. An occurrence of an older revision is "
+            "dropped unless it was due before the change and is still part of the timing."
         ),
     ]
     tzdata: Annotated[str, Field(description="Version of the time zone data that the times were last computed with.")]
-    version: Annotated[int, Field(description="Version that grows with every write and is part of the ETag.")]
+    version: Annotated[
+        int,
+        Field(
+            description="Version that grows with every change by a user, and when a failure pauses the schedule. It is "
+            "part of the ETag."
+        ),
+    ]
 
 
 class ScheduleResponse(ScheduleSummary):
     """A schedule with its next occurrences and recently skipped runs."""
 
     upcoming: Annotated[
-        Sequence[PreviewOccurrence], Field(description="The next five occurrences; empty while the schedule is paused.")
+        Sequence[PreviewOccurrence],
+        Field(description="The next five occurrences; empty for a paused, ended or permanent schedule."),
     ]
     skipped_runs: Annotated[Sequence[SkippedRunResponse], Field(description="The latest skipped runs, newest first.")]
     changed_occurrences: Annotated[

@@ -226,7 +226,7 @@ class TaskUniqueness(Body):
 
 
 def without_uniqueness(schema: dict[str, Any], *, may_be_ordered: bool = False) -> None:
-    """Removes the fields for unique keys from a schema of a schedule or topology.
+    """Removes the fields of `TaskUniqueness` from the schema of a task in a schedule or topology.
 
     The parser rejects these fields with a reason.
 
@@ -277,9 +277,8 @@ RunningSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RUNNING_SECONDS,
-        description=(
-            "How many seconds after its start a notice is sent if an attempt has not ended; null for no notice."
-        ),
+        description="How many seconds after an attempt's start a notice is sent if the attempt has not ended; null for "
+        "no notice.",
     ),
 ]
 
@@ -733,7 +732,8 @@ class TaskPatch(Body):
         CallbackUrl | None, Field(description="URL that receives the outcome; null if there is none.")
     ] = None
     notify_on: Annotated[
-        NotifyOnPatch | None, Field(description="Notices about a failure or a late start; null for no notices.")
+        NotifyOnPatch | None,
+        Field(description="Notices about a failure, a late start or a long run; null for no notices."),
     ] = None
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None

@@ -115,8 +115,8 @@ def _after(body: TaskCreate, place: Place) -> Dependencies:
     """The dependencies of the task.
 
     Raises:
-        FieldsInvalid: the task could replace an existing task that already waits for other tasks, or the task would
-            wait for a task that waits for it.
+        FieldsInvalid: the request could change an existing task instead of creating a task, or the task would wait for
+            a task that waits for it.
     """
     # This module is imported late, because few tasks wait for other tasks.
     from duetime.domain.tasks.dependencies import Dependencies, Dependency, OccurrenceRef  # noqa: PLC0415 - see the line above
@@ -231,7 +231,8 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload in stored form.
 
     Raises:
-        FieldsInvalid: the payload is too large, has an unknown placeholder, or represents bytes in an invalid format.
+        FieldsInvalid: the payload is too large, has an unknown placeholder, represents bytes in an invalid format, or
+            names an upload.
     """
     if _names_upload(body):
         raise FieldsInvalid([Fault(path_of((*place, "payload", UPLOAD)), _ONLY_IN_CREATIONS, FaultCode.NOT_ALLOWED)])

@@ -204,8 +204,8 @@ MaxDurationSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RETRY_DURATION_SECONDS,
-        description="Another attempt can start only within this many seconds of the start of the first attempt; a "
-        "running attempt is not stopped. Null for no limit.",
+        description="Another attempt can start only within this many seconds of the start of the first attempt, or "
+        "of a user's retry; a running attempt is not stopped. Null for no limit.",
     ),
 ]
 LockWaitSeconds = Annotated[

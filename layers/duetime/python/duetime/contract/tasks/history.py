@@ -61,7 +61,9 @@ class TaskHistoryEventResponse(TypedDict):
     at: Annotated[
         Instant | None, Field(description="When the event happened; null for an attempt that was lost with its worker.")
     ]
-    actor: Annotated[ActorResponse | None, Field(description="The actor; null for events of an attempt.")]
+    actor: Annotated[
+        ActorResponse | None, Field(description="The actor; null for events of an attempt and for `finished`.")
+    ]
     reason: Annotated[str | None, Field(description="The reason that the actor gave; null if there is none.")]
     version: Annotated[int | None, Field(description="Version of the task after the event; null if unknown.")]
     fields: Annotated[Sequence[str], Field(description="For an update, the names of the changed fields.")]
@@ -90,10 +92,7 @@ class TaskEventList(TypedDict):
     events: Annotated[Sequence[TaskHistoryEventResponse], Field(description="The events.")]
     dropped: Annotated[
         int,
-        Field(
-            description="How many of the oldest user actions are no longer listed, because only the latest actions "
-            "are kept."
-        ),
+        Field(description="How many of the oldest actions are no longer listed, because only the latest are kept."),
     ]
 
 

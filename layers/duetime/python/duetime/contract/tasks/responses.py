@@ -229,7 +229,8 @@ class RetryResponse(TypedDict):
     max_duration_seconds: Annotated[
         int | None,
         Field(
-            description="How long after the start of the first attempt another attempt can start; null for no limit."
+            description="How long after the start of the first attempt, or after a user's retry, another attempt can "
+            "start; null for no limit."
         ),
     ]
 
@@ -240,7 +241,11 @@ class TaskLockResponse(TypedDict):
     key: str
     mode: LockMode
     max_holders: Annotated[
-        int | None, Field(description=f"Maximum number of holders; null for a shared lock: {MAX_LOCK_HOLDERS}.")
+        int | None,
+        Field(
+            description="Maximum number of holders; null for a shared lock without its own limit (at most "
+            f"{MAX_LOCK_HOLDERS})."
+        ),
     ]
     scope: LockScope
     wait_seconds: Annotated[
@@ -383,7 +388,7 @@ class TaskErrorResponse(TypedDict):
 
 
 class TaskProgressResponse(TypedDict):
-    """The progress that the running attempt has reported."""
+    """The progress that the latest attempt has reported."""
 
     percent: int
     message: str
@@ -401,7 +406,13 @@ class TopologyReferenceResponse(TypedDict):
     id: Annotated[str, Field(description="Id of the topology.")]
     run: int
     node: str
-    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null if it did not.")]
+    reason: Annotated[
+        str | None,
+        Field(
+            description="Why the topology cancelled the task, or `rollback_failed` if its rollback failed for good; "
+            "otherwise null."
+        ),
+    ]
 
 
 class JobResponse(TypedDict):
@@ -437,7 +448,7 @@ class ScheduleReferenceResponse(TypedDict):
 
 
 class _Identity(TypedDict):
-    id: Annotated[str, Field(description="A ULID; ids sort by due time.")]
+    id: Annotated[str, Field(description="A ULID; ids sort by the due time at creation.")]
     state: State
     type: str
 
@@ -508,8 +519,8 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
         int | None,
         Field(
             description="How long after the due time the first attempt started, in milliseconds; null before the "
-            "start. The delay counts from the task's creation, update or resumption if that is later than the due "
-            "time."
+            "start. The delay counts from the task's creation (except for a schedule's run), update or resumption if "
+            "that is later than the due time."
         ),
     ]
     cost_dollars: Annotated[

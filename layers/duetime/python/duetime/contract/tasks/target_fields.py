@@ -546,7 +546,8 @@ class HttpTarget(Body):
     batch: Annotated[
         CallBatch | None,
         Field(
-            description="How tasks share calls; null if they do not. Cannot be given with `phases` or a custom request."
+            description="How tasks share calls; null if they do not. Cannot be given with `phases`, `success`, "
+            "`response` or a custom request."
         ),
     ] = None
 
@@ -610,7 +611,7 @@ class LambdaTarget(Body):
     @field_validator("mode")
     @classmethod
     def _names_a_version(cls, mode: str, info: ValidationInfo) -> str:
-        """Rejects a durable execution without a fixed version, because Lambda also rejects it."""
+        """Rejects a durable execution whose ARN has neither a version nor an alias, because Lambda also rejects it."""
         if mode == "durable" and not is_qualified(info.data.get("arn", _ANY_VERSION)):
             raise ValueError("`durable` needs an ARN with a version or an alias")
         return mode

@@ -131,7 +131,8 @@ class TopologyGraph(Body):
         Field(
             strict=False,
             description="What happens when a node fails: no more nodes start (`stop`), the trigger rules decide "
-            "(`continue`), or no more nodes start and the others are rolled back in reverse order (`rollback`).",
+            "(`continue`), or no more nodes start and the nodes that ran are rolled back in reverse order "
+            "(`rollback`).",
         ),
     ] = OnFailure.STOP
     timeout_seconds: Annotated[

@@ -127,7 +127,8 @@ class TopologyDefinitionFields(TopologyGraph):
             max_length=MAX_PARAMETERS,
             default_factory=dict,
             description="The definition's parameters. `<duetime.parameters.NAME>` stands for a parameter's value in a "
-            "node's payload, and in the `url`, `headers`, `query` and `body` of an HTTP target.",
+            "node's payload, in the `url`, `headers`, `query` and `body` of an HTTP target, in the `key` of an event, "
+            "and in the `parameters` of a definition.",
             examples=[_PARAMETERS_EXAMPLE],
             json_schema_extra={"additionalProperties": False},
         ),

@@ -139,7 +139,9 @@ class TopologyResponse(TopologySummary):
     percent: Annotated[
         int, Field(description="Progress of the run in percent; nodes are weighted by expected duration.")
     ]
-    counts: Annotated[Mapping[str, int], Field(description="Number of nodes by state.")]
+    counts: Annotated[
+        Mapping[str, int], Field(description="Number of nodes by state, or by `reason` if a node has one.")
+    ]
     critical_path: CriticalPathResponse
     operation: Annotated[
         BulkOperationResponse | None,

@@ -238,7 +238,8 @@ class NotifyOn:
         to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
         failed: whether a notice is sent after the final failure.
         late_seconds: how long after its due time a notice is sent if the task has not started; `None` for no notice.
-        running_seconds: how long after its start a notice is sent if an attempt has not ended; `None` for no notice.
+        running_seconds: how long after an attempt's start a notice is sent if the attempt has not ended; `None` for no
+            notice.
     """
 
     to: str
