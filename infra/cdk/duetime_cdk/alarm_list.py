@@ -178,7 +178,7 @@ def _trigger() -> list[AlarmSpec]:
 
 
 def _trigger_failing() -> AlarmSpec:
-    """An alarm that only rolls back deployments; it goes off sooner than the alarm on missing passes."""
+    """An alarm that rolls back deployments; it goes off sooner than the alarm on missing passes."""
     return AlarmSpec(
         "TriggerFailing",
         function_metric(FunctionName.TRIGGER, "Errors", "Sum"),
@@ -391,15 +391,15 @@ def _burn_rates(environment: Environment) -> list[BurnRate]:
     )
     rollback = _ROLLBACK_MINUTES if environment.canaries else 0
     windows = (
-        ("Fast", 14.4, 60, rollback, "2% of a month's budget in an hour"),
-        ("Slow", 6, 360, 0, "5% in six hours"),
+        ("Fast", 14.4, 60, rollback, "2% of a month's error budget in an hour"),
+        ("Slow", 6, 360, 0, "5% of a month's error budget in six hours"),
     )
     return [
         BurnRate(
             f"{name}BurnRate{speed}",
             f"{name}BurnRate",
             level,
-            f"{what}: at this rate they use up {meaning} of what an objective of {objective:g}% allows",
+            f"{what}: at this rate they use up {meaning} (objective: {objective:g}%)",
             objective,
             factor,
             minutes,
