@@ -36,9 +36,9 @@ ROLLBACK_ALARMS = (
 """Alarms that roll back a deployment with a canary. The window of the fast burn rates is too long to detect failures in
 a canary's small share in time, so each fast burn rate also has an alarm with a window of five minutes."""
 _THROTTLED_UNSEEN = (FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.ATTEMPTS)
-"""Functions whose throttled invocations trigger no other alarm. Throttled invocations of the API are server errors,
-throttled invocations of the trigger cause incomplete ticks, and throttled functions that read a queue or a stream leave
-a backlog there."""
+"""Functions that attempts need, and whose throttled invocations trigger no other alarm. Throttled invocations of the
+API are server errors, throttled invocations of the trigger cause incomplete ticks, and throttled functions that read a
+queue or a stream leave a backlog there."""
 _THROTTLED_OPERATIONS = ("PutItem", "UpdateItem")
 """Write operations that every task needs. Throttled reads make ticks and requests fail, for which there are other
 alarms."""
