@@ -320,7 +320,7 @@ class Environment:
     """Whether programs may also call the API with API keys, which administrators create, at `/key/v1` instead of
     `/v1`."""
     key_cache_seconds: int = 0
-    """The seconds (0 to 300) for which API Gateway may accept a key without invoking the authorizer again. A revoked
+    """Seconds (0 to 300) for which API Gateway may accept a key without invoking the authorizer again. A revoked
     key may be accepted for that long; with 0, a revoked key is rejected at once, and each request with a key invokes
     the authorizer."""
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -344,11 +344,11 @@ class Environment:
     """Additional origins of the identity provider from which the console requests tokens, such as
     `https://example.auth.eu-west-1.amazoncognito.com`."""
     codec_endpoint: str = ""
-    """Address of your own endpoint that decrypts payloads for people in the console, such as
+    """Address of your endpoint that decrypts payloads for people in the console, such as
     `https://codec.example.org`; it must allow the console's origin (CORS). The endpoint gets the token of the person
     who has signed in. Empty: encrypted payloads stay encrypted in the console."""
     domain_name: str = ""
-    """Your own domain for the API and the console, such as `tasks.example.org`; it needs `certificate_arn`, and a DNS
+    """Your domain for the API and the console, such as `tasks.example.org`; it needs `certificate_arn`, and a DNS
     alias to the output `ApiDomainTarget`. Empty: the API has only AWS's address."""
     certificate_arn: str = ""
     """ARN of that domain's certificate in AWS Certificate Manager, in the stack's Region."""
