@@ -46,7 +46,7 @@ def get_group(request: Request[groups.GroupQuery]) -> Response:
 
 @route(groups.CLOSE)
 def close_group(request: Request) -> Response:
-    """Close a group, and create the task that waits for its members."""
+    """Close a group, and create the task, if any, that runs after its members."""
     group_id, document = groups.new_group_id(request.parameters["group_id"]), request.document()
     closing = groups.closing_of(document, group_id)
     if closing.spec is not None:

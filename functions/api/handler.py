@@ -41,7 +41,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
 
 
 def _may_be_recorded(event: dict[str, Any]) -> bool:
-    """Whether the audit log may record a request. Reads and creations are recorded only if they name an owner."""
+    """Whether the audit log may record a request. Reads and task creations are recorded only if they name an owner."""
     is_usual = event["requestContext"]["http"]["method"] == "GET" or event["rawPath"].endswith("/v1/tasks")
     return not is_usual or header_of(event, OWNER_HEADER) is not None
 

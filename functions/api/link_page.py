@@ -97,7 +97,7 @@ def response_of(page: str, status: HTTPStatus = HTTPStatus.OK) -> Response:
 
 
 def page_of(link: OpenedLink) -> str:
-    """The page for a link that is still valid."""
+    """The page for a link that has not ended, although it may have been used."""
     task = link["task"]
     title, parts = _title(link), [_facts(task)]
     if link["used_for"] is None and link["is_awaited"]:

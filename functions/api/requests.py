@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 HANDLER = "duetime"
-"""Name of the authorizer context in requests from handlers, whose functions invoke this function without the gateway.
+"""Name of the authorizer context in requests from handlers, which reach this function without the gateway.
 
 The context contains the task and its owner, and whether the handler can only create tasks. In requests through the
 gateway, the gateway itself writes the authorizer context.
@@ -90,7 +90,7 @@ class Identity:
     Attributes:
         name: the identity as an owner's name; the caller acts for this owner by default.
         actor: the caller's name in histories, which distinguishes the users of a role.
-        roles: the roles that a token grants; `None` if the token does not limit its caller.
+        roles: the roles that a token or an API key grants; `None` if neither limits the caller.
         owners: other owners for which a token lets its caller act.
     """
 
@@ -154,7 +154,7 @@ def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
         CallerUnknown: the gateway passed no identity.
         CallerForbidden: the identity is not a valid owner.
         OwnerForbidden: the caller may not act for the owner that its request names.
-        ParametersInvalid: the request names no valid owner.
+        ParametersInvalid: the request names an invalid owner.
     """
     identity = identity_of(event, settings)
     if _OWNER.fullmatch(identity.name) is None:
@@ -200,7 +200,7 @@ def identity_of(event: Mapping[str, Any], settings: Settings) -> Identity:
 
     Raises:
         CallerUnknown: the gateway passed no identity.
-        ParametersInvalid: the request names no valid owner.
+        ParametersInvalid: the request names an invalid owner.
     """
     authorizer = _authorizer(event)
     if key := authorizer.get(API_KEY):
@@ -499,7 +499,7 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
 
 
 def _usual_key_life(sender: Sender) -> Millis:
-    """How long an idempotency key is kept by default. A task's keys are kept for as long as the task may be retried."""
+    """How long an idempotency key is kept by default. A task's keys are kept longer, because it may be retried late."""
     return IDEMPOTENCY_KEY_LIFE if sender.task_id is None else composed().settings.retention.shortest
 
 

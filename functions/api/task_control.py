@@ -85,7 +85,7 @@ def retry_task(request: Request) -> Response:
 
 @route(operations.ROLL_BACK)
 def rollback_task(request: Request) -> Response:
-    """Roll back an ended task."""
+    """Roll back a task that has succeeded or failed."""
     roll_back = composed(TaskServices).control.roll_back
     return _response(request, roll_back(request.owner, request.task_id, request.version, request.attribution))
 

@@ -15,7 +15,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:  # noqa: ARG
     """Pass the batch to all consumers, or recount tasks.
 
     If an exact consumer fails, an exception is raised, so that the batch is redelivered. An event without records comes
-    from the schedule or from an operator and causes a recount; `{"recount": "anew"}` restarts the counts.
+    from the schedule or from an operator; it counts the table's next part if a part is due, or restarts the counts
+    (`{"recount": "anew"}`).
     """
     try:
         if composed().is_standby:

@@ -1,1 +1,1 @@
-"""The egress function, which makes HTTP calls for other functions. It may read only signing and call secrets."""
+"""The egress function, which makes HTTP calls for other functions. It may only read these calls' secrets."""

@@ -1,1 +1,1 @@
-"""A handler package's function, which runs handlers for the worker. It may invoke only the attempts function."""
+"""A handler package's function, which runs handlers for the worker, and reports to the attempts function."""

@@ -1,1 +1,1 @@
-"""The intake function, which creates tasks from events."""
+"""The intake function, which creates, cancels and wakes tasks for events."""

@@ -1,4 +1,4 @@
-"""Creates and cancels tasks for events, and returns the ids of failed events for redelivery."""
+"""Creates, cancels and wakes tasks for events, and returns the ids of failed events for redelivery."""
 
 from __future__ import annotations
 

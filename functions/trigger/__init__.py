@@ -1,4 +1,4 @@
 """The trigger function, which EventBridge Scheduler invokes every minute.
 
-It invokes itself for each group of shards.
+If there are several groups of shards, it invokes itself for each group.
 """

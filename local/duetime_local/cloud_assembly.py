@@ -1,6 +1,6 @@
 """Synthesizes this machine's stack with the `cdk` command, and caches the result until the inputs change.
 
-The assembly does not include the user's handlers, which change often and are deployed separately
+The user's handlers are not inputs, because they change often and are deployed separately
 (`duetime_local/handler_reload.py`).
 """
 

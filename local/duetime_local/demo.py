@@ -68,7 +68,7 @@ class Demo:
             recurring = Recurring.begin(client, counter, run_id, _now_ms() + LEAD_MS, self.spread_ms)
             due_ms = self._create(client, counter, run_id)
             states = _watch(client, counter, run_id, due_ms, show)
-            # No schedule has an occurrence after the last task's due time.
+            # The schedules end when the last tasks are due, so this rarely waits.
             repeated = recurring.figures(client, counter, PATIENCE_SECONDS)
             counted = demo_report.count(due_ms, counter.executions, states, self.began_ms or min(due_ms.values()))
             return replace(counted, recurring=repeated)

@@ -21,7 +21,7 @@ class PlannedTask:
 
     job: str
     offset_ms: int
-    """Milliseconds from the demo's start to the task's due time."""
+    """Milliseconds from the first possible due time to the task's due time."""
     over_http: bool
     """Whether the task calls an HTTP endpoint instead of a Python handler."""
     work_ms: int

@@ -41,9 +41,9 @@ class RecurringFigures:
     """The number of occurrences whose task ran and succeeded."""
     missed: int
     doubled: int
-    """The number of executions beyond the first one at each occurrence."""
+    """The number of tasks that ran beyond the first one at each occurrence."""
     strange: int
-    """The number of executions whose due time is not an expected occurrence."""
+    """The number of unexpected times at which tasks were due and ran."""
     lateness_ms: Lateness
 
     @property

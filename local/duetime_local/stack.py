@@ -78,7 +78,7 @@ def running(
         port: the port of the embedded AWS.
         data_dir: folder in which the stack's data is kept.
         workers: how many function processes are started, and when.
-        lenient: whether to start with the last working handlers if the current handlers cannot be imported.
+        lenient: whether to start with the handlers in the assembly if the current handlers cannot be imported.
     """
     with ExitStack() as context:
         if emulator.is_missing():
@@ -109,7 +109,7 @@ def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
 
 
 def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) -> int:
-    """Start processes of the functions that run tasks, and return the number of processes."""
+    """Start function processes, and return the number of processes that have started so far."""
     names = [deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
     if workers is Workers.ALL:
         return lambda_warm_up.warm_up(started, *names)

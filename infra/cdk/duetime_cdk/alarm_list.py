@@ -36,9 +36,9 @@ ROLLBACK_ALARMS = (
 """Alarms that roll back a deployment with a canary. The window of the fast burn rates is too long to detect failures in
 a canary's small share in time, so each fast burn rate also has an alarm with a window of five minutes."""
 _THROTTLED_UNSEEN = (FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.ATTEMPTS)
-"""Functions whose throttled invocations trigger no other alarm. Throttled invocations of the API are server errors,
-throttled invocations of the trigger cause incomplete ticks, and throttled functions that read a queue or a stream leave
-a backlog there."""
+"""Functions that attempts need, and whose throttled invocations trigger no other alarm. Throttled invocations of the
+API are server errors, throttled invocations of the trigger cause incomplete ticks, and throttled functions that read a
+queue or a stream leave a backlog there."""
 _THROTTLED_OPERATIONS = ("PutItem", "UpdateItem")
 """Write operations that every task needs. Throttled reads make ticks and requests fail, for which there are other
 alarms."""
@@ -178,7 +178,7 @@ def _trigger() -> list[AlarmSpec]:
 
 
 def _trigger_failing() -> AlarmSpec:
-    """An alarm that only rolls back deployments; it goes off sooner than the alarm on missing passes."""
+    """An alarm that rolls back deployments; it goes off sooner than the alarm on missing passes."""
     return AlarmSpec(
         "TriggerFailing",
         function_metric(FunctionName.TRIGGER, "Errors", "Sum"),
@@ -391,15 +391,15 @@ def _burn_rates(environment: Environment) -> list[BurnRate]:
     )
     rollback = _ROLLBACK_MINUTES if environment.canaries else 0
     windows = (
-        ("Fast", 14.4, 60, rollback, "2% of a month's budget in an hour"),
-        ("Slow", 6, 360, 0, "5% in six hours"),
+        ("Fast", 14.4, 60, rollback, "2% of a month's error budget in an hour"),
+        ("Slow", 6, 360, 0, "5% of a month's error budget in six hours"),
     )
     return [
         BurnRate(
             f"{name}BurnRate{speed}",
             f"{name}BurnRate",
             level,
-            f"{what}: at this rate they use up {meaning} of what an objective of {objective:g}% allows",
+            f"{what}: at this rate they use up {meaning} (objective: {objective:g}%)",
             objective,
             factor,
             minutes,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Alarms(Construct):
-    """The alarms of a deployment, which all go to one topic.
+    """The alarms of a deployment, which notify one topic, except burn rates that only roll back deployments.
 
     Args:
         environment: the settings.

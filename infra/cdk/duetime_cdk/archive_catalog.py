@@ -116,7 +116,7 @@ class ArchiveCatalog(Construct):
 
 
 def _database_of(stack: str) -> str:
-    """The name of a stack's database, with a digest, because lower-cased names of different stacks may be equal."""
+    """The name of a stack's database; capitals add a digest, because lower-cased names of stacks may be equal."""
     name = stack.lower().replace("-", "_")
     return name if stack == stack.lower() else f"{name}_{sha256(stack.encode()).hexdigest()[:8]}"
 

@@ -138,7 +138,7 @@ class FunctionName(StrEnum):
     DEADLETTER = "deadletter"
     """Handles messages that the worker could not process."""
     INTAKE = "intake"
-    """Creates tasks from events; deployed if the settings name an `intake_owner`."""
+    """Creates, cancels and wakes tasks for events; deployed if the settings name an `intake_owner`."""
     TOPOLOGY = "topology"
     """Executes the states of the topology state machine."""
     BULK = "bulk"
@@ -150,11 +150,11 @@ class FunctionName(StrEnum):
     CONSOLE = "console"
     """Serves the files of the web console; deployed if the settings enable it."""
     ARCHIVE = "archive"
-    """Copies tasks removed by TTL to S3; deployed if `archive_days` is set."""
+    """Copies tasks removed by TTL to S3; deployed if there is an archive."""
     AUTHORIZER = "authorizer"
     """Checks the API keys of requests; deployed if the setting `api_keys` is on."""
     EGRESS = "egress"
-    """Makes the HTTP calls of the worker and the API; it has no other permissions."""
+    """Makes the HTTP calls of other functions; it may only read the secrets for these calls."""
     HANDLERS = "handlers"
     """Runs the handlers of one package; deployed once for each of `handlers_packages`."""
     ATTEMPTS = "attempts"
@@ -311,7 +311,8 @@ class Environment:
     ("123456789012:role/Billing*",)}`. Other owners cannot create tasks of these types, regardless of the target. The
     first pattern that matches a type decides; a type that matches no pattern is open to all owners."""
     operators: tuple[str, ...] = ()
-    """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
+    """Who sees, stops and limits all owners' tasks: identities in the form of owners, such as
+    `123456789012:role/Operations`."""
     admins: tuple[str, ...] = ()
     """Who may do everything, including creating API keys: identities in the form of owners, such as
     `123456789012:role/Platform`."""
@@ -319,7 +320,7 @@ class Environment:
     """Whether programs may also call the API with API keys, which administrators create, at `/key/v1` instead of
     `/v1`."""
     key_cache_seconds: int = 0
-    """The seconds (0 to 300) for which API Gateway may accept a key without invoking the authorizer again. A revoked
+    """Seconds (0 to 300) for which API Gateway may accept a key without invoking the authorizer again. A revoked
     key may be accepted for that long; with 0, a revoked key is rejected at once, and each request with a key invokes
     the authorizer."""
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -343,11 +344,11 @@ class Environment:
     """Additional origins of the identity provider from which the console requests tokens, such as
     `https://example.auth.eu-west-1.amazoncognito.com`."""
     codec_endpoint: str = ""
-    """Address of your own endpoint that decrypts payloads for people in the console, such as
+    """Address of your endpoint that decrypts payloads for people in the console, such as
     `https://codec.example.org`; it must allow the console's origin (CORS). The endpoint gets the token of the person
     who has signed in. Empty: encrypted payloads stay encrypted in the console."""
     domain_name: str = ""
-    """Your own domain for the API and the console, such as `tasks.example.org`; it needs `certificate_arn`, and a DNS
+    """Your domain for the API and the console, such as `tasks.example.org`; it needs `certificate_arn`, and a DNS
     alias to the output `ApiDomainTarget`. Empty: the API has only AWS's address."""
     certificate_arn: str = ""
     """ARN of that domain's certificate in AWS Certificate Manager, in the stack's Region."""
@@ -379,7 +380,8 @@ class Environment:
     http_secrets: Mapping[str, HttpSecret] = field(default_factory=dict)
     """Secrets Manager secrets that HTTP targets may use, by the names used in tasks, each with the hosts that the
     secret may be sent to: `{"crm": HttpSecret("arn:…", hosts=("api.crm.example",))}`. With `owners` (patterns), only
-    these owners' tasks may use the secret. The egress function may read only these secrets."""
+    these owners' tasks may use the secret. The egress function may read only these secrets and the signing
+    secret."""
 
     aws_targets: tuple[str, ...] = ()
     """ARN patterns (with `*` and `?`) of the AWS resources that tasks may call; the worker may call only these
@@ -764,7 +766,10 @@ class Environment:
             )
 
     def _check_retention(self) -> None:
-        """Check that tasks outlive idempotency keys, so that a repeated request does not create them again."""
+        """Check retention and redaction.
+
+        Tasks must outlive idempotency keys, so that a repeated request does not create them again.
+        """
         limits = (
             ("retention_days", _SHORTEST_RETENTION_DAYS, MAX_RETENTION_DAYS),
             ("archive_days", 0, MAX_ARCHIVE_DAYS),

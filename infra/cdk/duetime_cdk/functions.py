@@ -42,7 +42,7 @@ BATCH_SIZE = 10
 DEAD_LETTERS_AT_ONCE = 5
 """Maximum number of concurrent invocations for dead letters, which are not urgent."""
 WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
-"""Table actions of every function: read an item, put an item, and update an item conditionally."""
+"""Table actions of functions that write tasks: read an item, put an item, and update an item conditionally."""
 LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 """Queue actions needed to lease tasks."""
 READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
@@ -365,7 +365,7 @@ class Functions(Construct):
         return function
 
     def _broadcast(self) -> LambdaFunction:
-        """The function that reads the table's stream; it cannot create tasks, and no task waits for it."""
+        """The function that reads the table's stream; it creates no tasks, and no task waits for it."""
         settings, tasks = self._environment, self._stores.tables.tasks
         more = {
             Variable.SUMMARY_SPREAD: str(settings.summary_spread),
@@ -433,7 +433,7 @@ class Functions(Construct):
         )
 
     def _authorizer(self) -> LambdaFunction:
-        """The function that checks API keys; it can access only the items of keys."""
+        """The function that checks API keys; it can access only the items of keys and the active Region's record."""
         tasks = self._stores.tables.tasks
         variables = {Variable.TABLE: tasks.table_name}
         function = LambdaFunction(

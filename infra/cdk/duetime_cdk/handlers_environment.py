@@ -54,9 +54,10 @@ class HandlersEnvironment:
     vpc: Vpc | None = None
     """Subnets and security groups, for handlers that use resources in a VPC."""
     memory_mb: int | None = None
-    """Memory in MB; the CPU share grows with the memory. `None`: the worker's memory in `sizes`."""
+    """Memory in MB; the CPU share grows with the memory. `None`: the function's memory in `sizes`."""
     layers: tuple[str, ...] = ()
-    """ARNs of versions of additional Lambda layers, at most two, or one with `otlp_layer`."""
+    """ARNs of versions of additional Lambda layers, at most two, or one with `otlp_layer` or
+    `handlers_packages`."""
     policies: tuple[str, ...] = ()
     """ARNs of managed IAM policies for the function's role, in addition to the statements in `grants.json`."""
 

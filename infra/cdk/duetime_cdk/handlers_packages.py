@@ -23,8 +23,8 @@ class HandlersPackage:
     """A package of handlers that runs in its own function.
 
     The function's role can access the package's logs and secrets and has the package's policies, but cannot access the
-    table, the queues or other packages. The worker invokes the function once per attempt, with the task's data, and
-    waits for the result.
+    table, the queues or other packages. The worker invokes the function for each phase of an attempt, with the task's
+    data, and waits for the result.
     """
 
     name: str

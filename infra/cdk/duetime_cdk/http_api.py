@@ -1,4 +1,4 @@
-"""Creates the HTTP API, whose paths all lead to the api function; all except public paths require authentication."""
+"""Creates the HTTP API. All paths except the console's lead to the api function; some paths are public."""
 
 from __future__ import annotations
 

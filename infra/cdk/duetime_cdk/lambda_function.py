@@ -55,7 +55,7 @@ _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
 
 
 class LambdaFunction(Construct):
-    """A deployed folder of `functions/`; only `allow` and event sources grant it permissions."""
+    """A deployed folder of `functions/`, with its own role, which at first may only write the function's log."""
 
     def __init__(
         self,

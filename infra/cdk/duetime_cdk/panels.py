@@ -284,7 +284,7 @@ def _schedules() -> list[Panel]:
                 *(source for code in SkipCode for source in everywhere("tasks_skipped", "Sum", reason=code)),
             ],
         ),
-        Panel("Topologies", "AWS jobs that were stopped", Unit.COUNT, _sums("jobs_stopped")),
+        Panel("AWS jobs", "jobs that were stopped", Unit.COUNT, _sums("jobs_stopped")),
         Panel("Topologies", "executions that were lost and replaced", Unit.COUNT, _sums("topology_executions_lost")),
     ]
 

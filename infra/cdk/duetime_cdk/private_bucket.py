@@ -1,4 +1,4 @@
-"""Creates a bucket that only this deployment's own roles can access, over TLS."""
+"""Creates a bucket without public access, which requires TLS."""
 
 from __future__ import annotations
 

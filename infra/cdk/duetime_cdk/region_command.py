@@ -207,7 +207,7 @@ def status(
     """Show which Region is active, the replication lag, and what a takeover now would repeat or lose.
 
     The command writes an item and waits until the item arrives in the other Region. Exit codes: 0 the Regions agree; 1
-    they disagree, or a Region does not respond.
+    they disagree, a Region does not respond, or the item does not arrive.
     """
     with _Failures():
         deployment = _deployment(stack, region)

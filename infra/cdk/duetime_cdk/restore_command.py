@@ -77,7 +77,7 @@ def restore(  # noqa: PLR0913 - a command's options are its parameters
     table: Annotated[str, typer.Option("--table", metavar="NAME", help="Restored table; resumed if it exists.")] = "",
     bucket: Annotated[str, typer.Option("--bucket", metavar="NAME", help="Bucket of payloads, with --from.")] = "",
     after: Annotated[
-        AfterRestore, typer.Option(help="What to do with tasks that have run since: pause, end or rerun.")
+        AfterRestore, typer.Option(help="What to do with tasks that have run since: pause (ask), end (skip) or rerun.")
     ] = (AfterRestore.ASK),
     epoch: Annotated[int, typer.Option(min=0, help="New epoch, if the old table is lost.")] = 0,
     report: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes.")] = Path("restore.jsonl"),

@@ -72,7 +72,7 @@ class DuetimeStack(Stack):
     bucket: s3.IBucket
     """Large payloads and results."""
     archive_bucket: s3.Bucket | None
-    """The archive of ended tasks; `None` without `archive_days`."""
+    """The archive of ended tasks; `None` if the settings archive no tasks."""
     queues: Mapping[Priority, sqs.Queue]
     """The queues of due tasks."""
     pulled_queues: Mapping[str, sqs.Queue]
@@ -82,7 +82,7 @@ class DuetimeStack(Stack):
     intake_queue: sqs.Queue | None
     """The queue of events that become tasks; `None` without `intake_owner`."""
     functions: Mapping[FunctionName, lambda_.Function]
-    """All functions."""
+    """All functions except those in `packages`."""
     packages: Mapping[str, lambda_.Function]
     """The function of each package in `handlers_packages`, by the package's name."""
     worker: lambda_.Function

@@ -55,7 +55,7 @@ def _of(service: AwsService, patterns: Sequence[str]) -> list[str]:
 
 
 def _grant_containers(function: LambdaFunction, patterns: Sequence[str]) -> None:
-    """Let a function run only the listed task definitions, clusters and roles."""
+    """Let a function run only the listed task definitions, on the listed clusters, with the listed roles."""
     of_ecs = _of(AwsService.ECS, patterns)
     clusters = [each for each in of_ecs if _CLUSTER in each]
     definitions = [each for each in of_ecs if _CLUSTER not in each]

@@ -39,7 +39,7 @@ def uninstall(
 ) -> None:
     """Show what deleting a stack deletes and keeps; with --yes, delete the stack.
 
-    Kept resources are billed until you delete them. A recreated stack uses them through its settings.
+    Kept resources are billed until you delete them. A recreated stack can use the kept table and bucket.
     """
     try:
         resources = resources_of(stack)

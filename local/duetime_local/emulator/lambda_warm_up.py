@@ -23,14 +23,14 @@ request."""
 
 
 def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
-    """Start as many function processes as can run concurrently.
+    """Start function processes before they are needed; for the worker, as many as one queue can use concurrently.
 
     Each start takes a second of CPU time. On one machine, unlike in AWS, ten cold starts during a measurement would
     delay all tasks by seconds.
 
     Args:
         emulator: the emulator that runs the functions.
-        worker: the function that the queues invoke, with up to the concurrency that the queue's event source mapping
+        worker: the function that the queues invoke, each with up to the concurrency that its event source mapping
             allows.
         called: the function that the worker calls.
         waiting: the function that waits for the nodes of topologies.

@@ -12,13 +12,13 @@ PREFERRED_PORT = 8750
 """The default port, which is fixed so that the stack has the same addresses in every run."""
 MEMORY = "/dev/shm"  # noqa: S108 - the folder below it is private
 MEMORY_BYTES = 4 * 1024**3
-"""The minimum free memory, in bytes, for using an in-memory folder; the emulator uses half a gigabyte of it."""
+"""The minimum free memory, in bytes, for using an in-memory folder."""
 
 
 def roomy_memory() -> str | None:
     """Return an in-memory folder if it has enough free space; `None` means that the default location is used.
 
-    The emulator unpacks half a gigabyte of layers, and deleting these files from a disk can take a minute.
+    The emulator unpacks layers with thousands of files, and deleting these files from a disk can take a minute.
     """
     try:
         status = os.statvfs(MEMORY)

@@ -1,6 +1,6 @@
 """Lets the embedded AWS's Lambda processes share unpacked layers, and ends processes only between invocations.
 
-For each process of a function, MiniStack 1.5.33 unpacks all of the function's layers (33 MB). This module unpacks each
+For each process of a function, MiniStack 1.5.33 unpacks all of the function's layers (50 MB). This module unpacks each
 layer version only once, into a folder that all processes share. In AWS, a layer is a read-only folder, too.
 
 When a function's configuration changes, MiniStack kills all of the function's processes. With this module, as in

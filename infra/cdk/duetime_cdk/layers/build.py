@@ -133,7 +133,7 @@ def build(
 
     Raises:
         HandlersUnimportable: a package cannot be imported.
-        HandlersMisplaced: a package has a handler for a type of another package.
+        HandlersMisplaced: a package has a handler for a type that the settings do not give to this package.
     """
     needed = importing or packages.folders
     types = types_layer(target, handlers if importing else None, report, packages) if needed else None
@@ -191,7 +191,7 @@ def types_layer(
 
     Raises:
         HandlersUnimportable: a package cannot be imported.
-        HandlersMisplaced: a package has a handler for a type of another package.
+        HandlersMisplaced: a package has a handler for a type that the settings do not give to this package.
     """
     folders = {**({} if package is None else {"": package}), **packages.folders}
     for folder in folders.values():

@@ -50,7 +50,7 @@ class HandlersUnimportable(NotDeployable):
 
 
 class HandlersMisplaced(NotDeployable):
-    """A package has a handler for a type that the settings give to another package."""
+    """A package has a handler for a type that the settings do not give to this package."""
 
 
 _VERSION = ".".join(map(str, sys.version_info[:3]))
@@ -115,7 +115,7 @@ def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, 
         patterns: the type patterns of each package that has its own function.
 
     Raises:
-        HandlersMisplaced: a type belongs to another package.
+        HandlersMisplaced: a type does not belong to the package.
     """
     for task_type in types:
         found = [name for name, each in patterns.items() if any(fnmatchcase(task_type, one) for one in each)]
