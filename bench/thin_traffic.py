@@ -165,7 +165,6 @@ def counted(writes: float) -> dict[str, float]:
     return {
         "dollars_per_million_thin": thin[Precision.NORMAL],
         "dollars_per_million_thin_relaxed": thin[Precision.RELAXED],
-        "dollars_per_million_full": round(estimate(FULL_BATCHES).per_million, 2),
         "dollars_per_million_default_thin": round(estimate(THIN_TRAFFIC).per_million, 2),
         "dollars_per_million_default_thin_relaxed": round(estimate(RELAXED_TRAFFIC).per_million, 2),
         "dollars_per_million_default_full": round(estimate(FULL_BATCHES).per_million, 2),

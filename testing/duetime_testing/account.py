@@ -100,7 +100,8 @@ class VirtualAccount(Account):
         self.generation += 1
 
     def take_over(self, other: VirtualAccount) -> None:
-        """Adopt the handlers, endpoints, faults and pulled types that a test has set on an unused account."""
+        """Adopt the handlers, endpoints, faults, pulled types and batch sizes that a test set on an unused account."""
+        self.worker_batch = other.worker_batch
         self.handlers, self.http, self.injected = other.handlers, other.http, other.injected
         self.injected.account = self
         self.before_call = other.before_call

@@ -74,7 +74,13 @@ class Assertions(ABC):
         payload: Any = ANYTHING,  # noqa: ANN401 - same
         due_at: datetime | None = None,
     ) -> Task:
-        """Assert that `times` matching tasks (at least one if omitted) were created, and return the latest of them."""
+        """Assert that `times` matching tasks (at least one if omitted) were created, and return the latest of them.
+
+        Raises:
+            ValueError: `times` is less than one; use `refute_created`.
+        """
+        if times is not None and times < 1:
+            raise ValueError("times is less than 1: use refute_created to assert that no task was created")
         found = self._created(task_type, payload, due_at)
         if not found if times is None else len(found) != times:
             wanted = "at least one" if times is None else str(times)

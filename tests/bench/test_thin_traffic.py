@@ -47,7 +47,7 @@ def test_counted_costs_equal_the_committed_results_and_the_page(normal: thin_tra
     totals = [round(sum(each.values()), 2) for each in parts]
     assert totals == [results["dollars_per_million_thin"], results["dollars_per_million_thin_relaxed"]]
     assert all(f"**${total:.2f}**" in page for total in totals)
-    assert f"**${results['dollars_per_million_full']:.2f}**" in page
+    assert f"**${results['dollars_per_million_default_full']:.2f}**" in page
     assert results["dollars_idle_month"] <= 1.5
 
 

@@ -367,9 +367,15 @@ def test_a_lost_lease_rejects_the_outcomes_of_its_call(duetime: Duetime, calls: 
     assert all(task.attempt == 2 for task in tasks)
 
 
-def test_a_large_delivery_shares_one_call(duetime: Duetime, calls: Calls) -> None:
-    """With the setting `worker_batches`, tasks that are due within its window share calls of up to a hundred."""
+@pytest.mark.parametrize("start", ["2026-11-21T09:00:00Z", None])
+def test_a_large_delivery_shares_one_call(duetime: Duetime, calls: Calls, start: str | None) -> None:
+    """With the setting `worker_batches`, tasks that are due within its window share calls of up to a hundred.
+
+    The setting also has effect if the test sets the start time afterward.
+    """
     duetime.deliver_in_batches(100, 5)
+    if start is not None:
+        duetime.at(start)
     duetime.register("index.add", calls.note, batch=Batch(max_size=100))
     for second in range(4):
         duetime.client.tasks.create_batch([{"type": "index.add", "payload": second} for _ in range(20)])

@@ -167,6 +167,8 @@ def test_in_record_mode_nothing_runs(duetime: Duetime) -> None:
     assert task.state == "scheduled"
     duetime.refute_created("mail", payload={"to": "bob"})
     duetime.refute_created("other")
+    with pytest.raises(ValueError, match="refute_created"):
+        duetime.assert_created("other", times=0)
     duetime.assert_ran("mail", times=0)
 
 

@@ -44,6 +44,7 @@ class FakeS3:
             raise self.exceptions.make("NoSuchBucket", "PutObject", Bucket)
         self.objects[Bucket, Key] = Body
         self.tags.pop((Bucket, Key), None)
+        self.content_types.pop((Bucket, Key), None)
         if Tagging:
             self.tags[Bucket, Key] = Tagging
         if ContentType:
@@ -99,8 +100,8 @@ class FakeS3:
 
     def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
         """Delete an object if it exists."""
-        self.objects.pop((Bucket, Key), None)
-        self.tags.pop((Bucket, Key), None)
+        for kept in (self.objects, self.tags, self.content_types):
+            kept.pop((Bucket, Key), None)
         return {}
 
     def list_objects_v2(self, *, Bucket: str, Prefix: str, StartAfter: str, MaxKeys: int) -> dict[str, Any]:
