@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.metrics import METRICS
+from duetime.ports.runtime import SHARED_COUNTS, SHARED_SERVICE
 from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.metric_expressions import Expression
-from duetime_cdk.metric_sources import own
+from duetime_cdk.metric_sources import own, service_of, shared
 from duetime_cdk.panels import sections
 from infra.environments import environment_named
 from infra.grafana import PATH, dashboard, text
@@ -46,14 +47,21 @@ def test_every_metric_is_on_a_panel_or_listed_with_a_reason() -> None:
 
 
 def test_every_panel_shows_metrics_that_are_written() -> None:
-    """A panel's metrics are written by the panel's function, with the dimensions that the panel uses."""
+    """A panel's metrics are written by the panel's function or shared, with the dimensions that the panel uses."""
     for source in sources():
         if not source.namespace:
-            function = source.dimensions["service"].removeprefix("duetime-")
-            assert function in METRICS[source.name].functions
+            service = source.dimensions["service"]
+            written = (
+                {SHARED_SERVICE} if source.name in SHARED_COUNTS else {*map(service_of, METRICS[source.name].functions)}
+            )
+            assert service in written
             assert set(source.dimensions) - {"service"} <= {METRICS[source.name].dimension}
     with pytest.raises(ValueError, match="trigger does not write lateness"):
         own("lateness", "p50", "trigger")
+    with pytest.raises(ValueError, match="worker does not write tasks_failed as its own"):
+        own("tasks_failed", "Sum", "worker")
+    with pytest.raises(ValueError, match="do not share lateness"):
+        shared("lateness", "p50")
 
 
 def test_every_formula_uses_exactly_its_metrics() -> None:

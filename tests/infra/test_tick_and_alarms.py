@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.environment_variables import Variable
+from duetime.metrics import METRICS
+from duetime.ports.runtime import SHARED_COUNTS, SHARED_SERVICE
 from duetime.settings import Authentication
 from duetime_cdk.alarm_list import RUNBOOK, AlarmSpec, alarms
 from duetime_cdk.canary import Canary
 from duetime_cdk.metric_expressions import Expression
-from duetime_cdk.metric_sources import function_metric
+from duetime_cdk.metric_sources import Source, function_metric, service_of
 from infra import ROOT
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, referred
@@ -72,6 +74,27 @@ def test_handlers_that_cannot_be_imported_cause_an_alarm(every: Synthesis) -> No
     assert alarm["Namespace"] == variables[Variable.METRICS_NAMESPACE.value]
     assert (alarm["MetricName"], alarm["Threshold"]) == ("handlers_unavailable", 1)
     assert alarm["TreatMissingData"] == "notBreaching"
+
+
+def test_an_alarm_watches_all_functions_that_write_its_metric() -> None:
+    """An alarm on a functions' metric includes each function that writes it; pulled starts have their own objective."""
+    watched = [each.watched for each in alarms(environment_named("prod")).single if isinstance(each.watched, Source)]
+    written = [each for each in watched if not each.namespace and each.name != "lateness"]
+    assert len(written) >= len(SHARED_COUNTS)
+    for source in written:
+        functions = {service_of(function) for function in METRICS[source.name].functions}
+        assert source.dimensions["service"] == SHARED_SERVICE or functions == {source.dimensions["service"]}, (
+            source.name
+        )
+
+
+def test_a_metric_is_shared_only_if_an_alarm_watches_several_functions() -> None:
+    """Each shared count is written by several functions and watched by an alarm."""
+    watched = {
+        each.watched.name for each in alarms(environment_named("prod")).single if isinstance(each.watched, Source)
+    }
+    assert watched >= SHARED_COUNTS
+    assert all(len(METRICS[name].functions) > 1 for name in SHARED_COUNTS)
 
 
 def test_every_alarm_notifies_the_topic(every: Synthesis) -> None:

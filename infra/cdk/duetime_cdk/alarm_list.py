@@ -9,7 +9,7 @@ from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import MINUTE, SECOND
 from duetime_cdk.environments import LOCAL, FunctionName
 from duetime_cdk.metric_expressions import ON_TIME_RANK, Expression, accepted, on_time
-from duetime_cdk.metric_sources import function_metric, own, queue, table_operation
+from duetime_cdk.metric_sources import function_metric, own, queue, shared, table_operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,7 +201,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
         ),
         AlarmSpec(
             "TasksFailing",
-            own("tasks_failed", "Sum", FunctionName.WORKER),
+            shared("tasks_failed", "Sum"),
             f"{environment.failures_alarm} or more tasks failed for good within five minutes",
             threshold=environment.failures_alarm,
             period=5,
@@ -226,7 +226,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
         ),
         AlarmSpec(
             "LeasesLost",
-            own("attempts_lost", "Sum", FunctionName.WORKER),
+            shared("attempts_lost", "Sum"),
             "Workers vanish during attempts: ten or more attempts were lost within five minutes",
             threshold=10,
             period=5,
@@ -247,29 +247,30 @@ def _schedules() -> list[AlarmSpec]:
     return [
         AlarmSpec(
             "OccurrencesMissed",
-            own("occurrences_missed", "Sum", FunctionName.TRIGGER),
-            "A schedule missed occurrences: the trigger's log names it, and `duetime schedules runs` lists them",
+            shared("occurrences_missed", "Sum"),
+            "A schedule missed occurrences: the trigger's or API's log names it, and `duetime schedules runs` lists"
+            " them",
             minutes=1,
             page=_SCHEDULES,
         ),
         AlarmSpec(
             "ExpectationMissed",
-            own("expectations_missed", "Sum", FunctionName.TRIGGER),
-            "A schedule has missed an expectation: the trigger's log and `schedules list` name it",
+            shared("expectations_missed", "Sum"),
+            "A schedule has missed an expectation: the trigger's or API's log and `schedules list` name it",
             minutes=1,
             page=_SCHEDULES,
         ),
         AlarmSpec(
             "CalendarEnding",
-            own("calendars_ending", "Sum", FunctionName.TRIGGER),
-            "A calendar has times for less than thirty more days: the trigger's log names the calendar",
+            shared("calendars_ending", "Sum"),
+            "A calendar has times for less than thirty more days: the trigger's or API's log names the calendar",
             minutes=1,
             page=_SCHEDULES,
         ),
         AlarmSpec(
             "ExpansionsFailing",
-            own("expansions_failed", "Sum", FunctionName.TRIGGER),
-            "A schedule could not be expanded: the trigger's log names it",
+            shared("expansions_failed", "Sum"),
+            "A schedule could not be expanded: the trigger's or API's log names it",
             minutes=1,
             page=_SCHEDULES,
         ),
@@ -299,8 +300,8 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
         ),
         AlarmSpec(
             "WorkerDefect",
-            own("worker_errors", "Sum", FunctionName.WORKER),
-            "A delivery failed in duetime's own code: the worker's log has the error",
+            shared("worker_errors", "Sum"),
+            "A delivery failed in duetime's own code: the worker's or, for pull workers, the API's log has the error",
             minutes=1,
         ),
         AlarmSpec(

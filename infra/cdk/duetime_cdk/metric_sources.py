@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.metrics import METRICS, NAMESPACE
+from duetime.ports.runtime import SHARED_COUNTS, SHARED_SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import FunctionName
 
 SERVICE = "service"
-"""The dimension of every metric that a function writes itself."""
+"""The dimension of every metric that functions write themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def service_of(function: FunctionName | str) -> str:
 
 
 def own(name: str, statistic: str, function: str, label: str = "", **split: str) -> Source:
-    """A metric that a function writes itself.
+    """A metric that one function writes itself.
 
     Args:
         name: the metric's name, as in `duetime.metrics`.
@@ -55,21 +56,38 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
         label: the metric's name in panels; by default the metric's name.
         split: a value of the metric's additional dimension.
     """
-    metric = METRICS[name]
-    if function not in metric.functions or not set(split) <= {metric.dimension}:
-        raise ValueError(f"{function} does not write {name} by {split}")
-    dimensions = {SERVICE: service_of(function), **split}
-    return Source("", name, dimensions, statistic, label or " ".join((name, *split.values())))
+    if function not in METRICS[name].functions or name in SHARED_COUNTS:
+        raise ValueError(f"{function} does not write {name} as its own metric")
+    return _written(name, statistic, service_of(function), label, split)
+
+
+def shared(name: str, statistic: str, label: str = "", **split: str) -> Source:
+    """A metric to which several functions add."""
+    if name not in SHARED_COUNTS:
+        raise ValueError(f"functions do not share {name}")
+    return _written(name, statistic, SHARED_SERVICE, label, split)
 
 
 def everywhere(name: str, statistic: str, label: str = "", **split: str) -> list[Source]:
-    """A metric that functions write themselves, one source for each of these functions."""
+    """A metric that functions write themselves, with a source for each of these functions unless they share it."""
+    if name in SHARED_COUNTS:
+        return [shared(name, statistic, label, **split)]
     functions = METRICS[name].functions
-    shown = label or " ".join((name, *split.values()))
+    shown = label or _label(name, split)
     return [
         own(name, statistic, function, f"{shown}, {function}" if len(functions) > 1 else shown, **split)
         for function in functions
     ]
+
+
+def _written(name: str, statistic: str, service: str, label: str, split: Mapping[str, str]) -> Source:
+    if not set(split) <= {METRICS[name].dimension}:
+        raise ValueError(f"{name} is not written by {split}")
+    return Source("", name, {SERVICE: service, **split}, statistic, label or _label(name, split))
+
+
+def _label(name: str, split: Mapping[str, str]) -> str:
+    return " ".join((name, *split.values()))
 
 
 def queue(queue_name: str, name: str, statistic: str, label: str) -> Source:

@@ -55,6 +55,21 @@ def test_a_metric_with_a_dimension_also_counts_in_the_total(capsys: pytest.Captu
     assert "wait" not in found[""]
 
 
+def test_functions_add_to_shared_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    """A count that an alarm watches in total is written by all functions for the same service."""
+    telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
+    telemetry.count("tasks_failed", 2, owner="acme")
+    telemetry.count("attempts_lost")
+    telemetry.count("tasks_succeeded")
+    lines = written(capsys, telemetry)
+    assert {line["service"]: [*line] for line in lines if "owner" not in line} == {
+        "duetime": ["_aws", "service", "attempts_lost"],
+        "duetime-api": ["_aws", "service", "tasks_succeeded"],
+    }
+    (by_owner,) = [line for line in lines if "owner" in line]
+    assert (by_owner["service"], by_owner["tasks_failed"]) == ("duetime", [2])
+
+
 def test_only_owners_in_the_settings_have_separate_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     """Only owners that are named in the settings have separate metrics; other owners count only in the total."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)

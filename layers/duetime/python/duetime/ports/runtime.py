@@ -167,6 +167,15 @@ class Process(Protocol):
         ...
 
 
+SHARED_COUNTS = frozenset({
+    "attempts_lost", "calendars_ending", "expansions_failed", "expectations_missed", "occurrences_missed",
+    "tasks_failed", "worker_errors",
+})  # fmt: skip
+"""Counts that several functions add to one metric, because an alarm watches the deployment's total."""
+SHARED_SERVICE = "duetime"
+"""The value of the dimension `service` of shared metrics; for other metrics, the dimension names the function."""
+
+
 class Telemetry(Protocol):
     """Counts, measures and logs; counts and measurements are written once per invocation."""
 

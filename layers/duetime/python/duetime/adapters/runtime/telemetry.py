@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
-from duetime.ports.runtime import UNTRACED
+from duetime.ports.runtime import SHARED_COUNTS, SHARED_SERVICE, UNTRACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _COUNT, _MILLISECONDS = "Count", "Milliseconds"
 _SERVICE = "service"
-"""Name of the dimension that every metric has. Its value is the name of the function that writes the metric."""
+"""Name of the dimension that every metric has. Its value is the name of the function that writes the metric, or
+`SHARED_SERVICE`."""
 
 _Split = tuple[str, str] | None
 """An additional dimension and its value; `None` for the total."""
@@ -99,24 +100,25 @@ class PowertoolsTelemetry:
         with self._lock:
             counts, self._counts = self._counts, {}
             measures, self._measures = self._measures, {}
-        by_split: dict[_Split, list[tuple[str, str, Sequence[int]]]] = defaultdict(list)
+        by_dimensions: dict[tuple[str, _Split], list[tuple[str, str, Sequence[int]]]] = defaultdict(list)
         for (name, split), number in counts.items():
             if number:
-                by_split[split].append((name, _COUNT, (number,)))
+                service = SHARED_SERVICE if name in SHARED_COUNTS else self._service
+                by_dimensions[service, split].append((name, _COUNT, (number,)))
         for (name, split), values in measures.items():
-            by_split[split].append((name, _MILLISECONDS, values))
-        for split, series in by_split.items():
-            self._write(split, series)
+            by_dimensions[self._service, split].append((name, _MILLISECONDS, values))
+        for (service, split), series in by_dimensions.items():
+            self._write(service, split, series)
         self._tracer.flush()
 
-    def _write(self, split: _Split, series: Iterable[tuple[str, str, Sequence[int]]]) -> None:
-        """Write the metrics of one split. Powertools begins another line when a line is full.
+    def _write(self, service: str, split: _Split, series: Iterable[tuple[str, str, Sequence[int]]]) -> None:
+        """Write the metrics of one service and split. Powertools begins another line when a line is full.
 
         A line with an additional dimension also counts for the total, because CloudWatch adds the line's values to both
         metrics.
         """
-        whole = {_SERVICE: self._service}
-        metrics = AmazonCloudWatchEMFProvider(dimension_set=whole, namespace=self._namespace, service=self._service)
+        whole = {_SERVICE: service}
+        metrics = AmazonCloudWatchEMFProvider(dimension_set=whole, namespace=self._namespace, service=service)
         if split is not None:
             metrics.add_dimensions(**whole, **{split[0]: split[1]})
         for name, unit, values in series:
