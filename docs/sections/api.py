@@ -106,7 +106,7 @@ def foreign_names() -> str:
 
 
 def _here(meaning: Meaning) -> str:
-    """Return the request fields with a meaning, or the meaning's text if there is no such field."""
+    """Return what the meaning's text says to use, or the request fields, or, if there are no fields, the text."""
     names = [each for each in meaning.fields if not each.startswith("task.")]
     if not names:
         return meaning.text
