@@ -136,6 +136,17 @@ def test_a_purge_by_filter_removes_archive_rows(account: Archived) -> None:
     assert account.objects() == {}
 
 
+def test_a_purge_by_group_removes_archive_rows(account: Archived) -> None:
+    """Archive rows of a group's members are removed, and rows of other tasks stay."""
+    member, other = account.create(group={"id": "patient-7"}), account.create()
+    assert account.run_until(lambda: account.record(other).finished_at is not None, MINUTE)
+    account.pass_retention()
+    account.read_stream()
+    assert set(account.tasks()) == {member, other}
+    assert purged(account, {"filter": {"group": "patient-7"}})["receipt"]["removed"]["archive_rows"] == 1
+    assert set(account.tasks()) == {other}
+
+
 def test_an_archive_object_rewritten_by_a_purge_keeps_its_lifecycle_tag(account: Archived) -> None:
     """A purge rewrites an archive object with the tag for its lifecycle rule."""
     account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = '{"*": 7}'

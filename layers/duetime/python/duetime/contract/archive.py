@@ -135,7 +135,7 @@ def archived_task(line: str) -> TaskSnapshot | None:
 
 
 def _snapshot(row: dict[str, Any]) -> TaskSnapshot:
-    error, schedule = row.get("error"), row.get("schedule")
+    error, schedule, group = row.get("error"), row.get("schedule"), row.get("group")
     created_at = _instant(row["created_at"])
     return TaskSnapshot(
         id=TaskId(row["id"]),
@@ -151,6 +151,7 @@ def _snapshot(row: dict[str, Any]) -> TaskSnapshot:
         error=TaskError(error["type"], error["message"]) if error else None,
         finished_at=_instant(row["finished_at"]) if row.get("finished_at") else None,
         schedule_ref=ScheduleRef(schedule["name"], 0, created_at, Cause(schedule["cause"])) if schedule else None,
+        group=group["id"] if group else None,
     )
 
 
