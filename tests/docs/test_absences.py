@@ -132,7 +132,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/how-to/make-a-task-unique.md", "are chosen at creation and cannot be changed"): Refused(
         "PATCH", "/v1/tasks/ID", {"unique": {"key": "x"}}
     ),
-    ("docs/migrations/airflow.md", "There is no number of automatic retries"): Refused(
+    ("docs/migrations/airflow.md", "There is no setting that retries a whole graph"): Refused(
         "POST", "/v1/topologies", {"nodes": {"a": _TASK}, "retry": {"max_attempts": 3}}
     ),
     ("docs/how-to/run-a-graph-of-tasks.md", "`inputs` cannot be passed to it"): Refused(
@@ -171,7 +171,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/decisions/targets.md": ("has run them against AWS yet",),
-    "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
+    "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called",),
     "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
     "docs/how-to/find-out-why.md": ("it is not there yet, but",),
     "docs/how-to/limit-the-start-of-a-task.md": ("cannot start in time",),
@@ -187,7 +187,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
         "is not deployed yet",
         "that duetime does not use itself",
     ),
-    "docs/migrations/crontab.md": ("A crontab cannot",),
     "docs/reference/costs.md": ("Lambda's rate cannot be configured",),
     "docs/reference/metrics.md": ("no worker has received its message yet",),
     "docs/reference/how-a-task-is-not-lost.md": (

@@ -42,7 +42,8 @@ class ImportFlags:
     """The options of every import."""
 
     task_type: Annotated[
-        str, typer.Option("--type", metavar="TYPE", help="Type of all tasks; default: derived from names in the file.")
+        str,
+        typer.Option("--type", metavar="TYPE", help="Type of all tasks; default: from names, or command for crontabs."),
     ] = ""
     timezone: Annotated[
         str, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries in files that name no zone.")
