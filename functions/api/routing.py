@@ -108,8 +108,8 @@ def respond(event: Mapping[str, Any]) -> Response:
     if method == "OPTIONS":
         # If browsers may call the API, the gateway adds the CORS headers to this response.
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
-    # For HEAD, the body is removed before the response is sent.
-    operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
+    # For HEAD, which has the operation of GET, the body is removed before the response is sent.
+    operation, parameters = operation_at(method, _path(event))
     request = requests.read(event, operation, parameters)
     if method not in _READS and (region := composed().region) is not None:
         region.check(is_report=event["rawPath"].rpartition("/")[2] in _REPORTS)
@@ -132,7 +132,7 @@ def with_deprecation(response: Response, event: Mapping[str, Any]) -> Response:
     """Add the operation's deprecation headers, if any, to a response or error."""
     method = event["requestContext"]["http"]["method"].upper()
     with suppress(RequestError):
-        operation, _ = operation_at("GET" if method == "HEAD" else method, _path(event))
+        operation, _ = operation_at(method, _path(event))
         if ends := operation.deprecation_headers:
             return replace(response, headers={**response.headers, **ends})
     return response

@@ -41,7 +41,7 @@ LEFT_OUT = {
     *("create_api_key", "list_api_keys", "revoke_api_key"),
     *("create_task_link", "list_task_links", "delete_task_link", "get_task_link", "use_task_link"),
     *("report_outcome", "report_heartbeat", "report_progress", "get_api_index", "get_open_api_document"),
-    "preview_task",
+    *("preview_task", "list_signing_secrets"),
 }
 """Operations that are not tools, because only workers need them, they expose secrets, or their schemas are too long.
 """

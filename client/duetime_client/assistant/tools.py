@@ -16,6 +16,8 @@ _LEFT_OUT_TAGS = frozenset({"leases", "live updates", "keys", "links"})
 _LEFT_OUT = frozenset(
     # `previewTask` is left out because its schema is as long as those of all other read-only tools together.
     {"getApiIndex", "getOpenApiDocument", "previewTask", "reportOutcome", "reportHeartbeat", "reportProgress"}
+    # It returns secrets.
+    | {"listSigningSecrets"}
 )
 _HEADERS = {"Idempotency-Key": "idempotency_key", "If-Match": "if_match"}
 """Argument names for headers that a caller can set, by header name."""

@@ -77,14 +77,15 @@ def test_the_record_of_a_forbidden_owner_names_the_caller_but_no_owner(api: Gate
     assert (found["owner"], found["caller"]) == ("", "eve")
 
 
-def test_reading_another_owners_tasks_is_recorded(api: Gateway) -> None:
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_reading_another_owners_tasks_is_recorded(api: Gateway, method: str) -> None:
     """Reading another owner's tasks is recorded, but reading one's own tasks is not recorded."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root"})
     root, ann = (Gateway(authorizer={"jwt": {"claims": {"sub": name}}}) for name in ("root", "ann"))
     root.send("GET", "/v1/tasks")
     ann.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": "ann"})
-    root.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": "ann"})
+    root.send(method, "/v1/tasks", headers={"X-Duetime-Owner": "ann"})
     (found,) = records(stack)
     assert (found["operation"], found["owner"], found["caller"], found["status"]) == ("listTasks", "ann", "root", 200)
 

@@ -625,6 +625,8 @@ def test_a_manual_run_can_have_its_own_payload_and_due_time(api: Gateway) -> Non
     assert run.body["state"] == "scheduled"
     later = api.send("POST", f"{PATH}/run", {"delay_seconds": 90, "payload": None}).body
     assert (later["payload"], later["due_at"]) == (None, "2026-11-21T02:34:37.250Z")
+    soon = api.send("POST", f"{PATH}/run", {"delay_seconds": 0.2901}).body
+    assert soon["due_at"] == "2026-11-21T02:33:07.541Z"
     past = api.send("POST", f"{PATH}/run", {"due_at": "2020-01-01T00:00:00Z"}).body
     assert (past["payload"], past["due_at"]) == ({"a": [1, None]}, "2026-11-21T02:33:07.250Z")
     assert api.send("GET", PATH).body["task"] == before["task"]

@@ -538,12 +538,13 @@ def reference_to(path: str, request_path: str) -> str:
 
 
 def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, str]]:
-    """The operation of a request, with its path parameters.
+    """The operation of a request, with its path parameters; a `HEAD` request has the operation of `GET`.
 
     Raises:
         PathNotFound: the path does not exist.
         MethodUnsupported: the path does not support the method.
     """
+    method = "GET" if method == "HEAD" else method
     found: set[str] = set()
     for pattern, operations, parameters in _matches(path):
         if method in operations and not any(_is_fixed_where(other, pattern) for other in found):

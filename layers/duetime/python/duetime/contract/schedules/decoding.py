@@ -26,7 +26,7 @@ from duetime.contract.schedules.bodies import (
 from duetime.contract.schedules.encoding import template_fields
 from duetime.contract.tasks.bodies import TaskPatch as PatchOfATask
 from duetime.contract.tasks.decoding import spec_of
-from duetime.contract.tasks.field_decoding import ROOT, payload_bytes, reject_uniqueness
+from duetime.contract.tasks.field_decoding import ROOT, milliseconds, payload_bytes, reject_uniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
 from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate, Written
@@ -174,7 +174,7 @@ def run_request(document: Document) -> tuple[ManualRun, str]:
         reason = "cannot be given together with due_at"
         raise FieldsInvalid([Fault("delay_seconds", reason, FaultCode.CONFLICT)])
     payload = payload_bytes(PatchOfATask(payload=body.payload), ROOT) if "payload" in body.model_fields_set else None
-    return ManualRun(payload, body.due_at, round(body.delay_seconds * SECOND)), body.reason
+    return ManualRun(payload, body.due_at, milliseconds(body.delay_seconds)), body.reason
 
 
 def occurrence_request(document: Document) -> tuple[OccurrenceRequest, str]:

@@ -295,9 +295,15 @@ def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
     """The delay from a task's acceptance to its due time; `None` if not given."""
     if "delay_seconds" not in body.model_fields_set or body.delay_seconds is None:
         return None
-    # The decimal as written is used and rounded up, because binary fractions could add or lose a millisecond, as for
-    # 0.29 s.
-    return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
+    return milliseconds(body.delay_seconds)
+
+
+def milliseconds(seconds: float) -> Millis:
+    """A delay in milliseconds, rounded up, so that nothing is due early.
+
+    The decimal as written is used, because binary fractions could add or lose a millisecond, as for 0.29 s.
+    """
+    return int((Decimal(str(seconds)) * SECOND).to_integral_value(ROUND_CEILING))
 
 
 def _target(body: Target) -> targets.Target:

@@ -237,11 +237,11 @@ def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
     yield from _rates(task, facts)
     if facts.circuit is not None and facts.circuit.state(facts.now) is not CircuitState.CLOSED:
         circuit = facts.circuit
-        what = (
-            "has not been called" if circuit.state(facts.now) is CircuitState.OPEN else "has been called once at a time"
-        )
+        is_open = circuit.state(facts.now) is CircuitState.OPEN
+        calls = "no calls are made except single test calls" if is_open else "calls are made only one at a time"
         failed = f"; it failed last with {circuit.reason}" if circuit.reason else ""
-        text = f"The host {circuit.host} {what} since {_since(circuit.opened_at, facts.now)}, because it kept failing"
+        since = _since(circuit.opened_at, facts.now)
+        text = f"The host {circuit.host} kept failing, so since {since} {calls}"
         yield _ahead(GateName.CIRCUIT, f"{text}{failed}.", OpenCircuit(circuit), circuit.open_until)
 
 
