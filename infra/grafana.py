@@ -32,7 +32,6 @@ _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24
 _UNITS = {
     Unit.COUNT: "short",
     Unit.MILLISECONDS: "ms",
-    Unit.SECONDS: "s",
     Unit.PERCENT: "percent",
     Unit.DOLLARS: "currencyUSD",
 }

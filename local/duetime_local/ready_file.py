@@ -73,7 +73,8 @@ def find(path: Path = READY_FILE) -> Ready | None:
         return None
     try:
         os.kill(ready.pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
+        # The stack has ended; a process of another user has received its number since.
         return None
     return ready
 

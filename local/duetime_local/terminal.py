@@ -129,7 +129,11 @@ class Display:
             # By default, commands look only for the default file.
             self._console.print("\nFor commands in another terminal:")
             self._console.out(f"  export {READY_FILE_VARIABLE}={ready_file.absolute()}", highlight=False)
-        end = "its tasks are deleted; use --keep to keep them" if kept is None else f"its tasks are kept in {kept}"
+        end = (
+            "its tasks are deleted; use --keep to keep them"
+            if kept is None
+            else f"its tasks are kept in {escape(str(kept))}"
+        )
         self._console.print(f"\nCtrl-C stops the stack: its processes end, and {end}.", soft_wrap=True)
 
     def reloaded(self, seconds: float) -> None:
@@ -147,7 +151,7 @@ class Display:
 
     def note(self, message: str) -> None:
         """Show a message without styling."""
-        self._console.print(message)
+        self._console.print(message, markup=False)
 
 
 def commands_to_try(api_url: str, types: Collection[str]) -> Iterator[str]:

@@ -10,7 +10,8 @@ import pytest
 from duetime.metrics import METRICS
 from duetime.ports.runtime import SHARED_COUNTS, SHARED_SERVICE
 from duetime_cdk.errors import UnsafeEnvironment
-from duetime_cdk.metric_expressions import Expression
+from duetime_cdk.handlers_environment import HandlersEnvironment
+from duetime_cdk.metric_expressions import Expression, dollars_per_million
 from duetime_cdk.metric_sources import own, service_of, shared
 from duetime_cdk.panels import sections
 from infra.environments import environment_named
@@ -62,6 +63,19 @@ def test_every_panel_shows_metrics_that_are_written() -> None:
         own("tasks_failed", "Sum", "worker")
     with pytest.raises(ValueError, match="do not share lateness"):
         shared("lateness", "p50")
+
+
+def test_the_cost_of_a_million_tasks_uses_the_memory_of_the_handlers() -> None:
+    """The cost uses the worker's memory, which the environment of the handlers can set."""
+    larger = replace(PROD, handlers_environment=HandlersEnvironment(memory_mb=3_072))
+    worker = next(name for name, source in dollars_per_million(PROD).sources.items() if is_worker_time(source))
+    assert f"FILL({worker}, 0) * 0.5" in dollars_per_million(PROD).formula
+    assert f"FILL({worker}, 0) * 3" in dollars_per_million(larger).formula
+
+
+def is_worker_time(source: Source) -> bool:
+    """Return whether a metric is the duration of the worker's invocations."""
+    return (source.name, source.dimensions.get("FunctionName")) == ("Duration", "$function_worker")
 
 
 def test_every_formula_uses_exactly_its_metrics() -> None:

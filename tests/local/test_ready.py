@@ -40,6 +40,20 @@ def test_a_ready_file_of_a_dead_process_is_ignored(tmp_path: Path) -> None:
     assert find(path) is None
 
 
+def test_a_ready_file_whose_process_number_another_user_has_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stack is not found if its process number now belongs to a process that this user may not signal."""
+    path = tmp_path / "ready.json"
+    path.write_text(json.dumps({"api_url": "http://x", "aws_endpoint_url": "http://x", "pid": 1}))
+
+    def kill(_pid: int, _signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert find(path) is None
+
+
 def test_a_second_stack_does_not_replace_the_ready_file(tmp_path: Path) -> None:
     """A second stack does not replace a running stack's file, but may replace the file of a stack that has ended."""
     path = tmp_path / "ready.json"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from duetime_local.terminal import commands_to_try
+from io import StringIO
+
+from rich.console import Console
+
+from duetime_local.terminal import Display, commands_to_try
 
 
 def test_the_suggested_commands_use_a_type_with_a_handler() -> None:
@@ -19,3 +23,10 @@ def test_the_suggested_commands_use_a_type_with_a_handler() -> None:
 def test_without_a_handler_only_the_list_command_is_suggested() -> None:
     """Without a handler, only the command that lists tasks is suggested, because no task could run."""
     assert list(commands_to_try("http://x", ())) == ["curl -s http://x/v1/tasks"]
+
+
+def test_a_note_is_shown_literally() -> None:
+    """A path with brackets is shown unchanged, although brackets are the terminal library's markup."""
+    screen = StringIO()
+    Display(Console(file=screen)).note("Handlers in [red]app[/red] are reloaded")
+    assert screen.getvalue() == "Handlers in [red]app[/red] are reloaded\n"

@@ -24,7 +24,6 @@ _WIDTH, _HEIGHT = 8, 6
 _PERIOD = Duration.minutes(1)
 _AXES = {
     Unit.MILLISECONDS: "ms",
-    Unit.SECONDS: "s",
     Unit.PERCENT: "%",
     Unit.DOLLARS: "US dollars",
 }

@@ -66,7 +66,7 @@ def dollars_per_million(environment: Environment) -> Expression:
     starts = {f"i{n}": function_metric(name, "Invocations", "Sum") for n, name in enumerate(deployed)}
     ends = ("tasks_succeeded", "tasks_failed", "tasks_cancelled", "tasks_rolled_back")
     tasks = {f"t{n}": each for n, each in enumerate(source for name in ends for source in everywhere(name, "Sum"))}
-    gigabytes = {f"d{n}": environment.sizes[name].memory_mb / 1024 for n, name in enumerate(deployed)}
+    gigabytes = {f"d{n}": environment.size_of(name).memory_mb / 1024 for n, name in enumerate(deployed)}
     time = " + ".join(f"FILL({name}, 0) * {size:g}" for name, size in gigabytes.items())
     cost = (
         f"({_total(writes)}) * {ASSUMED.write_unit:.10f} + ({_total(reads)}) * {ASSUMED.read_unit:.10f}"

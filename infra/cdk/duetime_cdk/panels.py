@@ -24,7 +24,6 @@ class Unit(StrEnum):
 
     COUNT = "count"
     MILLISECONDS = "ms"
-    SECONDS = "s"
     PERCENT = "%"
     DOLLARS = "$"
 
