@@ -206,7 +206,7 @@ class Worker:
             lease_seconds: duration of a lease, after which another worker gets the task; the lease is renewed after
                 each third of this time.
             wait_seconds: how long a request waits for a task; if this is shorter than `stop_seconds`, a stopped worker
-            releases the tasks of the last request.
+                releases the tasks of the last request.
             pause_seconds: pause after a response without tasks.
             stop_seconds: how long `stop` may take; must be less than the time after which the process is killed.
             name: worker name in the attempt history; host and process by default.
@@ -282,7 +282,7 @@ class Worker:
         Args:
             task_type: The type.
             payload: The class of the payload, a pydantic model or a dataclass; a task with an invalid payload fails at
-            once.
+                once.
             batch: The function is called with a list of `BatchItem`, one for each task, and with at most as many tasks
                 as the worker's `concurrency`. The function returns `None`, or a list with the result or the exception
                 of each task. An exception that the function raises fails all tasks.

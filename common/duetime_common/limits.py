@@ -30,7 +30,8 @@ MAX_STEP_RESULT_BYTES = 32_768
 MAX_NODES = 10_000
 """Maximum number of nodes in one topology, including the nodes of its sub-topologies."""
 MAX_EDGES = 50_000
-"""Maximum number of dependencies among the nodes of one topology. Each dependency is a separate write."""
+"""Maximum number of dependencies among the nodes of one topology. If a node has many parents, each of its dependencies
+is a separate write."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_CONDITION_LENGTH = 1_000
 """Maximum length of a condition on a node or a signal, in characters."""

@@ -37,13 +37,17 @@ _CREATED = 201
 class Figures:
     """The effects of an outage.
 
-    Attributes: accepted: how many tasks were accepted. refused: how many requests to create a task were refused, by
-        status. lost: ids of accepted tasks that had not succeeded an hour after the outage. due_during: how many of the
-        accepted tasks were due during the outage. on_time_during: how many of the tasks due during the outage began
-        within ten seconds. latest: the maximum lateness of the tasks due during the outage, in milliseconds.
+    Attributes:
+        accepted: how many tasks were accepted.
+        refused: how many requests to create a task were refused, by status.
+        lost: ids of accepted tasks that had not succeeded an hour after the outage.
+        due_during: how many of the accepted tasks were due during the outage.
+        on_time_during: how many of the tasks due during the outage began within ten seconds.
+        latest: the maximum lateness of the tasks due during the outage, in milliseconds.
         latest_after: the maximum lateness of tasks that began after the outage, in milliseconds; the time between their
-        due time and the end of the outage is not counted. alarms: the alarms that went off. still_on: the alarms that
-        were still on an hour after the outage.
+            due time and the end of the outage is not counted.
+        alarms: the alarms that went off.
+        still_on: the alarms that were still on an hour after the outage.
     """
 
     accepted: int = 0

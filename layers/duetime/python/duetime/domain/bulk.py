@@ -91,7 +91,7 @@ class BulkProgress:
         examined: number of tasks that were read.
         matched: number of examined tasks that match.
         affected: number of matched tasks that were changed, cancelled, paused and so on.
-        rejected: number of matched tasks that could not be changed, by name of the error.
+        refused: number of matched tasks that could not be changed, by name of the error.
         next_at: the earliest time of the next step.
         is_complete: whether all tasks are processed.
         stage: stage of a purge; empty before the first stage.
@@ -286,7 +286,7 @@ class FilterResult:
         matched: number of examined tasks that match the filter and are open, or have failed if the filter asks for
             failed tasks.
         affected: number of matched tasks that were cancelled, asked to stop, updated, or retried.
-        rejected: number of matched tasks that could not be changed, by error.
+        refused: number of matched tasks that could not be changed, by error.
         after: the id after which to continue; `None` at the end.
         after_name: the name of the schedule after which to continue; empty at the end, or for tasks.
     """

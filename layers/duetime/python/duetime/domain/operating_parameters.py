@@ -42,7 +42,8 @@ UPLOAD_LIFE = 15 * MINUTE
 ABANDONED_UPLOAD_DAYS = 1
 """Number of days after which an upload is removed if no task was created with it."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
-"""How often a task that waits for a lock checks the lock. The task is also notified when the lock is released."""
+"""A task that waits for a lock checks the lock at least this often. The task is also notified when the lock is
+released."""
 LOCK_LIFE = DAY
 """A lock is removed this long after its last use. The entry of a waiting task is removed this long after the latest
 possible end of a hold."""

@@ -2,9 +2,9 @@
 
 Starts are counted by the generic cell rate algorithm (GCRA; Source: ITU-T Recommendation I.371, annex A). The count is
 one number: the time of the next start if all starts were evenly spaced. A start may be earlier than that time by as
-    many intervals as the burst allows. In addition, each priority has a line, stored as the time of its last place. A
-    task that
-cannot start takes the next place, and is checked again at that time; only the count decides whether the task may start.
+many intervals as the burst allows. In addition, each priority has a line, stored as the time of its last place. A task
+that cannot start takes the next place, and is checked again at that time; only the count decides whether the task may
+start.
 
 Each start and each place of a higher priority shifts the lines of lower priorities. So that places need not be
 rewritten, they are stored as times on the line's own clock, which stops while higher priorities are served and lags

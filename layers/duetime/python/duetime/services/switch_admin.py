@@ -31,7 +31,7 @@ class SwitchAdmin:
     runtime: Runtime
 
     def list(self, caller: Caller) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
-        """The switches, and the circuits that are not closed. Non-operators get only the switch for their own tasks."""
+        """The switches, and the circuits that are not closed; for other callers than operators, only their switches."""
         found = sorted(
             self.stores.switches.read(consistent=True).in_force.by_key.values(), key=lambda switch: switch.key
         )

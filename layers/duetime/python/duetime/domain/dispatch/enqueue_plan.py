@@ -37,8 +37,8 @@ class Precision(StrEnum):
     """How the wait until a due time is divided between the queue's delay, in whole seconds, and the worker's hold."""
 
     NORMAL = "normal"
-    """The queue delivers 0.06 s early, or up to 1.06 s early if the trigger was not the sender; the worker holds the
-    message until the due time."""
+    """The queue delivers 0.06 s early if the trigger chose the moment of sending, and otherwise up to 1.06 s early; the
+    worker holds the message until the due time."""
     EXACT = "exact"
     """The queue delivers one to two seconds early, so that transport never delays a task."""
     RELAXED = "relaxed"
@@ -259,9 +259,9 @@ def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) 
     """Groups messages by when to send them within the next second, in order of time.
 
     All messages are sent at once in two cases: if there are so many messages that workers receive full batches, whose
-        messages share one wait, or if the precision is not `normal` (`relaxed` does not hold messages, and `exact`
-        should be early). The trigger does not wait for the planned time of the last messages if its own waiting would
-        cost more than the workers' waiting.
+    messages share one wait, or if the precision is not `normal` (`relaxed` does not hold messages, and `exact` should
+    be early). The trigger does not wait for the planned time of the last messages if its own waiting would cost more
+    than the workers' waiting.
     """
     if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
         return [SendGroup(now, tuple(messages))]

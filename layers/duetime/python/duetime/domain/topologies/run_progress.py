@@ -182,7 +182,7 @@ def to_be_undone(status: NodeStatus) -> bool:
 
     Nodes that succeeded, or started and then failed, are rolled back because they may have had effects. Other nodes are
     not rolled back: nodes that never started had no effects, rolled-back nodes have no effects left, and failed
-        rollbacks require a person's attention.
+    rollbacks require a person's attention.
     """
     if status.state is State.SUCCEEDED:
         return not status.rollback_failed
