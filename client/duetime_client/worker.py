@@ -206,7 +206,7 @@ class Worker:
             lease_seconds: duration of a lease, after which another worker gets the task; the lease is renewed after
                 each third of this time.
             wait_seconds: how long a request waits for a task; if this is shorter than `stop_seconds`, a stopped worker
-            releases the tasks of the last request.
+                releases the tasks of the last request.
             pause_seconds: pause after a response without tasks.
             stop_seconds: how long `stop` may take; must be less than the time after which the process is killed.
             name: worker name in the attempt history; host and process by default.

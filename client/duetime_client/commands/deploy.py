@@ -35,8 +35,8 @@ def deploy(
     """Deploy this project with the CDK: show the changes, and ask for confirmation.
 
     If a resource that holds data would be replaced or deleted, the name of the stack must be typed. The command
-    executes exactly the change set that was shown. Exit codes: 0 deployed, or nothing to change; 1 failed; 3 not
-    confirmed.
+    executes exactly the change set that was shown. Exit codes: 0 deployed, or nothing to change; 1 failed; 2 no such
+    stack; 3 not confirmed.
     """
     try:
         project = project_here()

@@ -16,7 +16,7 @@ from duetime_client.quotas import OwnerQuotas, OwnQuotas, QuotaList
 
 app = CommandGroup(help="Limit how much each owner may use, and see how much is used.", no_args_is_help=True)
 
-Owner = Annotated[str, typer.Argument(metavar="OWNER", help="The owner, as `duetime summary --owners` shows it.")]
+Owner = Annotated[str, typer.Argument(metavar="OWNER", help="The owner, as `duetime summary --by-owner` shows it.")]
 NAMES = (
     "creates_per_second",
     "payload_bytes_per_second",
