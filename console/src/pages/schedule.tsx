@@ -65,7 +65,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         <div class="stack">
           <section class="card">
             <h2>Next</h2>
-            {read.upcoming.length ? <Occurrences occurrences={read.upcoming} zone={read.timezone} /> : <p class="muted">None, because the schedule is {read.state}.</p>}
+            {read.upcoming.length ? <Occurrences occurrences={read.upcoming} zone={read.timezone} /> : <p class="muted">{read.permanent && read.state === "active" ? "Not planned: each run starts after the previous run has ended." : `None, because the schedule is ${read.state}.`}</p>}
           </section>
           <section class="card">
             <h2>Payload</h2>
