@@ -16,7 +16,7 @@ _TYPES = {str: TEXT, bool: BOOLEAN, int: INTEGER, datetime: INSTANT}
 
 
 def _type_of(annotation: Any) -> str:  # noqa: ANN401 - a type
-    """The DuckDB type of a nullable field; every field other than text, numbers and times is JSON."""
+    """The DuckDB type of a field; every field other than text, integers, booleans and times is JSON."""
     choices = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
     type_, *_ = (each for each in choices if each is not type(None))
     return _TYPES.get(type_, JSON)

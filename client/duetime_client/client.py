@@ -316,8 +316,8 @@ class AsyncClient:
     """An asynchronous client for one deployment. Close the client with `aclose`, or use it with `async with`.
 
     The arguments, resources and methods are the same as in `Client`. Methods that return an iterator in `Client` return
-    an asynchronous iterator here; all other methods are awaited. `sleep`, `connect` and `http_transport` are
-    asynchronous, too.
+    an asynchronous iterator here; all other methods are awaited. `sleep`, `connect` and the transports are also
+    asynchronous.
     """
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange

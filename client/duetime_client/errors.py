@@ -10,7 +10,7 @@ class ClientError(Exception):
 
 
 class AddressInvalid(ClientError, ValueError):
-    """The API's address is not an http or https URL, or it has a query."""
+    """The API's address is not an http or https URL, or it has a query or a fragment."""
 
     def __init__(self, url: str) -> None:
         hint = "" if "://" in url else "; it must begin with https:// or http://"

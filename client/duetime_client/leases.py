@@ -39,7 +39,7 @@ class LeasedTask(BaseModel):
     """The lease's id, which every report must name."""
     expires_at: datetime
     checkpoint: object = None
-    """The checkpoint of a paused attempt; `None` if there is no checkpoint."""
+    """The latest checkpoint of an earlier attempt; `None` if there is no checkpoint."""
     inputs: object = None
     """For a topology node, the results of the parents listed in its `inputs`, by name."""
     unacknowledged_leases: int = 0

@@ -278,7 +278,7 @@ class Attempt:
         return True
 
     def _report(self, send: Callable[[], LeaseState]) -> str:
-        """Report the outcome, with retries on network errors while the lease lasts."""
+        """Report the outcome, with retries on temporary errors while the lease lasts."""
         pause, is_refused = _SHORTEST_PAUSE, False
         while not self.context.lost:
             try:

@@ -37,7 +37,7 @@ def body_of_workflow(document: dict[str, Any], task_type: str, time_scale: float
         time_scale: the factor for recorded durations.
 
     Raises:
-        TopologyInvalid: a node is incomplete or duplicated, or would run for too long.
+        TopologyInvalid: `time_scale` is not above 0, or a node is incomplete, duplicated, or would run for too long.
     """
     if not (math.isfinite(time_scale) and time_scale > 0):
         raise TopologyInvalid([InvalidField("time_scale", "should be a number above 0")])
@@ -64,7 +64,7 @@ def _node(place: str, recorded: object, task_type: str, time_scale: float) -> tu
             raise TopologyInvalid(
                 [InvalidField(place, "should have an id, a program, runtime_s and a list of parents")]
             )
-    # Python cannot convert an integer beyond this bound to a float.
+    # Python cannot convert an integer that is far beyond this bound to a float.
     seconds = round(runtime * time_scale, 3) if abs(runtime) < _BEYOND_ANY else _BEYOND_ANY
     if not 0 <= seconds <= MAX_SECONDS:
         reason = f"is {seconds:g} s at this time_scale; 0 to {MAX_SECONDS} s are allowed"

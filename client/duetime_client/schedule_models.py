@@ -298,7 +298,7 @@ class Calendar(ResponseModel):
 
     @property
     def etag(self) -> str | None:
-        """The version for `calendars.put(if_match=…)`; empty in lists."""
+        """The version for `calendars.put(if_match=…)`; `None` in lists."""
         return self._etag
 
     def at(self, etag: str | None) -> Calendar:

@@ -97,7 +97,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def get_forecast(self, *, hours: int | None = None) -> Request[Forecast]:
-        """Get the runs planned for the next hours (default: 24), and the minutes in which several runs begin."""
+        """Get the runs planned for the next hours (default: 24), and the minutes in which several schedules start."""
         return Request("GET", "/v1/forecast", one(Forecast), query=[*_query({"hours": hours})])
 
     @Operation
@@ -297,7 +297,7 @@ class ScheduleOperations(Resource):
 
     @Stream
     def watch(self, name: str) -> Items[Change]:
-        """Yield changes to a schedule's tasks as they happen, beginning with existing tasks; see `tasks.watch`."""
+        """Yield changes to a schedule and its runs as they happen; see `tasks.watch`."""
         return watch(self._session, f"schedule:{name}", {})
 
 

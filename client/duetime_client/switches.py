@@ -44,7 +44,7 @@ class Circuit(ResponseModel):
 
 
 class StopSwitches(ResponseModel):
-    """All switches; circuit breakers are for operators only."""
+    """The switches that apply to the caller; for operators, all switches and the circuit breakers."""
 
     switches: list[Switch]
     circuits: list[Circuit]
@@ -55,7 +55,7 @@ class SwitchOperations(Resource):
 
     @Operation
     def list(self) -> Request[StopSwitches]:
-        """List all switches that apply to the caller and, for operators, the circuit breakers that are not closed."""
+        """List the switches that apply to the caller; for operators, all switches and the open circuit breakers."""
         return Request("GET", SWITCHES, one(StopSwitches))
 
     @Operation

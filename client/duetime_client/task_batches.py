@@ -62,7 +62,7 @@ class BatchFunction(TaskFunction[P, Any]):
         return self.function(items)  # type: ignore[call-arg, arg-type]  # the function takes items
 
     def runner(self, task: Task) -> Callable[[Context, Any], object]:
-        """Return the method that runs an attempt in a batch or, if it is a task's last of several, in a separate call.
+        """Return the method that runs an attempt in a batch; the last of several attempts runs in a separate call.
 
         The separate call keeps a task from failing permanently because of another task.
         """

@@ -35,7 +35,7 @@ def create_task(
     *,
     estimate: bool = False,
 ) -> Request[Task] | Steps[Task]:
-    """Creates a task once, however often the request is sent; a large binary payload is uploaded first."""
+    """Creates a task once, however often the request is sent; a large binary or encrypted payload is uploaded first."""
 
     def creation(fields: Mapping[str, object]) -> Request[Task]:
         query = [*wait_query(wait_seconds), *estimate_query(is_wanted=estimate)]
@@ -54,7 +54,7 @@ def _uploaded_before(session: Session, upload: Steps[Any], creation: Callable[[A
 
 
 def upload_of(session: Session, fields: Mapping[str, object], key: str) -> Steps[Any] | None:
-    """The upload of a payload that is too large for a request; `None` if the payload fits."""
+    """The upload of a binary or encrypted payload that is too large for a request; `None` for other payloads."""
     payload = fields.get("payload")
     is_large = isinstance(payload, bytes) and len(payload) > MAX_PAYLOAD_BYTES
     if not is_large and session.codec is None:
@@ -70,7 +70,7 @@ def upload_of(session: Session, fields: Mapping[str, object], key: str) -> Steps
 def creation_headers(
     idempotency_key: str | None = None, traceparent: str | None = None, seconds: int | None = None
 ) -> dict[str, str]:
-    """The headers of a creation: the idempotency key (random by default) and its lifetime."""
+    """The headers of a creation: the idempotency key (random by default), its lifetime, and the trace context."""
     life = {} if seconds is None else {IDEMPOTENCY_KEY_SECONDS: str(seconds)}
     return {IDEMPOTENCY_KEY: key_or_random(idempotency_key), **life, **trace_headers(traceparent)}
 

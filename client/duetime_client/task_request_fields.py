@@ -1,7 +1,7 @@
 """The fields of the API's requests about tasks, as typed dictionaries.
 
 On creation, an absent field takes its default. On update, an absent field keeps its value, as does an absent part of
-`tags`, `retry`, `lock`, `rate` or a `target` of the same kind.
+`tags`, `retry`, `lock`, `rate`, `notify_on` or a `target` of the same kind.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class TaskOperations(TaskActions, FilterActions):
     ) -> Request[Task] | Steps[Task]:
         """Create a task, which is due now unless `due_at` or `delay_seconds` is given.
 
-        A `payload` of bytes (a `Binary` has a content type, too) may have up to 5 MB; from 1 MiB, the payload is
+        A `payload` of bytes (a `Binary` has a content type, too) may have up to 5 MB; above 1 MiB, the payload is
         uploaded to S3 first.
 
         A retried request never creates a second task, because it carries an idempotency key (random by default), which
@@ -121,8 +121,8 @@ class TaskOperations(TaskActions, FilterActions):
     ) -> Request[Task]:
         """Update a task that has not started; with `if_match`, only if it still has that `etag`.
 
-        The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock` and a `target` of the same kind are merged,
-        and `None` removes a value; `payload` is replaced completely. The reason is recorded with the task.
+        The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock`, `rate` and a `target` of the same kind are
+        merged, and `None` removes a value; `payload` is replaced completely. The reason is recorded with the task.
         """
         query = [("reason", reason)] if reason else []
         return Request("PATCH", path_of(task_id), task_of, query=query, body=body_of(changes), headers=guard(if_match))

@@ -40,7 +40,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         super().__init__(runner)
         # A class must have its own definition, not an inherited definition.
         found: Any = vars(definition).get(HANDLER_DEFINITION) if isinstance(definition, type) else definition
-        #  # The type is checked at run time, because type checkers accept any class as a handler.
+        # The type is checked at run time, because type checkers accept any class as a handler.
         if not (hasattr(found, "task_type") and hasattr(found, "encode")):
             raise NoTaskType(definition)
         self._definition: TaskDefinition[P] = found

@@ -80,7 +80,7 @@ def check_batch(value: object) -> None:
     """Check the keyword `batch` of a registration.
 
     Raises:
-        TypeError: the value is not a `Batch`.
+        TypeError: the value is neither a `Batch` nor `None`.
     """
     if value is not None and not isinstance(value, Batch):
         raise TypeError(f"batch takes a Batch, such as Batch(max_size=100), not {value!r}")

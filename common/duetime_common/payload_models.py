@@ -48,7 +48,7 @@ def from_json(model: type[M], document: object) -> M:
 
 
 def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
-    """Encode a value as JSON from which an equal value can be parsed. Bytes are unchanged.
+    """Encode a value as JSON that the class can parse. Bytes are unchanged.
 
     Raises:
         ValueError: The JSON cannot be parsed again. The message names the fields, and quotes no values.

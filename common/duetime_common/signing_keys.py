@@ -2,8 +2,8 @@
 
 Each owner's secret is derived from the deployment's key, the owner, and two numbers: how often the owner's secret was
 rotated under this key, and how many scheduled rotation periods have passed since that rotation. Therefore, owners'
-secrets are not stored, and a scheduled rotation needs no process. Two secrets are active at any time: the current
-secret, and the secret before the last scheduled or manual rotation.
+secrets are not stored, and a scheduled rotation needs no process. After the first rotation, two secrets are active at
+any time: the current secret, and the secret before the last scheduled or manual rotation.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SigningKey:
 
 @frozen
 class SigningKeys:
-    """A deployment's signing keys: the current key, followed by the previous key."""
+    """A deployment's signing keys: the current key, followed by any previous key."""
 
     keys: tuple[SigningKey, ...]
 
@@ -130,7 +130,7 @@ class SigningKeys:
         return (current, *(one.version(number, began, since - 1) for one, number, began in older[:1]))
 
     def rotates_at(self, owner: str, now: int) -> int | None:
-        """When a scheduled rotation next replaces an owner's secret, in milliseconds; `None` without a schedule."""
+        """When a scheduled rotation next replaces an owner's secret, in milliseconds since 1970; `None` without one."""
         key, turn, since = next(self._turns(owner))
         return since + (key.version(turn, since, now).period + 1) * key.days * DAY_MS if key.days else None
 

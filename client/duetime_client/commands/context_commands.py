@@ -52,7 +52,7 @@ def add(
         Authentication | None, typer.Option("--auth", help="Default: iam with --stack, none with --url.")
     ] = None,
     owner: Annotated[
-        str, typer.Option("--owner", metavar="NAME", help="Owner, for a deployment without authentication.")
+        str, typer.Option("--owner", metavar="NAME", help="Owner to act for, such as one of your teams.")
     ] = "",
     codec: Annotated[
         str, typer.Option("--codec", metavar="MODULE:NAME", help="Codec that encrypts and decrypts on this machine.")

@@ -63,8 +63,8 @@ class Context:
 
     Attributes:
         url: address of its API.
-        auth: how requests are authenticated: `none`, `bearer` or `iam`.
-        owner: the owner of the tasks, for a deployment without authentication.
+        auth: how requests are authenticated: `none`, `bearer`, `iam` or `key`.
+        owner: the owner to act for; empty for the caller.
         stack: the CloudFormation stack, if the address was read from the stack.
         codec: encrypts and decrypts on this machine, as `module:name`; empty for none.
     """

@@ -116,7 +116,7 @@ class Printing:
     query: Query | None = None
 
     def text(self, document: object, *, of_many: bool = False) -> str:
-        """Format a document; in a stream, each document is one line of JSON that can be read immediately."""
+        """Format a document; in a stream, a JSON document is one line, which can be read immediately."""
         part = document if self.query is None else self.query.of_document(document)
         match self.form:
             case OutputFormat.YAML:

@@ -87,7 +87,7 @@ def cancel(
     force: Annotated[bool, typer.Option("--force", help="Also ask running members to stop.")] = False,
     reason: Why = "",
 ) -> None:
-    """Cancel the members of a group that have not ended."""
+    """Cancel the members of a group that have not started."""
     with call.client() as client:
         _follow(call, client.groups.cancel(group_id, force=force, reason=reason), "cancelled")
 

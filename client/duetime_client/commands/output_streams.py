@@ -33,7 +33,7 @@ def say(sentence: str) -> None:
 
 
 def show_json(document: object, *, of_many: bool = False) -> None:
-    """Print a document in the chosen format, by default JSON; in a stream, each document is one line."""
+    """Print a document in the chosen format, by default JSON; in a stream, a JSON document is one line."""
     text = shown_document(document, of_many=of_many)
     try:
         text.encode(sys.stdout.encoding)

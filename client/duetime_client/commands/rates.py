@@ -54,7 +54,7 @@ def pause(call: Call, key: Key, *, reason: Reason = "") -> None:
 @app.command()
 @examples("duetime rates resume crm")
 def resume(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Resume a paused rate; the first 100 waiting tasks start at once, and other tasks within 85 seconds."""
+    """Resume a paused rate; the first 100 waiting tasks are checked at once, and other tasks within 85 seconds."""
     with call.client() as client:
         rate = client.rates.resume(key, reason=reason)
     _done(call, rate, "resumed")

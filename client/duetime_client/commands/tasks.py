@@ -192,8 +192,8 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
 ) -> None:
     """Update a task that has not started, or all such tasks that match a filter.
 
-    Fields without an option do not change. New tags replace all existing tags, and --max-attempts replaces the complete
-    retry policy.
+    Fields without an option do not change. New tags are added to the existing tags, and --max-attempts changes only
+    this part of the retry policy.
     """
     clock = call.clock
     changes: TaskFields = {**due_fields(due, clock), **task_fields(task)}

@@ -39,7 +39,7 @@ def list_definitions(call: Call) -> None:
 @app.command()
 @examples("duetime topologies definitions show nightly --version 3")
 def show(call: Call, name: Name, *, version: Version = None) -> None:
-    """Show a version of a definition: its parameters, and its nodes by level of dependency."""
+    """Show a version of a definition: its parameters, and its nodes with their parents."""
     with call.client() as client:
         definition = client.topology_definitions.get(name, version=version)
     call.show(definition, _show_one)

@@ -76,7 +76,7 @@ def worker_at(where: str) -> Worker:
 
 
 class EventPrinter:
-    """Prints a line for each event of the worker; a line never contains a payload, a result or an error's text."""
+    """Prints a line for each event of the worker; a line never contains a payload, a result or a handler's error."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -24,7 +24,7 @@ _MOST_QUERIES = 500
 
 
 class NotAsked(Exception):
-    """A check cannot read its data, because botocore is missing or AWS cannot be called."""
+    """A check cannot read its data, because botocore, the stack's name or access to AWS is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ class Deployment:
         return {key: float(reduced(found[f"m{number}"])) for number, key in enumerate(keys) if found.get(f"m{number}")}
 
     def log_lines(self, function: str, pattern: str, limit: int = 50) -> Sequence[str]:
-        """The function's log lines of the last fifteen minutes that match a filter pattern, oldest first."""
+        """The first `limit` log lines of a function that match a pattern in the last fifteen minutes, oldest first."""
         client = self._client("logs")
         since = round((self.now() - WINDOW).timestamp() * 1000)
         try:

@@ -36,7 +36,7 @@ _READ = frozenset(
     }
 )
 _KNOWN = {
-    "ActionAfterCompletion": "a schedule without more occurrences is `completed`, and is kept until it is deleted",
+    "ActionAfterCompletion": "a schedule without more occurrences is `ended`, and is kept until it is deleted",
     "KmsKeyArn": "the key of the table encrypts everything",
     "RoleArn": _ROLE,
     "EventPattern": "events create tasks through a separate rule: see the page about tasks from events",

@@ -12,7 +12,7 @@ STANDARD_INPUT = "-"
 
 
 class SourceUnreadable(Exception):
-    """A file cannot be parsed in its expected format.
+    """A file cannot be read, or cannot be parsed in its expected format.
 
     Attributes:
         line: The line of the error; 0 if unknown.

@@ -54,7 +54,7 @@ def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterato
 
     A task's idempotency key consists of `key` and its position in the file. A repeated call creates tasks for corrected
     lines, skips lines whose tasks exist, and rejects lines that have changed since their tasks were created. After a
-    batch without a response, no more batches are sent.
+    batch that fails as a whole, no more batches are sent; a batch that is too large is split instead.
     """
     failed = Event()
     remaining = iter(lines)

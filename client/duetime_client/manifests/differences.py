@@ -41,7 +41,7 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
 }
 """The API's defaults for omitted fields of a schedule. `remaining_runs` is excluded because the API counts it down."""
 _SAID_ONCE = "allow_unknown_type"
-"""Fields that the API accepts but does not store."""
+"""A field that the API accepts but does not store."""
 _OF_A_CREATION = frozenset(
     {"due_at", "delay_seconds", "unique", "debounce", "parent_task_id", "group", "after", "trigger_rule"}
 )

@@ -52,7 +52,7 @@ class Execution:
 
     Attributes:
         expected: the expected last state.
-        attempts: the number of attempts in the attempt history.
+        attempts: the number of attempts.
         expected_attempts: the expected number of attempts.
         started_ms, ended_ms: start and end of the last attempt, by the clock of the process that ran it; `None` if
             unknown.

@@ -130,7 +130,7 @@ async function send(path: string, options: RequestInit): Promise<Response> {
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     unreachableSince.value ??= Date.now();
-    throw new ApiProblem(0, "unreachable", "The API cannot be reached", "No response. The request is retried automatically.");
+    throw new ApiProblem(0, "unreachable", "The API cannot be reached", "No response. The page is read again automatically; actions are not repeated.");
   }
   unreachableSince.value = null;
   setServerClock(response.headers.get("Date"));

@@ -195,7 +195,7 @@ addEventListener("online", () => {
   void connect();
 });
 
-/** While the API does not respond, requests are repeated every few seconds. */
+/** While the API does not respond, resources are read again every few seconds. */
 effect(() => {
   if (unreachableSince.value === null) return undefined;
   const timer = setInterval(reread, UNREACHABLE_EVERY);

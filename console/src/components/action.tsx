@@ -18,7 +18,7 @@ export interface Action {
   more?: ComponentChildren;
 }
 
-/** Send a request; `state` shows progress and failure. */
+/** Send requests; `busy` and `problem` show progress and failure. */
 export function useSending() {
   const busy = useSignal(false);
   const problem = useSignal<ApiProblem | null>(null);

@@ -45,7 +45,7 @@ function Values({ values }: { values: ScheduleEvent["values"] }) {
   );
 }
 
-/** The events of a schedule whose author could give a reason. */
+/** Types of schedule events for which a reason could be given. */
 const REASONED = new Set(["updated", "paused", "resumed", "run_requested"]);
 
 /** The history of a schedule, latest first. */

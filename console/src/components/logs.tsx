@@ -14,7 +14,7 @@ export function Logs({ taskId, createdAt }: { taskId: string; createdAt: string 
   return (
     <section class="card wide logs">
       <h2>Logs</h2>
-      <p class="muted">The logs and output of the task's attempts are in CloudWatch Logs, where each line has the number of its attempt.</p>
+      <p class="muted">This command prints the logs and output of the task's attempts, each line with the number of its attempt.</p>
       <Command text={command("logs", taskId, "--stack", logs.stack, ...(days > 1 ? ["--since", `${days}d`] : []))} />
       {page && (
         <p>

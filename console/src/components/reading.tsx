@@ -79,7 +79,7 @@ export function NoneFound({ reading, title, children }: { reading: AnyReading; t
 /** The empty state as a line of text. */
 export function NoneYet({ reading, text, what = "tasks" }: { reading: AnyReading; text: string; what?: string }) {
   const found = reading.found.value;
-  if (!found || reading.isOld) return <p class="muted">{reading.problem.value ? "Not known, because the API did not respond." : "Loading…"}</p>;
+  if (!found || reading.isOld) return <p class="muted">{reading.problem.value ? "Not known, because the request failed." : "Loading…"}</p>;
   if (found.entries.length > 0) return null;
   return <p class="muted">{found.isKnown ? <>{text}<AsOf found={found} /></> : <>None found so far. Examined <Extent found={found} what={what} />.</>}</p>;
 }

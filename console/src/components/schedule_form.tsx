@@ -130,7 +130,7 @@ export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Sch
   );
 }
 
-/** The command line has no option for the reason of an update. */
+/** Adds the reason to a request, which is then not shown as a command. */
 function withReason(call: Call, reason: string): Call {
   if (!reason) return call;
   const { command: _command, ...rest } = call;
@@ -189,7 +189,7 @@ function BehaviorFields({ values, set }: { values: Behavior; set: (change: Parti
         <div class="fields">
           <Text label="A success by" value={values.expect_success_by} set={(expect_success_by) => set({ expect_success_by })} hint="Local time, such as 06:00. A missed deadline sets off an alarm." />
           <Text label="A success every" value={values.expect_every_seconds} set={(expect_every_seconds) => set({ expect_every_seconds })} number hint="In seconds. A missed deadline sets off an alarm." />
-          <Text label="Longest run" value={values.expect_duration_factor} set={(expect_duration_factor) => set({ expect_duration_factor })} number hint="A multiple of the median of the latest runs. A longer run sends a notice." />
+          <Text label="Longest run" value={values.expect_duration_factor} set={(expect_duration_factor) => set({ expect_duration_factor })} number hint="A multiple of the median of the latest successful runs. A longer run sends a notice." />
         </div>
       </details>
     </>

@@ -25,7 +25,7 @@ interface Offer {
 const OFFERS: readonly Offer[] = [
   { name: "approve", title: "Approve", text: "The task succeeds, and its dependents continue.", states: ["waiting"], approve: true },
   { name: "reject", title: "Reject", text: "The task fails with the error Rejected.", states: ["waiting"], danger: true, approve: false },
-  { name: "run", title: "Run now", text: "The task is started now, before its due time.", states: ["scheduled", "waiting"] },
+  { name: "run", title: "Run now", text: "The task is started now, regardless of its due time.", states: ["scheduled", "waiting"] },
   { name: "pause", title: "Pause", text: "The task does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
   { name: "resume", title: "Resume", text: "The task runs at its due time, or now if the due time is past.", states: ["paused"] },
   { name: "retry", title: "Retry", text: "The task runs again from its first attempt.", states: ["failed"] },

@@ -64,7 +64,7 @@ const SAME_KEY: readonly TaskOption[] = [
   { path: "debounce.seconds", label: "Postponed by seconds", kind: "number", option: "--debounce", hint: "Seconds from the latest creation, instead of a due time." },
   { path: "debounce.max_seconds", label: "Postponed at most by", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
   { path: "order.key", label: "After the tasks with the key", kind: "text", option: "--order", hint: "The task waits for the outcome of tasks that were created before it." },
-  { path: "order.on_failure", label: "If the task fails for good", kind: { "": "the next task runs", stop: "the next tasks wait until it is retried or deleted" }, option: "--order-stop" },
+  { path: "order.on_failure", label: "If the task fails for good", kind: { "": "the next task runs", stop: "the next tasks wait until it succeeds after a retry, or is deleted" }, option: "--order-stop" },
 ];
 const GROUPS: readonly [string, readonly TaskOption[]][] = [
   ["When it starts", START],
@@ -79,7 +79,7 @@ const NAMED_BY: Record<string, string> = { lock: "lock.key", rate: "rate.key", n
 /** Fields for a single creation, which are not used for copies and for a schedule's tasks. */
 const OF_ONE_CREATION = ["due_at", "unique", "debounce", "order", "group"];
 const isOfOne = (path: string): boolean => OF_ONE_CREATION.includes(path.split(".")[0] ?? "");
-/** The value that is used unless the request sets another. */
+/** Checkboxes that are checked by default. */
 const CHECKED = ["notify_on.failed"];
 
 /** The input by option path; a checkbox has a boolean. */

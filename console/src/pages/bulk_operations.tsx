@@ -6,7 +6,7 @@ import { useResource, type Resource } from "../api/resource";
 import type { BulkOperation, BulkOperationList } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
 import { Command, Copy, Empty, Facts, ProblemBox, StateChip, Time } from "../components/basics";
-import { refusedOf, titleOf } from "../components/operation_progress";
+import { objectsOf, refusedOf, titleOf } from "../components/operation_progress";
 import { href } from "../router";
 import { counted } from "../time";
 
@@ -76,7 +76,7 @@ function Table({ operations, done }: { operations: readonly BulkOperation[]; don
             </td>
             <td>
               <a href={href(["bulk-operations", each.id])} data-open>
-                {each.kind} {each.topology_id ? "nodes" : "tasks"}
+                {each.kind} {objectsOf(each)}
               </a>
             </td>
             <td>
@@ -117,7 +117,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
             <a href={href(["bulk-operations"])}>Bulk operations</a> <span aria-hidden="true">/</span> <code>{read.id}</code> <Copy text={read.id} label="Copy id" />
           </p>
           <h1>
-            {titleOf(read.kind)} {read.topology_id ? "nodes" : "tasks"} <StateChip state={read.state} />
+            {titleOf(read.kind)} {objectsOf(read)} <StateChip state={read.state} />
           </h1>
         </div>
         <div class="actions">
@@ -145,7 +145,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
               ...(read.reason ? ([["Cancelled", read.reason]] as const) : []),
             ]}
           />
-          {!read.finished_at && !read.topology_id && <p class="muted">The number of matching tasks is known once all tasks have been read.</p>}
+          {!read.finished_at && !read.topology_id && <p class="muted">The number of matching {objectsOf(read)} is known once all have been read.</p>}
         </section>
         <section class="card">
           <h2>Refused</h2>

@@ -59,7 +59,7 @@ export function DeadLetters() {
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
       <NoneFound reading={page} title="No task has failed for good">
-        <p>A task that fails is first retried according to its policy. Tasks that still fail are listed here until you retry or delete them.</p>
+        <p>A task that fails is first retried according to its policy. Tasks that still fail are listed here until they are retried, deleted or no longer kept.</p>
         <Command text="duetime dead-letters list" />
       </NoneFound>
       {read && read.entries.length > 0 && (
@@ -184,7 +184,7 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
           </p>
         )}
         <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required={act === "retry"} number hint={act === "retry" ? "Slow enough for the failed target to recover." : "Leave empty for the maximum speed."} />
-        <Field label="Reason" hint={act === "retry" ? "Shown in the events of each task. Optional." : "Shown with the bulk operation. Optional."}>
+        <Field label="Reason" hint={act === "retry" ? "Shown in the events of each task. Optional." : "Recorded in the audit log. Optional."}>
           <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
         </Field>
         {problem.value && <ProblemBox problem={problem.value} />}

@@ -192,7 +192,7 @@ function Held({ reading }: { reading: Tasks }) {
   return (
     <Check good={null} to={to}>
       {counted(found.entries.length, "task")}
-      {found.token ? " or more" : ""} past the due time {found.entries.length === 1 ? "waits" : "wait"} for a lock, a retry or an approval
+      {found.token ? " or more" : ""} past the due time {found.entries.length === 1 ? "waits" : "wait"}, for example for a lock, a retry or an approval
       <span class="muted">, the oldest for {duration(now.value - Date.parse(oldest.due_at))}</span>
     </Check>
   );

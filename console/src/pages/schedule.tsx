@@ -65,7 +65,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         <div class="stack">
           <section class="card">
             <h2>Next</h2>
-            {read.upcoming.length ? <Occurrences occurrences={read.upcoming} zone={read.timezone} /> : <p class="muted">None, because the schedule is {read.state}.</p>}
+            {read.upcoming.length ? <Occurrences occurrences={read.upcoming} zone={read.timezone} /> : <p class="muted">{read.permanent && read.state === "active" ? "Not planned: each run starts after the previous run has ended." : `None, because the schedule is ${read.state}.`}</p>}
           </section>
           <section class="card">
             <h2>Payload</h2>
@@ -132,7 +132,7 @@ function shownRuns(runs: readonly ScheduleRun[], wanted: number): ScheduleRun[] 
   return [...runs.filter((run) => !hasCome(run)).slice(-SHOWN_PLANNED), ...runs.filter(hasCome).slice(0, wanted)];
 }
 
-/** All runs from the oldest to the planned ones, each shown as a mark, with text on hover and for screen readers. */
+/** The shown runs, from the oldest to the planned ones, as marks with text on hover and for screen readers. */
 function Strip({ runs, reading, zone }: { runs: readonly ScheduleRun[]; reading: Runs; zone: string }) {
   return (
     <section class="card wide">
@@ -219,7 +219,7 @@ function RunTable({ runs, reading, zone, more }: { runs: readonly ScheduleRun[];
 /** The schedule's expectation, and whether the expectation is met. */
 function expectations(schedule: Schedule): [string, ComponentChildren][] {
   const { expect_success_by: by, expect_every_seconds: every, expect_duration_factor: factor, expectation } = schedule;
-  const longest: [string, ComponentChildren][] = factor ? [["Longest run", `${factor} times the median of its latest runs`]] : [];
+  const longest: [string, ComponentChildren][] = factor ? [["Longest run", `${factor} times the median of its latest successful runs`]] : [];
   if (!by && !every) return longest;
   const wanted = [by && `by ${by}`, every && `every ${duration(every * 1000)}`].filter(Boolean).join(", ");
   const missed = expectation?.missed_at && (!expectation.met_at || expectation.met_at < expectation.missed_at);
@@ -237,7 +237,7 @@ function About({ schedule }: { schedule: Schedule }) {
           ["Clock forward", schedule.dst_gap === "skip" ? "a skipped time does not run" : "a skipped time runs after the gap"],
           ["Clock back", schedule.dst_fold === "first" ? "a time that occurs twice runs once" : "a time that occurs twice runs twice"],
           ["Overlap", `${OVERLAPS[schedule.overlap] ?? schedule.overlap} while the last run is active`],
-          ["Catch-up", schedule.catch_up_seconds ? `after an outage, the latest missed run still runs if it is at most ${duration(schedule.catch_up_seconds * 1000)} late` : "occurrences missed in an outage do not run"],
+          ["Catch-up", schedule.catch_up_seconds ? `after an outage, ${schedule.catch_up_mode === "all" ? "every" : "the latest"} missed run still runs if it is at most ${duration(schedule.catch_up_seconds * 1000)} late` : "occurrences missed in an outage do not run"],
           ["Calendars", schedule.calendars.length ? schedule.calendars.map((each) => <a key={each} class="tag" href={href(["calendars", each])}>{each}</a>) : "none"],
           ...(schedule.calendars.length ? ([["Excluded", EXCLUDED[schedule.on_excluded] ?? schedule.on_excluded]] as const) : []),
           ...(schedule.start_at || schedule.end_at ? ([["Between", <><Time at={schedule.start_at} /> and <Time at={schedule.end_at} /></>]] as const) : []),

@@ -165,7 +165,7 @@ function byTag(verb: "pause" | "resume", tags: readonly string[], count: number)
   const verbed = verb === "pause" ? "Pause" : "Resume";
   return {
     title: `${verbed} ${counted(count, "schedule")}`,
-    text: `${verbed === "Pause" ? "Queued tasks of these schedules do not run until they are resumed." : "These schedules run from now on; runs missed while they were paused are not caught up."} All schedules with ${tags.join(" and ")} are affected, regardless of their state. An action that takes longer than a second continues as a bulk operation.`,
+    text: `${verbed === "Pause" ? "Queued tasks of these schedules will not run, and no new runs start until the schedules are resumed." : "These schedules run from now on; runs missed while they were paused are not caught up."} All ${verb === "pause" ? "active" : "paused"} schedules with ${tags.join(" and ")} are affected. An action that takes longer than a second continues as a bulk operation.`,
     verb: `${verbed} ${count}`,
     danger: verb === "pause",
     reason: true,

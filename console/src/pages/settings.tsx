@@ -69,7 +69,7 @@ export function Settings() {
               rows={[
                 [read.owners.length > 1 ? "Acting for" : "Signed in as", <Owner owner={read.owner} owners={read.owners} />],
                 ["Roles", read.roles.join(", ")],
-                ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: you cannot see or change settings that affect all owners"],
+                ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: you may not use switches for all owners, or see the trigger and the queues"],
                 ["Sign-in", AUTHENTICATION[read.authentication]],
               ]}
             />

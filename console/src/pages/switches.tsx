@@ -175,7 +175,7 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
             </Field>
           </div>
         )}
-        <Field label="Reason" hint="Shown on every page, and on each task that is held back.">
+        <Field label="Reason" hint="Shown on each task that is held back and, for a stop, on every page.">
           <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
         </Field>
         {problem.value && <ProblemBox problem={problem.value} />}

@@ -192,7 +192,7 @@ function About({ task }: { task: Task }) {
 }
 
 function often({ limit, per_seconds: seconds, burst }: { limit: number; per_seconds: number; burst: number }): string {
-  return `${limit} starts in ${seconds} s${burst ? `, and ${burst} at once` : ""}`;
+  return `${limit} starts in ${seconds} s${burst ? `, ${burst} more at once` : ""}`;
 }
 
 function notices({ to, failed, late_seconds: late, running_seconds: running }: NonNullable<Task["notify_on"]>) {

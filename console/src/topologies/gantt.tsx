@@ -36,7 +36,7 @@ export function Gantt({ graph, nodes, critical, found, selected, query }: GanttP
   const zoom = Math.min(MOST_ZOOM, Math.max(1, Number(query.get("zoom")) || 1));
   const axis = timeAxis(rows, isFolding);
   const onPath = new Set(critical);
-  if (!rows.length) return <p class="muted graph-note">No node has started yet.</p>;
+  if (!rows.length) return <p class="muted graph-note">{found ? "No matching node has started yet." : "No node has started yet."}</p>;
   const rescale = (to: number) => setQuery({ zoom: to <= 1 ? "" : String(to) }, true);
   return (
     <div class="gantt">
@@ -54,7 +54,7 @@ export function Gantt({ graph, nodes, critical, found, selected, query }: GanttP
           Fold pauses
         </button>
         <span class="muted">
-          {rows.length.toLocaleString("en")} of {nodes.value.size.toLocaleString("en")} nodes have started
+          {rows.length.toLocaleString("en")} of {(found ?? nodes.value).size.toLocaleString("en")} {found ? "matching nodes" : "nodes"} have started
         </span>
       </div>
       <Rows rows={rows} axis={axis} zoom={zoom} onPath={onPath} selected={selected} prefix={graph.value.prefix} />

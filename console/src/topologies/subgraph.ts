@@ -6,7 +6,7 @@ interface GraphNode {
 
 export type GraphNodes = Record<string, GraphNode>;
 
-/** A node and all its dependents. Dependencies on other nodes are omitted, because those nodes are already complete. */
+/** A node and all its dependents. Dependencies on other nodes are omitted, because those nodes are not in the new graph. */
 export function subgraph(nodes: GraphNodes, first: string): GraphNodes {
   const children = new Map<string, string[]>();
   for (const [key, node] of Object.entries(nodes)) {

@@ -28,7 +28,7 @@ def test_an_order_is_charged_confirmed_printed_and_published(duetime: Duetime) -
 
 
 def test_a_reminder_comes_after_three_days_to_who_has_not_paid(duetime: Duetime) -> None:
-    """A declined card is charged only once; the prints are still made, and a reminder is sent after three days."""
+    """A declined charge is not retried; the prints are still made, and a reminder is sent after three days."""
     duetime.client.tasks.create("order.place", payload={**ORDER, "amount": 5000})
     duetime.advance(days=2, hours=23)
     duetime.assert_ran("order.charge", times=1)

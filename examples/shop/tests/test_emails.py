@@ -36,7 +36,7 @@ def test_a_change_after_the_reminder_begins_another(duetime: Duetime) -> None:
     assert len(MAILBOX.sent) == 2
 
 
-def test_what_was_bought_is_not_reminded_of(duetime: Duetime) -> None:
+def test_a_bought_cart_gets_no_reminder(duetime: Duetime) -> None:
     """Buying the cart cancels the pending reminder."""
     cart = new_cart()
     cart_changed(duetime.client, cart)

@@ -34,6 +34,8 @@ def end_of(duetime: Duetime, order: dict[str, Any]) -> str:
 def test_an_order_is_charged_and_shipped(duetime: Duetime) -> None:
     """Each step of an order runs once, and the web site is notified of the success."""
     assert end_of(duetime, order()) == "succeeded"
+    for step in ("order.reserve", "order.charge", "order.ship"):
+        duetime.assert_ran(step, times=1)
     assert (WAREHOUSE.stock["kettle"], BANK.balance, WAREHOUSE.shipped) == (1, 50, {"4711"})
     assert duetime.http.requests[-1].json["type"] == "task.succeeded"
 

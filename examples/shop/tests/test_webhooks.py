@@ -23,14 +23,14 @@ def signed(body: bytes = BODY, secret: str = SECRET, age: timedelta = timedelta(
     }
 
 
-def test_a_signed_callback_is_believed_also_twice() -> None:
+def test_a_signed_callback_is_accepted_even_if_repeated() -> None:
     """A signed callback is accepted, and receiving it again has no effect."""
     ended: dict[str, str] = {}
     assert [receive(SECRET, signed(), BODY, ended) for _ in range(2)] == [204, 204]
     assert ended == {"01M7YXRMFX00364F3R8C6BAZYP": "succeeded"}
 
 
-def test_anything_else_is_refused() -> None:
+def test_a_callback_without_a_valid_signature_is_refused() -> None:
     """A callback with a wrong secret or body, an old timestamp or no signature is rejected and not recorded."""
     ended: dict[str, str] = {}
     other = "whsec_YW5vdGhlciBzZWNyZXQsIG9mIHNvbWVib2R5IGVsc2U="
