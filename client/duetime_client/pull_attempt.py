@@ -237,7 +237,7 @@ class Attempt:
         """Store a checkpoint with a heartbeat.
 
         Raises:
-            CheckpointInvalid: the checkpoint is too large.
+            CheckpointInvalid: the checkpoint is too large, or the API rejects it.
             LeaseLost: the lease is over.
             Unavailable: the API does not respond, or the codec has failed.
         """
@@ -247,7 +247,7 @@ class Attempt:
         if refusal:
             raise (Unavailable if refusal[0] == CODEC_FAILED else CheckpointInvalid)(refusal[1])
         requested_at = time.monotonic()
-        with stored():
+        with stored(CheckpointInvalid):
             state = self._client.leases.renew(self.leased.id, checkpoint=value)
         self._renewed(requested_at, state)
 

@@ -51,13 +51,16 @@ class LeasedSteps:
 
 
 @contextmanager
-def stored() -> Iterator[None]:
+def stored(invalid: type[ValueError] = StepInvalid) -> Iterator[None]:
     """Convert API errors to the errors that handlers expect.
+
+    Args:
+        invalid: the error for a value that the API rejects.
 
     Raises:
         LeaseLost: the lease is over.
         Unavailable: the API does not respond, even after the client's own retries.
-        StepInvalid: the API rejects the value.
+        ValueError: `invalid`, because the API rejects the value.
     """
     try:
         yield
@@ -67,7 +70,7 @@ def stored() -> Iterator[None]:
         if isinstance(error, RateLimited) or error.status in PASSING:
             raise Unavailable(str(error)) from error
         # The API may enforce limits that this client does not know.
-        raise StepInvalid(f"the API rejected the value: {error}") from error
+        raise invalid(f"the API rejected the value: {error}") from error
     except Unreachable as error:
         raise Unavailable(str(error)) from error
 

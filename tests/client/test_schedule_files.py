@@ -110,6 +110,9 @@ def test_schedules_are_not_deleted_without_prune(
     assert sorted(deployment.schedules) == ["a", "b"]
     duetime("schedules", "apply", file(A), "-y", "--prune", "--all")
     assert sorted(deployment.schedules) == ["a"]
+    (deleting,) = [request for request in deployment.received if request.method == "DELETE"]
+    # A schedule that has changed since the comparison is not deleted.
+    assert deleting.headers["If-Match"] == '"1"'
 
 
 def test_prune_by_tag_deletes_only_schedules_with_the_tag(

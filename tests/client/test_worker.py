@@ -522,14 +522,23 @@ def test_a_pull_worker_without_its_lease_starts_no_step(client: Client) -> None:
     assert effects == []
 
 
-def test_a_result_rejected_by_the_api_fails_the_task_at_once(client: Client) -> None:
-    """If a result breaks a limit that only the API knows, such as the number of digits, the task fails at once."""
+@pytest.mark.parametrize(
+    ("handler", "error"),
+    [
+        (lambda context, _payload: context.step("one", lambda: 10**40), "StepInvalid"),
+        (lambda context, _payload: context.save_checkpoint(10**40), "CheckpointInvalid"),
+    ],
+)
+def test_a_value_rejected_by_the_api_fails_the_task_at_once(
+    client: Client, handler: Callable[[Context, object], object], error: str
+) -> None:
+    """If a value breaks a limit that only the API knows, such as the number of digits, the task fails at once."""
     running = Running(client)
-    running.worker.task(TYPE)(lambda context, _payload: context.step("one", lambda: 10**40))
+    running.worker.task(TYPE)(handler)
     with running:
         task = ended(client, client.tasks.create(TYPE, retry=AT_ONCE))
     assert task.error is not None
-    assert (task.state, task.attempt, task.error.type) == ("failed", 1, "StepInvalid")
+    assert (task.state, task.attempt, task.error.type) == ("failed", 1, error)
 
 
 def test_a_step_not_stored_because_the_api_is_unavailable_is_retried(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import TYPE_CHECKING
 
@@ -9,19 +10,21 @@ import pytest
 from playwright.sync_api import expect
 
 from duetime.environment_variables import Variable
+from duetime_common.payload_codecs import ENCRYPTED
 from functions.console.handler import content_security_policy
 from tests.console.identity_provider import IdentityProvider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
     from tests.console.conftest import Console
     from tests.console.world import World
 
 pytestmark = pytest.mark.slow
 
+CODEC = "https://codec.example.org/duetime"
 REFUSED = ("status of 401", "status of 400")
 STORED = "JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage)])"
 
@@ -88,6 +91,38 @@ def test_the_sign_in_dialog_opens_if_the_token_cannot_be_renewed(
     page.keyboard.press("r")
     expect(page.locator("dialog")).to_contain_text("Your session has expired")
     expect(page.get_by_role("heading", name="No schedules yet", include_hidden=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("token", ["", f"dtk_{'0' * 20}_{'1' * 64}"])
+def test_the_codec_endpoint_gets_the_identity_providers_token_but_no_api_key(
+    console: Console, world: World, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    """A request to decrypt a payload has the user's token only if it is from the identity provider."""
+    monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
+    payload = {"$binary": {"base64": "AAAA", "content_type": ENCRYPTED}}
+    task = world.create(payload=payload, delay_seconds=3600)
+    world.accepted = token or provider.token()
+    page = console.open("/tasks")
+    sent: list[str | None] = []
+
+    def decode(route: Route) -> None:
+        headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*, Authorization"}
+        if route.request.method != "OPTIONS":
+            sent.append(route.request.headers.get("authorization"))
+        plain = [{"metadata": {}, "data": base64.b64encode(b'"plain"').decode()}]
+        route.fulfill(status=200, headers=headers, json={"payloads": plain})
+
+    page.route(f"{CODEC}/decode", decode)
+    if token:
+        page.locator("dialog").get_by_label("Token").fill(token)
+        page.locator("dialog").get_by_role("button", name="Use this token").click()
+    else:
+        page.get_by_role("button", name=re.compile("Sign in at 127.0.0.1")).click()
+    expect(page.get_by_role("table").first).to_contain_text("plain")
+    page.goto(f"{world.url}#/tasks/{task}")
+    page.get_by_role("button", name="Decrypt").click()
+    expect(page.get_by_label("Payload", exact=True)).to_contain_text("plain")
+    assert sent == [None if token else f"Bearer {provider.token()}"]
 
 
 def test_an_unsolicited_sign_in_response_is_rejected(

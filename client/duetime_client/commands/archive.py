@@ -105,6 +105,8 @@ def _objects(stack: str, bucket: str, folder: Path | None) -> ArchiveObjects:
         raise typer.BadParameter(
             "name the stack with --stack or DUETIME_STACK, or the archive with --bucket or --folder"
         )
+    if bucket and folder is not None:
+        raise typer.BadParameter("--bucket and --folder name different archives: give one of them")
     if folder is not None:
         return FolderObjects(folder)
     try:

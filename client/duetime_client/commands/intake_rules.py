@@ -56,7 +56,7 @@ def put(
         except InvalidRequest as error:
             if not error.errors:
                 raise
-            show_invalid_file(file, error.errors)
+            show_invalid_file(file, error.errors, "intake rule")
             raise typer.Exit(1) from error
     call.show(found, _show_rule)
 

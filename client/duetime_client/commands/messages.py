@@ -106,9 +106,9 @@ def show_error(error: ClientError) -> None:
     _show_errors(headline(error), error.problem.errors if isinstance(error, ApiError) else ())
 
 
-def show_invalid_file(file: Path, fields: Iterable[InvalidField]) -> None:
-    """Print that a file is not a valid topology, and each invalid field on a line of its own."""
-    _show_errors(printable(f"{file} is not a valid topology"), fields)
+def show_invalid_file(file: Path, fields: Iterable[InvalidField], kind: str = "topology") -> None:
+    """Print that a file is not a valid topology, or other kind, and each invalid field on a line of its own."""
+    _show_errors(printable(f"{file} is not a valid {kind}"), fields)
 
 
 def _show_errors(what: Text, fields: Iterable[InvalidField]) -> None:

@@ -92,7 +92,7 @@ class EventPrinter:
             line.append_text(printable(f" {event.type} {event.task_id}"))
             line.append(f" attempt {event.attempt}", "dim")
         if event.seconds:
-            line.append(f" {'in' if event.what == 'waiting' else 'after'} {event.seconds:.1f} s", "dim")
+            line.append(f" {'in' if event.what == 'unreachable' else 'after'} {event.seconds:.1f} s", "dim")
         if event.why:
             line.append_text(printable(f": {event.why}"))
         with self._lock:

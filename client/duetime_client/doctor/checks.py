@@ -504,7 +504,7 @@ def _judge_functions(found: Mapping[str, Any]) -> Iterator[_Judged]:
             failed = (
                 f"{errors:.0f} of {sums['Invocations'].get(name, errors):.0f} invocations" if errors else "invocations"
             )
-            last = f"; last: {_shortened(lines[-1])}" if lines else ""
+            last = f"; for example: {_shortened(lines[-1])}" if lines else ""
             advice = _advice_for(name, lines, log_group(configuration))
             yield _problem(f"{failed} of {name} failed in {_MINUTES} minutes{last}", advice)
         if sums["Throttles"].get(name):

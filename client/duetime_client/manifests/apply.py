@@ -105,7 +105,7 @@ def _do(client: Client, step: Step) -> None:
         case Action.UPDATE:
             client.schedules.update(step.name, if_match=step.etag, **(step.fields or {}))
         case Action.DELETE:
-            _delete(client, step.name)
+            _delete(client, step)
         case _:
             pass
 
@@ -121,9 +121,9 @@ def _create(client: Client, step: Step) -> None:
         _do(client, step_of(Entry(step.line, step.name, fields), client.schedules.get(step.name)))
 
 
-def _delete(client: Client, name: str) -> None:
+def _delete(client: Client, step: Step) -> None:
     try:
-        client.schedules.delete(name)
+        client.schedules.delete(step.name, if_match=step.etag)
     except NotFound:
         # Already deleted by another client, or by an earlier request whose response was lost.
         return

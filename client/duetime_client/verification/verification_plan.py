@@ -71,7 +71,7 @@ class Plan:
     def total(self) -> int:
         """The number of tasks that the verification creates, including a topology and its nodes."""
         pulled, http = self.pulled * bool(self.pulled_type), bool(self.http_url)
-        return self.tasks + self.late_tasks + self.occurrences + self.cancelled + self.locked + pulled + http + 7
+        return self.tasks + self.late_tasks + self.occurrences + self.cancelled + self.locked + pulled + http + 8
 
     @property
     def dollars(self) -> float:

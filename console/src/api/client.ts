@@ -46,7 +46,7 @@ export const tokenWanted = signal(false);
 export const unreachableSince = signal<number | null>(null);
 
 /** Whether the token is an API key, for which the gateway has separate paths. */
-const isKey = () => token.value.startsWith("dtk_");
+export const isKey = () => token.value.startsWith("dtk_");
 
 export const url = (path: string): string => new URL(`${isKey() ? "key/" : ""}${path.replace(/^\//, "")}`, ROOT).href;
 

@@ -4,7 +4,7 @@
  * The browser sends encrypted payloads directly to the endpoint. With `jwt`, the user's token authorizes the request.
  */
 import { signal } from "@preact/signals";
-import { token } from "./client";
+import { isKey, token } from "./client";
 
 /** The address of the codec endpoint; empty if there is no endpoint. */
 export const codecEndpoint = signal("");
@@ -26,7 +26,7 @@ export async function decryptedText(text: string): Promise<string> {
 /** The value that an encrypted payload contains. */
 export async function decrypted(base64: string): Promise<unknown> {
   const headers: Record<string, string> = { "Content-Type": "application/json" };
-  if (codecGetsToken.value && token.value) headers["Authorization"] = `Bearer ${token.value}`;
+  if (codecGetsToken.value && token.value && !isKey()) headers["Authorization"] = `Bearer ${token.value}`;
   const body = JSON.stringify({ payloads: [{ metadata: {}, data: base64 }] });
   const response = await fetch(`${codecEndpoint.value.replace(/\/$/, "")}/decode`, { method: "POST", headers, body, credentials: "omit", cache: "no-store" });
   if (!response.ok) throw new Error(`the codec endpoint responded with ${response.status}`);
