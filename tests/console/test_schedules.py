@@ -306,6 +306,13 @@ def test_schedules_are_searched_sorted_and_paused_by_tag(console: Console, world
     expect(page.get_by_role("heading", name="No schedule matches")).to_be_visible()
     states = [world.ask("GET", f"/v1/schedules/{name}")["state"] for name, *_ in made]
     assert states == ["paused", "paused", "active"]
+    world.ask("POST", "/v1/schedules/backup-eu/resume")
+    search.fill("tag:team:dba")
+    page.keyboard.press("Enter")
+    expect(page.locator("tr[data-row]", has_text="a release")).to_have_count(1)
+    page.get_by_role("button", name="Resume all…").click()
+    expect(page.locator("dialog h2")).to_have_text("Resume 1 schedule")
+    page.keyboard.press("Escape")
     console.check_accessibility(page)
 
 
@@ -324,6 +331,8 @@ def test_a_change_shows_old_and_new_values_with_an_optional_reason(console: Cons
     page.get_by_role("button", name="Change", exact=True).click()
     row = page.get_by_role("table", name="Events").locator("tr", has_text="the feed is slower now")
     expect(row).to_contain_text("cron: */2 * * * * → */7 * * * *")
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("--reason 'the feed is slower now'")
 
 
 def test_the_next_clock_change_is_previewed_months_before(console: Console) -> None:

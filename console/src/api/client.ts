@@ -181,6 +181,9 @@ export function curl(call: Call): string {
   return parts.join(" ");
 }
 
+/** An argument of a command, quoted if necessary. */
+export const argument = (word: string): string => (/^[\w.:/@=+-]+$/.test(word) ? word : quoted(word));
+
 /** A `duetime` command, with arguments quoted where necessary. */
 export const command = (...words: string[]): string =>
-  ["duetime", ...words, ...(actsFor.value ? ["--owner", actsFor.value] : [])].map((word) => (/^[\w.:/@=+-]+$/.test(word) ? word : quoted(word))).join(" ");
+  ["duetime", ...words, ...(actsFor.value ? ["--owner", actsFor.value] : [])].map(argument).join(" ");

@@ -1,7 +1,7 @@
 /** Creates or changes a schedule, with the server's live interpretation of its timing. */
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { command, type Call } from "../api/client";
+import { argument, command, type Call } from "../api/client";
 import type { Schedule } from "../api/types";
 import { parsed } from "../json";
 import { href, navigate } from "../router";
@@ -130,11 +130,11 @@ export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Sch
   );
 }
 
-/** Adds the reason to a request, which is then not shown as a command. */
+/** Adds the reason to a request and its command. */
 function withReason(call: Call, reason: string): Call {
   if (!reason) return call;
-  const { command: _command, ...rest } = call;
-  return { ...rest, path: `${call.path}?${new URLSearchParams({ reason })}` };
+  const path = `${call.path}?${new URLSearchParams({ reason })}`;
+  return call.command ? { ...call, path, command: `${call.command} --reason ${argument(reason)}` } : { ...call, path };
 }
 
 const shownValue = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value ?? null));

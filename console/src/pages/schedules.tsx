@@ -107,7 +107,7 @@ export function Schedules() {
         </p>
       ))}
       <div class="list-tools">
-        <ByTag search={search} count={matching(all, { terms: search.terms.filter((term) => term.qualifier === "tag"), faults: [] }).length} done={() => void page.reload()} />
+        <ByTag search={search} schedules={matching(all, { terms: search.terms.filter((term) => term.qualifier === "tag"), faults: [] })} done={() => void page.reload()} />
         <select class="small" aria-label="Order" value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value === "name" ? "" : event.currentTarget.value })}>
           {Object.entries(SORTS).map(([name, title]) => (
             <option key={name} value={name}>
@@ -143,7 +143,7 @@ export function Schedules() {
 }
 
 /** Pauses or resumes all schedules with the tags of the search. */
-function ByTag({ search, count, done }: { search: Search; count: number; done: () => void }) {
+function ByTag({ search, schedules, done }: { search: Search; schedules: readonly ScheduleSummary[]; done: () => void }) {
   const verb = useSignal<"" | "pause" | "resume">("");
   const tags = search.terms.filter((term) => term.qualifier === "tag");
   const isOffered = tags.length > 0 && tags.length === search.terms.length && search.faults.length === 0;
@@ -155,12 +155,13 @@ function ByTag({ search, count, done }: { search: Search; count: number; done: (
           {each === "pause" ? "Pause all…" : "Resume all…"}
         </button>
       ))}
-      {verb.value && <ActionDialog action={byTag(verb.value, tags.map((term) => term.value), count)} close={() => (verb.value = "")} done={done} />}
+      {verb.value && <ActionDialog action={byTag(verb.value, tags.map((term) => term.value), schedules)} close={() => (verb.value = "")} done={done} />}
     </div>
   );
 }
 
-function byTag(verb: "pause" | "resume", tags: readonly string[], count: number): Action {
+function byTag(verb: "pause" | "resume", tags: readonly string[], schedules: readonly ScheduleSummary[]): Action {
+  const count = schedules.filter((each) => each.state === (verb === "pause" ? "active" : "paused")).length;
   const pairs = tags.map((tag) => [tag.slice(0, tag.indexOf(":")), tag.slice(tag.indexOf(":") + 1)] as const);
   const verbed = verb === "pause" ? "Pause" : "Resume";
   return {
