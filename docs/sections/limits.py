@@ -56,7 +56,7 @@ _UNNOTICED = frozenset({
     "SHORTEST_WORKER_LEASE_SECONDS",
 })  # fmt: skip
 """Limits that no request can reach, and bounds of settings, which the settings page states."""
-_COUNT = "Maximum number of "
+_NUMBER_OF = "Maximum number of "
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
 _REASON = re.compile(r"(?:\. |; |(?<!`overlap): |, (?:because|which) ).*$")
@@ -83,7 +83,7 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         (
             code(name),
             _value(getattr(module, name), is_time=name in times),
-            _count(rest.sub(".", _SOURCE.sub("", _explained(name, text)))),
+            _without_number(rest.sub(".", _SOURCE.sub("", _explained(name, text)))),
         )
         for module in modules
         for name, text in documented(module).items()
@@ -93,9 +93,9 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
     return bullets(rows)
 
 
-def _count(text: str) -> str:
+def _without_number(text: str) -> str:
     """Return the text without "Maximum number of", which the name and the value on the page already say."""
-    counted = text.removeprefix(_COUNT)
+    counted = text.removeprefix(_NUMBER_OF)
     return counted[:1].upper() + counted[1:]
 
 

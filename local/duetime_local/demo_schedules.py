@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -100,9 +101,12 @@ def count(
         tasks: the id, the schedule's name and the due time of each created task.
         executions: the executions that the receiver has recorded.
     """
-    starts = {one.task_id: one.started_at_ms for one in executions if one.succeeded}
+    starts: dict[str, list[int]] = defaultdict(list)
+    for one in executions:
+        if one.succeeded:
+            starts[one.task_id].append(one.started_at_ms)
     expected = {(name, at) for name, times in times_ms.items() for at in times}
-    ran = [(name, due_ms, starts[task_id] - due_ms) for task_id, name, due_ms in tasks if task_id in starts]
+    ran = [(name, due_ms, start - due_ms) for task_id, name, due_ms in tasks for start in starts[task_id]]
     at_times = [(name, due_ms) for name, due_ms, _ in ran]
     return RecurringFigures(
         schedules=len(times_ms),

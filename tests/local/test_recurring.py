@@ -48,6 +48,13 @@ def test_missed_doubled_and_unknown_runs_of_a_schedule_are_counted() -> None:
     assert (figures.missed, figures.doubled, figures.strange, figures.promises_kept) == (2, 1, 1, False)
 
 
+def test_a_task_of_a_schedule_that_ran_twice_is_counted() -> None:
+    """Two successful runs of the task of one time are counted as one doubled run."""
+    twice = [execution("t1", START), execution("t1", START + 500)]
+    figures = count({"a": [START]}, [("t1", "a", START)], twice)
+    assert (figures.ran, figures.doubled, figures.promises_kept) == (1, 1, False)
+
+
 def test_times_before_a_schedule_was_created_are_not_expected() -> None:
     """If a slow API creates a schedule after its first time, only the times after the creation are expected."""
     made_ms = START + 9_000
