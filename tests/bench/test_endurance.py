@@ -1,4 +1,4 @@
-"""Tests small versions of the benchmarks for many schedules and for a worker's memory."""
+"""Tests a small version of the benchmark for many schedules."""
 
 from __future__ import annotations
 

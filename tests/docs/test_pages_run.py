@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ELSEWHERE = {
     "CONTRIBUTING.md": "its commands are those of the checkout",
     "docs/how-to/test-your-tasks.md": "test_testing_guide runs it, in a project of its own",
-    "docs/how-to/use-the-python-sdk.md": "test_sdk_guide runs it, against a deployment of its own",
+    "docs/how-to/use-the-python-sdk.md": "test_sdk_guide runs it, with an account of its own",
     "docs/how-to/verify-a-signed-call.md": "test_verify_example runs it, with signed calls",
 }
 """Pages that another test runs or that no test runs, each with the reason."""

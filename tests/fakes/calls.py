@@ -41,7 +41,7 @@ class Drawn:
         return Drawn(self.operation, request)
 
     def comparable(self, answer: Any, table: str) -> Any:  # noqa: ANN401 - any answer
-        """Return a response without the parts that may differ, which are a batch's order and the table's name."""
+        """Return a response without the parts that may differ, such as a batch's order and the table's name."""
         answer = _in_order(answer)
         if self.operation == "batch_execute_statement" and isinstance(answer, dict):
             return [response.get("Error", {}).get("Code") for response in answer["Responses"]]

@@ -73,7 +73,7 @@ def test_small_settings_need_no_layer(every: Synthesis) -> None:
 
 
 def test_long_lists_of_secrets_and_targets_are_moved_to_a_layer(layers: Layers, tmp_path: Path) -> None:
-    """Every table that users can make long is moved to a layer, where its function finds it."""
+    """Every setting that users can make long is moved to a layer, where its functions find it."""
     arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:a-secret-with-a-long-name-{:02}-AbCdEf"
     environment = replace(
         DEV,
@@ -154,6 +154,6 @@ def test_the_error_for_variables_that_are_too_large_names_them() -> None:
 def test_a_resource_that_is_too_large_is_rejected_before_a_deployment(
     environment: Environment, told: str, layers: Layers, tmp_path: Path
 ) -> None:
-    """If a resource would be too large, the error names the resource and the setting to shorten."""
+    """If a resource would be too large, the error names the resource and the limit."""
     with pytest.raises(LimitExceeded, match=told):
         Synthesis(environment, layers, tmp_path)

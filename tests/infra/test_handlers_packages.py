@@ -112,7 +112,7 @@ def test_without_packages_nothing_is_added(dev: Synthesis) -> None:
 
 
 def test_the_attributes_have_the_function_of_each_package(layers: Layers, tmp_path: Path) -> None:
-    """A user's app can grant a permission to one package with one line."""
+    """The stack has each package's function by name, so that a user's app can grant a permission to one package."""
     stack = add_stack(new_app(tmp_path), replace(environment_named("dev"), handlers_packages=(BILLING, MAIL)), layers)
     assert list(stack.packages) == ["billing", "mail"]
 
@@ -125,7 +125,7 @@ def test_all_handlers_can_be_in_packages() -> None:
 
 
 def test_the_types_of_all_packages_are_known() -> None:
-    """The API and the worker have a module that lists the types of all packages."""
+    """The module in the types layer lists the types of all packages."""
     handlers = handlers_of(environment_named("local"))
     packages = Packages.of(handlers, environment_named("local").handlers_packages)
     types = types_of(types_layer(Target.of_this_machine(), handlers.package, packages=packages))
@@ -161,6 +161,6 @@ def test_a_handler_in_the_wrong_package_is_not_deployed(types: list[str], packag
     ],
 )
 def test_invalid_settings_of_a_package_are_rejected(changes: dict[str, Any], message: str) -> None:
-    """The error for an invalid package setting names the package and the rule."""
+    """The error for an invalid package setting names the rule."""
     with pytest.raises(UnsafeEnvironment, match=message):
         replace(DEV, handlers_packages=(MAIL, replace(BILLING, **changes)))

@@ -78,7 +78,7 @@ def test_the_cost_of_monitoring_is_the_sum_of_its_rows() -> None:
 
 
 def test_the_cost_estimate_uses_the_idle_total_of_the_page() -> None:
-    """The idle total is the sum of the rows, and both `cost estimate` and the page's examples use it."""
+    """The idle total is the sum of the rows, and the estimator and the page about planning use it."""
     bill = rows()
     total = re.findall(r"\*\*([\d.]+)\*\*", bill["total, without Lambda's duration"])[0]
     before = list(bill.values())[1 : list(bill).index("total, without Lambda's duration")]

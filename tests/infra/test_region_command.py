@@ -186,7 +186,11 @@ def test_without_a_terminal_a_forced_takeover_requires_confirmation(deployed: De
 
 
 def test_a_takeover_by_another_region_or_in_a_single_region_is_rejected(deployed: Deployed) -> None:
-    """The error for a wrong Region names the possible Regions, or the command that adds a Region."""
+    """The error names the possible Regions, the command that adds a Region, or the missing stack."""
+    elsewhere = json.dumps(_template(deployed.table, f"{FIRST} {OTHER}"))
+    boto3.client("cloudformation", region_name="us-east-1").create_stack(StackName="stray", TemplateBody=elsewhere)
+    wrong = deployed.duetime("takeover", "--stack", "stray", "--to", "us-east-1", "--yes")
+    assert (wrong.exit_code, f"the Regions of stray are {FIRST} and {OTHER}" in wrong.output) == (1, True)
     for region in ("us-east-1", FIRST):
         boto3.client("cloudformation", region_name=region).create_stack(
             StackName="single", TemplateBody=json.dumps(_template(deployed.table, ""))

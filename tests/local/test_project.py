@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a separate project in the current folder."""
+    """Create a separate project, and change to one of its subfolders."""
     folder = (tmp_path / "web-shop").resolve()
     create_project(folder)
     monkeypatch.chdir(folder / "tests")
@@ -27,7 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_in_the_checkout_the_settings_name_the_example_handlers() -> None:
-    """In the checkout, the settings name the example handlers, and the demo creates tasks for these handlers."""
+    """In the checkout, the settings name the example handlers, for which the demo creates tasks."""
     assert is_checkout()
     assert handlers_package() == ROOT / "examples" / "handlers" / "example_handlers"
 

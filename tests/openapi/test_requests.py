@@ -59,7 +59,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shared:
-    """An API that uses AWS fakes, with existing resources by parameter name, and the names of the tables."""
+    """An API that uses AWS fakes, with ids of existing resources by parameter name, and a copy of the tables."""
 
     grounds: InProcess
     known: dict[str, Any]

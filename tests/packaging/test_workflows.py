@@ -73,7 +73,7 @@ def test_workflow_jobs_are_complete(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_workflows_have_minimal_permissions(name: str) -> None:
-    """A workflow may only read by default, single jobs may write, and no job reads a stored secret."""
+    """By default, a workflow may only read contents and request an identity token, and no job reads a stored secret."""
     workflow = yaml.safe_load(WORKFLOWS[name])
     assert workflow["permissions"].items() <= {"contents": "read", "id-token": "write"}.items()
     assert "secrets." not in WORKFLOWS[name]
@@ -132,7 +132,7 @@ def test_the_roles_are_a_valid_template() -> None:
 
 
 def test_the_roles_have_only_the_permissions_of_the_commands() -> None:
-    """The role that shows changes can only read, and the deploying role can only use the CDK's roles."""
+    """One role can only use the CDK's lookup role; the deploying role also has the permissions for `duetime deploy`."""
     template = roles_template()
     allowed = {
         name: {action for statement in _statements(template, name) for action in _listed(statement["Action"])}
