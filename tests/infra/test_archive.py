@@ -218,6 +218,9 @@ def test_an_athena_query_is_limited_in_cost_and_output_location(prod: Synthesis)
     assert found["EnforceWorkGroupConfiguration"] is True
     assert found["BytesScannedCutoffPerQuery"] == 100_000_000_000
     assert found["ResultConfiguration"]["EncryptionConfiguration"] == {"EncryptionOption": "SSE_S3"}
+    bucket, _ = bucket_of(prod)
+    location = found["ResultConfiguration"]["OutputLocation"]["Fn::Join"][1]
+    assert location == ["s3://", {"Ref": bucket}, "/query-results/"]
 
 
 @pytest.mark.parametrize("days", [-1, 3_654])

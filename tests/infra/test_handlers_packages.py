@@ -57,7 +57,7 @@ def granted(function: dict[str, Any]) -> set[str]:
 
 
 def test_a_package_has_its_own_environment(resources: dict[str, dict[str, Any]]) -> None:
-    """Only the package's function has the variables, secrets, network, memory and concurrency in its settings."""
+    """A package's function has the memory and concurrency in its settings, and alone has its variables and network."""
     billing = resources["handlers billing"]
     assert billing["Environment"]["Variables"]["BANK_URL"] == "https://bank.example.org"
     assert billing["Environment"]["Variables"][Variable.HANDLERS.value] == "billing"

@@ -71,7 +71,7 @@ def test_the_idle_bill_counts_the_resources_of_a_deployment(synthesis_of: Callab
 
 
 def test_the_cost_of_monitoring_is_the_sum_of_its_rows() -> None:
-    """The row for monitoring is the sum of alarms, metrics, logs and the secret, listed below the page's total."""
+    """The estimator's cost of monitoring is the sum of the page's rows for alarms, metrics, logs and the secret."""
     bill = rows()
     watched = [float(bill[part].rpartition("= ")[2]) for part in _WATCHED]
     assert round(sum(watched), 2) == round(watched_month(), 2)

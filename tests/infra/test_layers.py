@@ -217,7 +217,7 @@ def test_the_types_of_the_handlers_are_written_to_a_module(package: Path) -> Non
 
 
 def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:
-    """If the import of the handlers fails, the build stops and shows the error, unless an option skips the import."""
+    """If the import of the handlers fails, the build stops and shows the error."""
     (package / "__init__.py").write_text("import nosuchmodule\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'") as error:
         build.types_layer(CLOUD, package)

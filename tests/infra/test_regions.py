@@ -27,7 +27,7 @@ def synthesis(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synth
 
 
 def test_every_function_knows_the_regions(synthesis: Synthesis) -> None:
-    """Functions get the Regions in order; before any takeover, the first Region is active."""
+    """Functions that use the table get the Regions, with the first active Region first."""
     variables = [each["Environment"]["Variables"] for each in synthesis.functions().values()]
     assert {each[Variable.REGIONS] for each in variables if Variable.TABLE in each} == {" ".join(REGIONS)}
 

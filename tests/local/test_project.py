@@ -44,7 +44,7 @@ def test_in_a_project_the_template_depends_on_its_app_and_settings(project: Path
 
 
 def test_the_handlers_of_a_project_are_named_by_its_assembly(project: Path) -> None:
-    """The assembly names the handlers; if the assembly or its stack is missing, the error says so."""
+    """The assembly names the handlers; if no assembly has the stack, the error says so."""
     with pytest.raises(HandlersNotFound, match="no stack 'duetime-local'"):
         handlers_package()
     folder = project / ASSEMBLY / "0123"
