@@ -58,7 +58,7 @@ BY_SIZE = [pytest.param(name, marks=[pytest.mark.slow] if form.most > LARGE else
 
 @pytest.mark.parametrize("name", BY_SIZE)
 def test_repeated_units_cost_bounded_time_and_memory(name: str) -> None:
-    """Each unit of a form, repeated as often as the API accepts, costs bounded time, and some units bounded memory."""
+    """Each unit, repeated as often as the API accepts, costs bounded time and memory (of long forms, some units)."""
     form = FORMS[name]
     Stack.faked()
     for number, unit in enumerate(form.units):

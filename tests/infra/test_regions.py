@@ -48,6 +48,7 @@ def test_functions_with_few_grants_can_read_the_record_of_the_active_region(synt
             for each in statements
             if "Condition" in each
         ]
+        assert keys, name
         assert all(schema.REGION_KEY in each for each in keys)
 
 

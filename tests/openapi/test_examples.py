@@ -71,7 +71,7 @@ def test_every_request_and_every_success_has_an_example() -> None:
 
 @pytest.mark.parametrize("operation", list(operations()), ids=lambda operation: operation["operationId"])
 def test_examples_fit_their_schemas(operation: dict[str, Any]) -> None:
-    """Each example is valid under its schema, and a problem's code belongs to its status."""
+    """Each example is valid under its schema, and a problem has the status of its response."""
     for where, content in contents(operation):
         validator = OAS31Validator({**DOCUMENT, **content["schema"]})
         for value in values(content):

@@ -85,7 +85,7 @@ def end_of(then: dict[str, Any]) -> set[str]:
 
 
 def test_every_scene_of_the_current_schema_is_frozen() -> None:
-    """Every scene is frozen with the current schema, because only an upgrade would show a missing kind of item."""
+    """Every scene is frozen with the current schema, because otherwise only an upgrade would show what it breaks."""
     frozen = {path.stem for path in (FROZEN / PRESENT).glob("*.json")}
     assert {scene.__name__ for scene in SCENES} <= frozen
 
