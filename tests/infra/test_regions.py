@@ -33,7 +33,7 @@ def test_every_function_knows_the_regions(synthesis: Synthesis) -> None:
 
 
 def test_functions_with_few_grants_can_read_the_record_of_the_active_region(synthesis: Synthesis) -> None:
-    """The broadcaster, even without summary and lists, and the authorizer, which reads only keys, can read the record."""
+    """The broadcaster, even without a summary, and the authorizer, which reads only keys, can read the record."""
     for name in ("Broadcast", "Authorizer"):
         statements = [
             statement
