@@ -86,7 +86,7 @@ def test_a_deployed_stack_continues_with_a_restored_table() -> None:
         assert refused.value.status == 409
         client.switches.delete("all", "all")
         assert until(lambda: client.tasks.get(later.id).state == "succeeded", 300)
-        # A tick sends the task's message, and a tick takes several seconds on this machine.
+        # A tick sends the task's message, and a tick can take many seconds on a slow machine.
         wanted: Any = {"worker": "new", "lease_seconds": 60, "wait_seconds": 20}
         (again,) = until(lambda: client.leases.acquire(["pulled"], **wanted), 300)
         assert again.task.id == leased.id

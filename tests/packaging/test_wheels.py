@@ -166,7 +166,7 @@ def test_a_project_runs_locally_with_only_the_wheels(installed: Path, tmp_path: 
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     module = project / "handlers" / "web_shop" / "greetings.py"
     module.write_text(GREET.format(greeting="hello"))
-    # Only the command prints this first line; the template module prints more.
+    # The package imports only this module.
     (module.parent / "__init__.py").write_text("from web_shop import greetings as greetings\n")
     printed = project / "printed.txt"
     with _developing(duetime, project, printed):
