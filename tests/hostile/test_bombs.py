@@ -131,7 +131,7 @@ def test_a_change_of_a_topology_cannot_set_a_maps_payload(payload: dict[str, obj
 
 
 def test_a_time_zone_of_many_parts_is_refused() -> None:
-    """A time zone with very many parts is refused, because the library would look for each part in its own package."""
+    """A time zone of very many parts is refused; the library looks for each part in the previous part's package."""
     Stack.faked()
     headers = {"content-type": "text/calendar"}
     for zone in ("/" + "A/" * 100_000, "/Aa/a" * 20_000 + "!"):

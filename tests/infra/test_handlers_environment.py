@@ -68,7 +68,7 @@ def test_only_the_worker_has_the_environment_of_handlers(full: Synthesis) -> Non
 
 
 def test_the_worker_can_read_exactly_the_secrets_in_the_settings(full: Synthesis) -> None:
-    """The worker may read only one named secret, whose ARN has a random suffix, one secret by ARN, and a parameter."""
+    """The worker may read only a secret by name, to whose ARN AWS adds a suffix, a secret by ARN, and a parameter."""
     granted = {
         action: sorted(arn(each) for each in as_list(statement["Resource"]))
         for statement in full.statements_of("worker")
