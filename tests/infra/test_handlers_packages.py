@@ -161,6 +161,7 @@ def test_a_handler_in_the_wrong_package_is_not_deployed(types: list[str], packag
     ],
 )
 def test_invalid_settings_of_a_package_are_rejected(changes: dict[str, Any], message: str) -> None:
-    """The error for an invalid package setting names the rule."""
-    with pytest.raises(UnsafeEnvironment, match=message):
-        replace(DEV, handlers_packages=(MAIL, replace(BILLING, **changes)))
+    """The error for an invalid package setting names the package and the rule."""
+    package = replace(BILLING, **changes)
+    with pytest.raises(UnsafeEnvironment, match=f"handlers '{package.name}'.*{message}"):
+        replace(DEV, handlers_packages=(MAIL, package))

@@ -121,7 +121,7 @@ def test_the_alarm_includes_pulled_tasks_if_there_are_pulled_types(layers: Layer
 
 
 def test_alarms_on_short_windows_roll_back_a_canary(layers: Layers, tmp_path: Path) -> None:
-    """A canary adds an alarm on trigger failures, and alarms on short windows of burn rates, which notify nobody."""
+    """A canary adds alarms on trigger failures, and on short windows of fast burn rates, which notify nobody."""
     made = Synthesis(replace(environment_named("dev"), canary=Canary()), layers, tmp_path)
     short = {name: window for name, window in windows_of(made).items() if name.endswith("5m")}
     assert short == {"AcceptedBurnRateFast5m": (98.56, {300}), "OnTimeBurnRateFast5m": (85.6, {300})}
