@@ -238,7 +238,7 @@ def test_console_sign_in_requires_token_authorization() -> None:
     signed = {"authentication": Authentication.IAM, "jwt_issuer": "", "jwt_audience": (), "api_keys": True}
     for lacking in ({"console": False}, signed):
         with pytest.raises(UnsafeEnvironment, match="sign in"):
-            replace(tokens, **lacking)  # type: ignore[arg-type]  # types match
+            replace(tokens, **lacking)
     with pytest.raises(UnsafeEnvironment, match="origin"):
         replace(tokens, sign_in_origins=("https://auth.example.org/path",))
 
