@@ -29,6 +29,5 @@ def _loader(loader: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
 @wraps(_init_aliaser)
 def _aliaser(aliaser: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - same
     _init_aliaser(aliaser, *arguments, **named)
-    # Every session starts with botocore's aliases; each client's copy of the aliaser would otherwise start without
-    # them.
+    # All aliasers use botocore's own table of aliases, so they can share the resulting names.
     aliaser._alias_name_cache = _ALIASES

@@ -85,7 +85,7 @@ _PART = pytest.StashKey[Part]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that start real processes, and start the longest tests first, in parallel with other tests."""
+    """Select the part's tests, mark those that start real processes, and start the longest tests first."""
     part = config.stash[_PART]
     left_out = [item for item in items if not part.has(scope_of(item.nodeid))]
     config.hook.pytest_deselected(items=left_out)

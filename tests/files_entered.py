@@ -45,7 +45,7 @@ GOALS = {"create a task": 40, "claim, run and end it": 40, "place an occurrence"
 
 
 class Walk:
-    """The files in which functions are called during one Lambda function's invocations.
+    """The files in which functions are called during the invocations of some Lambda functions.
 
     Attributes:
         files: the files, relative to the core or to the functions' folder, in order and with the number of calls.

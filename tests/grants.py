@@ -234,7 +234,7 @@ def needed(
 
 
 def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return the grants for a transaction or a batch of inserts, which needs the grants for all of its writes."""
+    """Return a DynamoDB call's grants; a transaction or a batch of inserts needs the grants for all of its writes."""
     if action == "BatchExecuteStatement":
         tables = {inserted_item(each["Statement"], each["Parameters"])[0] for each in request["Statements"]}
         yield from (("dynamodb:PartiQLInsert", arn) for name in tables for arn in _tables(environ, {"TableName": name}))

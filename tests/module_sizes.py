@@ -47,7 +47,7 @@ class Module:
 
     @property
     def is_satellite(self) -> bool:
-        """Whether the module may be a part of its only importer, which is in the same folder."""
+        """Whether the module is short, and only modules in the same folder import it."""
         return self.lines < SHORT and {_folder_of(each) for each in self.importers} == {_folder_of(self.name)}
 
 

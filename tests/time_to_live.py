@@ -76,7 +76,7 @@ GROUP = Rule(
     "test_each_task_that_joins_a_group_renews_its_expiry",
 )
 GROUP_MEMBER = Rule(
-    "without limit while the task is open; otherwise until its group, which can be open while it is kept, is complete",
+    "without limit while the task is open; otherwise until its group, which is kept for a limited time, is complete",
     "test_a_member_is_kept_while_it_is_open",
 )
 ORDER_LINE = Rule(

@@ -1,4 +1,4 @@
-"""Tests small versions of the benchmarks for many schedules and for a worker's memory."""
+"""Tests a small version of the benchmark for many schedules."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_more_schedules_per_minute_need_fewer_calls_each() -> None:
     """With more schedules, each schedule needs fewer calls and units, as a tick reads its minutes only once."""
     few, many = schedules(20), schedules(60)
-    assert 4 <= many["schedule_tick_write_units"] <= few["schedule_tick_write_units"]
-    assert 3 <= many["schedule_tick_calls"] <= few["schedule_tick_calls"]
+    assert 4 <= many["schedule_tick_write_units"] < few["schedule_tick_write_units"]
+    assert 3 <= many["schedule_tick_calls"] < few["schedule_tick_calls"]

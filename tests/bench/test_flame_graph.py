@@ -27,7 +27,7 @@ def test_a_tree_contains_only_the_measured_work() -> None:
 
 
 def test_each_bar_shows_its_function_and_share() -> None:
-    """The SVG is well-formed, and a caller's bar is as wide as its own and its callees' samples together."""
+    """The SVG is well-formed, and a function's share includes the samples of its callees."""
     root = ET.fromstring(svg(tree(_STACKS, ("repeat (",), ("wait (",)), "Reading <one>"))  # noqa: S314 - our own
     titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
     assert titles == ["Reading <one>", "read (duetime/contract/a.py:3): 100.0%", "loads (json.py:1): 25.0%"]

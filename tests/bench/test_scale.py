@@ -81,7 +81,7 @@ def test_a_table_doubles_in_half_an_hour() -> None:
 
 
 def test_a_cold_mapping_grows_by_five_batches_a_second() -> None:
-    """Without cold starts, the number of one-second batches started after t seconds is 5t + 5t²/2."""
+    """Apart from the cold start, 5t + 5t²/2 one-second batches have started after t seconds."""
     cold = replace(READY, warm=0.0, mapping_start=5.0, mapping_growth=5.0, mapping_most=1e4, concurrency=1e4)
     run = simulate(cold, burst(10_000, 60, 0.01), 0.01)
     expected = -1 + np.sqrt(1 + 2 * 1_000 / 5)

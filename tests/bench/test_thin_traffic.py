@@ -52,9 +52,9 @@ def test_counted_costs_equal_the_committed_results_and_the_page(normal: thin_tra
 
 
 def test_bills_in_the_results_equal_those_of_the_estimator() -> None:
-    """The bills for the default deployment and for an idle `prod` are below their goals.
+    """The bills for the default deployment and for an idle `prod` equal the results, and are below their limits.
 
-    With the precision `relaxed`, the goal of $6 is missed.
+    With the precision `relaxed`, the limit is $6.60, because the goal of $6 is missed.
     """
     results = json.loads((ROOT / "bench/results.json").read_text())
     idle = idle_month(PRICES[DEFAULT_REGION]) + watched_month()
@@ -105,7 +105,7 @@ def test_the_row_of_the_implemented_design_equals_the_counted_usage(normal: thin
 
 
 def test_the_estimate_of_the_client_is_near_the_counted_costs(normal: thin_traffic.Usage) -> None:
-    """The client's estimate is within a twentieth of the parts that the benchmark counts, and adds CPU time."""
+    """The client's estimate is within a twentieth of the costs that the benchmark counts, for the same parts."""
     counted = sum(thin_traffic.dollars_per_million(normal, 4, 0.5).values())
     others = {"change events", "summary", "lists", "logs and metrics' lines"}
     estimated = sum(line.dollars for line in estimate(THIN_TRAFFIC).lines if line.part not in others)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = SHORTEST_WORKER_LEASE_SECONDS
 DOUBLED = 0.1
-"""The fraction of messages that are sent twice."""
+"""The fraction of tasks whose message is sent twice."""
 KILL, RESTART = "kill", "restart"
 PATIENCE_SECONDS = 420
 """The longest wait. If a worker dies before it first changes a message's visibility, only a scan recovers the task."""
@@ -113,7 +113,7 @@ def short_lease(over: Stack) -> str:
 
 
 def worker_functions(over: Stack) -> list[str]:
-    """The functions that must be warm when a stack is ready; a change to their settings has ended their processes."""
+    """The functions that must be warm when a stack is ready; the changed lease has ended the worker's processes."""
     return [over.deployment.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
 
 

@@ -16,7 +16,7 @@ _KEPT = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Targe
 
 @contextmanager
 def no_ticks(over: Stack, seconds: float = 0) -> Iterator[None]:
-    """Stop the trigger's schedule, at least for this number of seconds."""
+    """Stop all schedules of EventBridge Scheduler, such as the trigger's, at least for this number of seconds."""
     # The type of the emulator's client has only the services that other code calls.
     scheduler: Any = cast("Any", over.emulator).client("scheduler")
     started = time.monotonic()
@@ -37,7 +37,7 @@ def no_ticks(over: Stack, seconds: float = 0) -> Iterator[None]:
 
 @contextmanager
 def no_workers(over: Stack) -> Iterator[None]:
-    """Stop the queues from invoking functions."""
+    """Stop queues and streams from invoking functions."""
     functions = over.emulator.client("lambda")
     mappings = [mapping["UUID"] for mapping in functions.list_event_source_mappings()["EventSourceMappings"]]
     for mapping in mappings:

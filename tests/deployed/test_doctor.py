@@ -24,7 +24,7 @@ def test_a_deployed_stack_is_examined(
 ) -> None:
     """A stop switch is reported with exit code 1.
 
-    Without the switch, no check of the stack fails or has an unknown result.
+    Without the switch, the check of switches is OK, and no check has an unknown result.
     """
     for name, value in deployed.emulator.environ.items():
         monkeypatch.setenv(name, value)
@@ -46,7 +46,7 @@ def test_a_deployed_stack_is_examined(
     assert "duetime switches delete type never-created" in " ".join(output.split())
     _, severities, output = examined()
     assert severities["switches"] == Severity.OK
-    # Other tests of the session make tasks and functions fail, which causes warnings.
+    # Other tests of the session make tasks and functions fail, which causes other findings.
     assert not {Severity.UNKNOWN} & set(severities.values()), output
     cloud = {each.name for each in CHECKS if each.is_for_cloud}
     assert severities.keys() == {each.name for each in CHECKS} - cloud

@@ -331,7 +331,7 @@ def world_of(stack: Stack) -> Iterator[World]:
 @pytest.mark.slow
 @pytest.mark.parametrize("gate", CASES)
 def test_a_gate_is_explained(deployed: Stack, gate: GateName) -> None:
-    """The explanation shows that the task waits at the gate, and the durations of the gates add up to the total."""
+    """The explanation has the gate in the expected state, and the durations of the gates add up to the total."""
     case, state = CASES[gate]
     with world_of(deployed) as world:
         task_id = case(world)

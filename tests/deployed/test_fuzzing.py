@@ -31,8 +31,8 @@ pytestmark = pytest.mark.deployed
 
 
 @pytest.mark.slow
-def test_a_write_beside_a_refusal_is_detected(deployed: Stack) -> None:
-    """The fuzzer detects a request that writes to the table although it is refused."""
+def test_a_request_that_writes_to_the_table_is_detected(deployed: Stack) -> None:
+    """The fuzzer knows which items a request has written, so that it finds writes of refused requests."""
     with fuzzed(deployed) as fuzzer:
         fuzzer.grounds.fresh_world()
         fuzzer.grounds.begin()

@@ -39,7 +39,7 @@ def end(context, payload):
 
 @pytest.fixture
 def broken(deployed: Stack, tmp_path: Path) -> Iterator[None]:
-    """Publish a version of the package whose handlers crash their process, and restore the previous version later."""
+    """Publish a version of the package whose handlers hang or end their process; restore the previous version later."""
     versions = HandlerVersions(deployed.emulator, deployed.deployment, deployed.handlers)
     former = {BILLING: built()[BILLING]}
     folder = tmp_path / "python" / "billing"
@@ -51,7 +51,7 @@ def broken(deployed: Stack, tmp_path: Path) -> Iterator[None]:
 
 
 def test_a_handler_of_a_package_uses_steps_progress_and_its_client(client: Client) -> None:
-    """A task with steps, progress, and a client succeeds in the package's function, as does its child in the worker."""
+    """A task with steps, progress, and a client succeeds in the package's function, and creates a child task."""
     task = client.tasks.create("billing.charge", payload={"amount": 5}, wait_seconds=25)
     result: Any = task.result
     assert (task.state, result["amount"]) == ("succeeded", 5)
@@ -77,7 +77,7 @@ def test_a_packages_function_has_no_variable_for_the_table(deployed: Stack) -> N
 def test_a_handler_that_breaks_its_process_fails_its_attempt(
     client: Client, kind: str, seconds: int, error: str
 ) -> None:
-    """If a handler crashes its process, the worker records the failure, and runs other tasks in the meantime."""
+    """If a handler hangs or ends its process, the worker records the failure, and other tasks succeed."""
     others = [client.tasks.create("echo", payload=number) for number in range(5)]
     task = client.tasks.create(kind, timeout_seconds=seconds, retry={"max_attempts": 1}, allow_unknown_type=True)
     task = client.tasks.wait(task.id, timeout=PATIENCE_SECONDS)

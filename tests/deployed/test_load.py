@@ -49,7 +49,7 @@ def test_a_request_beyond_the_stages_rate_creates_no_task(deployed: Stack, clien
 def test_the_client_waits_while_the_table_throttles_and_loses_no_task(deployed: Stack) -> None:
     """While the table throttles requests, each refusal says when to retry; the client waits and loses no task.
 
-    The fast tests of this behavior are the previous test and `tests/client/test_retries.py`.
+    The fast tests of the client's retries are in `tests/client/test_retries.py`.
     """
     retries = Retries(attempts=20)
     with Client(deployed.ready.api_url, retries=retries) as client, table_of_any_width(deployed) as narrow:

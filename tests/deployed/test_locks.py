@@ -28,7 +28,7 @@ def span(client: Client, task: Task) -> tuple[datetime, float]:
 
 @pytest.mark.slow
 def test_tasks_of_one_lock_run_one_after_the_other_in_order(client: Client, counter: Receiver) -> None:
-    """Eight tasks that wait for the lock of a ninth task run once each, one at a time, in order of their due times."""
+    """Eight tasks that wait for the lock of a ninth task run one at a time, in order of their due times."""
     lock: LockSpec = {"key": "deployed"}
     with receiving() as endpoint:
         # The target only accepts the work, so the task holds the lock until the end is reported.

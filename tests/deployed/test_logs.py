@@ -1,4 +1,4 @@
-"""Tests of the logs and outputs of attempts on the deployed stack, as `duetime logs` reads them."""
+"""Tests of the logs of attempts on the deployed stack, as `duetime logs` reads them."""
 
 from __future__ import annotations
 

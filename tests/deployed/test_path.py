@@ -242,7 +242,7 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
 
 @pytest.mark.parametrize("task_type", ["fan-out", "fan-out.async"])
 def test_a_handler_starts_tasks(client: Client, task_type: str) -> None:
-    """A handler starts tasks through the API's function; a repeated attempt creates no second task."""
+    """A handler starts tasks through the API's function; a repeated attempt creates no further tasks."""
     retry = {"max_attempts": 2, "initial_seconds": 0.01}
     parent = client.tasks.create(task_type, payload={"parts": 2, "fail_times": 1}, retry=retry)  # type: ignore[arg-type]  # a dict
     done = client.tasks.wait(parent.id, timeout=120)

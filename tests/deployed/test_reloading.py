@@ -45,7 +45,7 @@ def test_the_next_attempt_uses_a_newly_published_layer_of_handlers(
 
 
 def test_the_secret_of_an_owner_is_derived_from_that_of_the_stack(deployed: Stack, client: Client) -> None:
-    """The functions sign an owner's HTTP calls with a secret that is derived from the stack's secret."""
+    """The API shows an owner's signing secret and public key, which are derived from the stack's secret."""
     stored = deployed.emulator.client("secretsmanager").get_secret_value(
         SecretId=deployed.deployment.outputs["SigningSecretArn"]
     )

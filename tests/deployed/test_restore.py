@@ -69,7 +69,7 @@ def test_a_deployed_stack_continues_with_a_restored_table() -> None:
         replaced = running.deployment.outputs["TableName"]
         restore = DynamoTableRestore(running.emulator.client("dynamodb"))
         restore.begin(replaced, "restored", 0)
-        until(lambda: restore.status("restored") is TableStatus.READY)
+        assert until(lambda: restore.status("restored") is TableStatus.READY)
         assert restore.complete(replaced, "restored", 1)
         bucket = running.deployment.outputs["BucketName"]
         found: list[Mapping[str, str]] = []
@@ -80,13 +80,13 @@ def test_a_deployed_stack_continues_with_a_restored_table() -> None:
         assert report.taken_over >= 2
         assert {line["id"] for line in found} >= {leased.id}
         _use(running, replaced, "restored")
-        until(lambda: client.tasks.get(leased.id).fence > FENCES_PER_EPOCH)
+        assert until(lambda: client.tasks.get(leased.id).fence > FENCES_PER_EPOCH)
         with pytest.raises(ApiError) as refused:
             client.leases.complete(lease.id, result=1)
         assert refused.value.status == 409
         client.switches.delete("all", "all")
-        until(lambda: client.tasks.get(later.id).state == "succeeded", 300)
-        # A tick sends the task's message, and a tick takes several seconds on this machine.
+        assert until(lambda: client.tasks.get(later.id).state == "succeeded", 300)
+        # A tick sends the task's message, and a tick can take many seconds on a slow machine.
         wanted: Any = {"worker": "new", "lease_seconds": 60, "wait_seconds": 20}
         (again,) = until(lambda: client.leases.acquire(["pulled"], **wanted), 300)
         assert again.task.id == leased.id

@@ -35,7 +35,7 @@ def test_a_signal_ends_a_task_that_waits_for_it(client: Client) -> None:
 
 @pytest.mark.slow
 def test_an_event_ends_a_task_that_waits_for_it(deployed: Stack, client: Client) -> None:
-    """An event ends a waiting task, because a rule sends the signal through the intake queue."""
+    """An event on the intake queue ends a waiting task, because an intake rule makes the event a signal."""
     key, source = uuid4().hex, f"com.example.{uuid4().hex}"
     signal = {"name": "order.paid", "fields": {"key": "detail.order", "payload": "detail"}}
     client.intake_rules.put("paid", {"pattern": {"source": [source]}, "signal": signal, "owner": "local"})

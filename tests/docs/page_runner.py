@@ -71,7 +71,6 @@ START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 """The approximate time at which the outputs on the pages were recorded."""
 NOT_RUN: Mapping[str, str] = {
     "aws": "needs an AWS account",
-    "cd": "changes the reader's current folder",
     "crontab": "changes the reader's machine",
     "echo": "is a shell command",
     "export": "is a shell command",

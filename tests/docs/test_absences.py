@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.contract.openapi.document import document
-from duetime_cdk.environments import Environment
 from tests.docs.pages import PAGES, ROOT, name_of
 from tests.scenarios.scenario import PLAIN
 from tests.scenarios.tasks import Tasks
@@ -61,11 +60,6 @@ def lacks(pattern: str, words: str) -> bool:
     files = [path for path in ROOT.glob(pattern) if "node_modules" not in path.parts]
     assert files, pattern
     return not any(re.search(words, path.read_text(encoding="utf-8")) for path in files)
-
-
-def lacks_setting(words: str) -> bool:
-    """Return whether no setting of a deployment has these words in its name."""
-    return not any(re.search(words, name) for name in Environment.__dataclass_fields__)
 
 
 @cache

@@ -37,7 +37,7 @@ def test_the_headline_costs_equal_the_estimate(page: str) -> None:
     ],
 )
 def test_the_worked_examples_equal_the_estimate(example: str, workload: Workload) -> None:
-    """Each row in the cost page's table has its workload's number of tasks and cost in dollars."""
+    """The row of each example has its workload's number of tasks and cost in dollars."""
     page = (
         (ROOT / "docs/how-to/plan-capacity-and-cost.md").read_text("utf-8").translate({ord(" "): None, ord(","): None})
     )

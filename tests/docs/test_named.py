@@ -23,7 +23,7 @@ _PATH = re.compile(r"`((?:tests|testing|infra|functions|layers|local|examples|cl
 _MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
 _PROBLEM = re.compile(r'"urn:duetime:problem:(\w+)", *"title": *"([^"]+)"')
 NOT_PYTHON = {TYPE, CALLBACK_TYPE, "duetime.task.attempt", *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
-"""Names that look like tests but are a task type, a span attribute, event kinds and parts of a fixture."""
+"""Names that look like parts of the package but are task types, a span attribute, event kinds or parts of a kit."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
 _PARAMETER = re.compile(r"\{\w+\}")
 _ROUTE = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) /v1[^`?\s]*)")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ELSEWHERE = {
     "CONTRIBUTING.md": "its commands are those of the checkout",
     "docs/how-to/test-your-tasks.md": "test_testing_guide runs it, in a project of its own",
-    "docs/how-to/use-the-python-sdk.md": "test_sdk_guide runs it, against a deployment of its own",
+    "docs/how-to/use-the-python-sdk.md": "test_sdk_guide runs it, with an account of its own",
     "docs/how-to/verify-a-signed-call.md": "test_verify_example runs it, with signed calls",
 }
 """Pages that another test runs or that no test runs, each with the reason."""
@@ -43,14 +43,14 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageRunn
 
 @pytest.mark.parametrize("page", [page for page in RUN if name_of(page) not in SLOW], ids=name_of)
 def test_commands_snippets_and_bodies_on_a_page_work(runner: PageRunner, page: Path) -> None:
-    """On each page, each command ends with 0, each snippet runs, and each body is accepted."""
+    """On each page, each command succeeds or fails as shown, each snippet runs, and each body is accepted."""
     runner.run(page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SLOW)
 def test_commands_snippets_and_bodies_on_a_slow_page_work(runner: PageRunner, page: str) -> None:
-    """On slow pages, too, each command ends with 0, each snippet runs, and each body is accepted."""
+    """On slow pages, too, each command succeeds or fails as shown, each snippet runs, and each body is accepted."""
     runner.run((ROOT / page).read_text(encoding="utf-8"))
 
 

@@ -57,7 +57,7 @@ def test_the_snippets_run(duetime: Duetime, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_table_names_every_method() -> None:
-    """The table names exactly the methods that exist."""
+    """The table names exactly the methods that exist, except those of leases and watch tickets."""
     shown = {method for method in METHODS if method.split(".")[0] not in {"leases", "watch_tickets"}} | {"tasks.of"}
     assert {*_methods()} == shown
     assert {each.split(".")[0] for each in shown} <= {name for name, _ in getmembers(Client)}

@@ -35,7 +35,7 @@ CLIENT, LIBRARY = examples()
 
 
 def test_the_example_of_the_client_accepts_public_keys() -> None:
-    """Public keys can verify calls but not sign them."""
+    """The client's example accepts a call with its owner's public key, but not with another owner's."""
     headers = dict(Signer(lambda: BOTH, SystemClock()).headers("ann", "id-1", BODY))
     assert CLIENT["respond"](public_key_for("ann", SECRET), headers, BODY)[0] == 200
     assert CLIENT["respond"](public_key_for("bob", SECRET), headers, BODY)[0] == 401

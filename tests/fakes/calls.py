@@ -41,7 +41,7 @@ class Drawn:
         return Drawn(self.operation, request)
 
     def comparable(self, answer: Any, table: str) -> Any:  # noqa: ANN401 - any answer
-        """Return a response without the parts that may differ, which are a batch's order and the table's name."""
+        """Return a response without the parts that may differ, such as a batch's order and the table's name."""
         answer = _in_order(answer)
         if self.operation == "batch_execute_statement" and isinstance(answer, dict):
             return [response.get("Error", {}).get("Code") for response in answer["Responses"]]
@@ -236,7 +236,7 @@ class StoreCalls:
         return f"{name} = if_not_exists({name}, {self._fresh(self._scalar())})"
 
     def _counting(self, name: str) -> str:
-        """Change a number; the engine treats a missing number as zero, and rounds numbers with too many digits."""
+        """Change a short number; the engine does not refuse other types, and rounds numbers with too many digits."""
         draw = self.random.random()
         if draw < 0.4:
             return f"{name} = {self._fresh({'N': self.random.choice(['0', '7', '-3', '1795228387250'])})}"

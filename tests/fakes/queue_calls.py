@@ -17,7 +17,7 @@ _HOUR = 3600
 class QueueCalls:
     """Makes calls to one implementation; with the same seed, the same calls are made to another queue.
 
-    No call waits, because a message is visible at once or after an hour.
+    No call waits, because a message is visible at once, or only after 15 minutes or an hour.
     """
 
     def __init__(self, client: Any, random: Random) -> None:  # noqa: ANN401 - a client, or what stands in for one
@@ -82,7 +82,7 @@ class QueueCalls:
         return self._batch(self.client.delete_message_batch, self._held())
 
     def _held(self) -> list[dict[str, Any]]:
-        """Return entries for some of the messages received so far, some of which were deleted long ago."""
+        """Return entries for some of the messages received so far, which may have been deleted long ago."""
         bodies = sorted(self.receipts)
         chosen = self.random.sample(bodies, min(len(bodies), self.random.randint(0, 4)))
         return [{"Id": self._id(number), "ReceiptHandle": self.receipts[body]} for number, body in enumerate(chosen)]

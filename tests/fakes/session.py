@@ -52,7 +52,7 @@ class FakeClient:
 
 
 class FakeSession:
-    """Stands in for `boto3.Session`: one account with DynamoDB, SQS, S3, Secrets Manager and WebSocket connections.
+    """Stands in for `boto3.Session`: one account with the services that the functions call most.
 
     `tests/adapters/test_fakes.py` shows that the fakes respond as the embedded engine does, and the tests of the stores
     make all of their calls through boto3.

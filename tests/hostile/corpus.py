@@ -439,7 +439,7 @@ class Corpus:
         return self._chance.choice(known if known and self._chance.random() < existing else IDS)
 
     def _value(self, request: Hostile) -> Hostile:
-        """A body with a different value in one place, or with a missing, an additional, or a repeated field."""
+        """A body with a different value in one place, or with a missing or an additional field."""
         body = _parsed(request.raw)
         if not body:
             return self._chance.choice((self._header, self._query))(request)
@@ -449,7 +449,7 @@ class Corpus:
         return _with(request, raw=json.dumps(holed).replace(_QUOTED_HOLE, text))
 
     def _holed(self, body: Any, way: float) -> Any:  # noqa: ANN401 - any JSON
-        """A copy of a body in which one of its values is replaced by a placeholder."""
+        """The body, in which a value was replaced by a placeholder, or a field was removed or added."""
         places = list(_places(body))
         if not places or way < 0.05:
             return HOLE
@@ -481,7 +481,7 @@ class Corpus:
         return _with(request, raw=self._chance.choice(hurts)())
 
     def _encoding(self, request: Hostile) -> Hostile:
-        """A body in a wrong encoding, with a flag that may indicate yet another encoding."""
+        """A body in a different encoding, with a flag that may indicate yet another encoding."""
         raw = (request.raw or "{}").encode("utf-8", "surrogatepass")
         text = raw.decode("utf-8", "replace")
         chosen = self._chance.choice(

@@ -56,7 +56,7 @@ class Fuzzer:
     Attributes:
         answers: the number of responses by status.
         codes: the number of problems by code.
-        hit: the number of requests by operation; an operation without requests has the number 0.
+        hit: the number of requests by operation, without requests that match no operation.
         broken: the requests whose response or effect breaks a promise, each with the reason.
     """
 

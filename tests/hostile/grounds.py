@@ -33,7 +33,7 @@ _READS = ("get", "query", "scan", "batch_get", "describe", "list", "head", "rece
 
 @dataclass
 class InProcess:
-    """An environment for the api function with separate stores for each world."""
+    """An environment for the api function with a separate table and separate queues for each world."""
 
     clock: StandingClock = field(default_factory=StandingClock)
     session: FakeSession = field(init=False)
@@ -57,7 +57,7 @@ class InProcess:
         return list(self._written)
 
     def fresh_world(self) -> dict[str, Sequence[str]]:
-        """Empty all stores, create a few resources of every kind, and return their identifiers by parameter name."""
+        """Create a few resources of every kind in new tables and queues, and return their ids by parameter name."""
         self._worlds += 1
         queues: dict[str, str] = {
             variable: self._queue(priority.value) for priority, variable in QUEUE_VARIABLES.items()

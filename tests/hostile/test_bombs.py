@@ -58,7 +58,7 @@ BY_SIZE = [pytest.param(name, marks=[pytest.mark.slow] if form.most > LARGE else
 
 @pytest.mark.parametrize("name", BY_SIZE)
 def test_repeated_units_cost_bounded_time_and_memory(name: str) -> None:
-    """Each unit of a form, repeated as often as the API accepts, costs bounded time and memory."""
+    """Each unit, repeated as often as the API accepts, costs bounded time and memory (of long forms, some units)."""
     form = FORMS[name]
     Stack.faked()
     for number, unit in enumerate(form.units):
@@ -131,7 +131,7 @@ def test_a_change_of_a_topology_cannot_set_a_maps_payload(payload: dict[str, obj
 
 
 def test_a_time_zone_of_many_parts_is_refused() -> None:
-    """A time zone with very many parts is refused, because the library would look for each part in its own package."""
+    """A time zone of very many parts is refused; the library looks for each part in the previous part's package."""
     Stack.faked()
     headers = {"content-type": "text/calendar"}
     for zone in ("/" + "A/" * 100_000, "/Aa/a" * 20_000 + "!"):
@@ -142,7 +142,7 @@ def test_a_time_zone_of_many_parts_is_refused() -> None:
 
 
 def test_a_valid_text_of_each_form_is_accepted() -> None:
-    """A valid text of each form is accepted, so requests with these forms reach the parsers."""
+    """A valid text of each form but three is accepted, so requests with these forms reach the parsers."""
     Stack.faked()
     valid = {"json": "[1]", "placeholders": "<duetime.type>", "cron": "0 3 * * *", "rate": "1 day", "interval": "PT1H"}
     valid |= {

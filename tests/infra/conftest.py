@@ -56,5 +56,5 @@ def dev(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
 
 @pytest.fixture
 def local(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
-    """Return the environment `local`, which has every optional part."""
+    """Return the environment `local`, which has most optional parts."""
     return synthesis_of("local")

@@ -218,6 +218,9 @@ def test_an_athena_query_is_limited_in_cost_and_output_location(prod: Synthesis)
     assert found["EnforceWorkGroupConfiguration"] is True
     assert found["BytesScannedCutoffPerQuery"] == 100_000_000_000
     assert found["ResultConfiguration"]["EncryptionConfiguration"] == {"EncryptionOption": "SSE_S3"}
+    bucket, _ = bucket_of(prod)
+    location = found["ResultConfiguration"]["OutputLocation"]["Fn::Join"][1]
+    assert location == ["s3://", {"Ref": bucket}, "/query-results/"]
 
 
 @pytest.mark.parametrize("days", [-1, 3_654])
@@ -230,7 +233,7 @@ def test_an_archive_with_an_invalid_retention_is_rejected(days: int) -> None:
 
 
 def test_objects_of_types_with_shorter_retention_are_removed_by_their_tag(layers: Layers, tmp_path: Path) -> None:
-    """The archive exists even if most types are not archived, and its rules remove each retention class in time."""
+    """The bucket's rules remove the objects of each retention class in time."""
     by_type = {"audit.*": 400, "ping": 7, "report": 0}
     environment = replace(environment_named("dev"), archive_days=30, archive_days_by_type=by_type)
     _, bucket = bucket_of(made := Synthesis(environment, layers, tmp_path))

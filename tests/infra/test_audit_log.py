@@ -45,5 +45,5 @@ def test_audit_log_lines_can_only_be_added(prod: Synthesis) -> None:
 
 
 def test_an_environment_without_a_retention_has_no_audit_log(every: Synthesis) -> None:
-    """The local stack, whose settings have no retention for the audit log, has no audit log."""
+    """An environment has an audit log only if its settings have a retention for the audit log."""
     assert bool(group_of(every)) == bool(every.environment.audit_retention)

@@ -73,7 +73,7 @@ def test_small_settings_need_no_layer(every: Synthesis) -> None:
 
 
 def test_long_lists_of_secrets_and_targets_are_moved_to_a_layer(layers: Layers, tmp_path: Path) -> None:
-    """Every table that users can make long is moved to a layer, where its function finds it."""
+    """Every setting that users can make long is moved to a layer, where its functions find it."""
     arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:a-secret-with-a-long-name-{:02}-AbCdEf"
     environment = replace(
         DEV,
@@ -127,7 +127,7 @@ def test_the_error_for_variables_that_are_too_large_names_them() -> None:
         [
             (
                 replace(DEV, pulled_types={f"type-{n}": ("*",) for n in range(200)}),
-                "resources; CloudFormation allows 500",
+                "resources; CloudFormation allows 500.*`pulled_types`",
             ),
             (
                 replace(
@@ -136,7 +136,7 @@ def test_the_error_for_variables_that_are_too_large_names_them() -> None:
                         f"arn:aws:glue:eu-west-1:123456789012:job/{LONGEST}-{LONGEST}-{n:03}" for n in range(30)
                     ),
                 ),
-                "event pattern of .* EventBridge allows 2048",
+                "event pattern of .* EventBridge allows 2048.*`aws_targets`",
             ),
             (
                 replace(
@@ -145,7 +145,7 @@ def test_the_error_for_variables_that_are_too_large_names_them() -> None:
                         f"arn:aws:lambda:eu-west-1:123456789012:function:{LONGEST[:56]}-{n:04}" for n in range(600)
                     ),
                 ),
-                "the role .* would have .* IAM allows 61440",
+                "the role .* would have .* IAM allows 61440.*`aws_targets`",
             ),
         ]
     ),
@@ -154,6 +154,6 @@ def test_the_error_for_variables_that_are_too_large_names_them() -> None:
 def test_a_resource_that_is_too_large_is_rejected_before_a_deployment(
     environment: Environment, told: str, layers: Layers, tmp_path: Path
 ) -> None:
-    """If a resource would be too large, the error names the resource and the setting to shorten."""
+    """If a resource would be too large, the error names the resource, the limit and the setting."""
     with pytest.raises(LimitExceeded, match=told):
         Synthesis(environment, layers, tmp_path)

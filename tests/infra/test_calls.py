@@ -198,7 +198,7 @@ def test_ends_of_jobs_without_a_name_are_sent_with_another_identifier(
 
 
 def test_without_jobs_there_are_no_rules_or_grants(dev: Synthesis) -> None:
-    """Without jobs in the settings, there are no rules and no grants for jobs."""
+    """Without jobs in the settings, there are no rules and no grants for ECS tasks."""
     assert not [each for each in dev.properties("AWS::Events::Rule").values() if "aws.ecs" in str(each)]
     assert not granted(dev, "ecs:RunTask")
 
@@ -227,7 +227,7 @@ def test_security_rules_have_no_findings_in_patterns_of_the_settings(layers: Lay
     ],
 )
 def test_a_target_pattern_without_service_or_account_is_rejected(pattern: str) -> None:
-    """A pattern with a wildcard for the service or the account is refused, because it would open more than intended."""
+    """A pattern without a supported service, an account and a name is refused; it could open more than intended."""
     with pytest.raises(UnsafeEnvironment, match="is not the ARN, with service and account, of a function"):
         replace(SETTINGS, aws_targets=(pattern,))
 

@@ -149,6 +149,6 @@ def test_owners_and_types_in_the_settings_are_on_the_panels() -> None:
 
 @pytest.mark.parametrize("values", [tuple(f"owner-{n}" for n in range(21)), ("a b",), ("",)])
 def test_too_many_owners_with_separate_metrics_are_rejected(values: tuple[str, ...]) -> None:
-    """CloudWatch bills each dimension value, so a list with an empty name or more names than the limit is refused."""
+    """CloudWatch bills each dimension value, so a list with an invalid name or too many names is refused."""
     with pytest.raises(UnsafeEnvironment, match="metrics of their own"):
         replace(PROD, metric_owners=values)

@@ -96,7 +96,7 @@ class Account:
         self.session.register("before-call.cloudwatch.GetMetricData", answer)
 
     def log(self, function: str, line: str) -> None:
-        """Put a line into a function's log; a search finds it, although the embedded AWS cannot search for terms."""
+        """Put a line into a function's log; the embedded AWS itself cannot search for one of several terms."""
         group = self.aws("lambda").get_function_configuration(
             FunctionName=self.outputs[f"{function.capitalize()}FunctionName"]
         )["LoggingConfig"]["LogGroup"]

@@ -37,9 +37,15 @@ ENCRYPTED = {
 
 @pytest.fixture(scope="module")
 def own_key(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """Return an environment with every optional part and a customer managed key."""
+    """Return an environment with most optional parts and a customer managed key."""
     environment = replace(
-        PROD, kms_key_arn=KEY, intake_owner="intake", pulled_types={"pulled": ("*",)}, event_bus="default"
+        PROD,
+        kms_key_arn=KEY,
+        intake_owner="intake",
+        pulled_types={"pulled": ("*",)},
+        event_bus="default",
+        console=True,
+        api_keys=True,
     )
     return Synthesis(environment, layers, tmp_path_factory.mktemp("own-key"))
 
@@ -80,7 +86,7 @@ def test_each_function_uses_the_key_only_through_its_services(own_key: Synthesis
     """The egress only decrypts secrets, the console has no access, and no function may use the key directly."""
     used = {name: set(uses_of(own_key, name)) for name in own_key.functions()}
     assert used["egress"] == {"secretsmanager"}
-    assert used.get("console", set()) == set()
+    assert used["console"] == set()
     assert used["api"] == {"dynamodb", "sqs", "s3", "secretsmanager"}
     assert used["archive"] == {"dynamodb", "s3"}
     assert uses_of(own_key, "egress") == {"secretsmanager": {"kms:Decrypt"}}

@@ -47,7 +47,7 @@ ACCOUNT = 1_000
 
 @pytest.mark.parametrize("name", ["staging", "prod"])
 def test_central_functions_have_reserved_concurrency(synthesis_of: Callable[[str], Synthesis], name: str) -> None:
-    """Even if all workers are busy, the trigger, the API, the egress and topologies have reserved concurrency."""
+    """Even if all workers are busy, six other functions, such as the trigger and the API, have reserved concurrency."""
     synthesis = synthesis_of(name)
     reserved = {
         function: body.get("ReservedConcurrentExecutions", 0) for function, body in synthesis.functions().items()
@@ -154,6 +154,7 @@ def test_quotas_that_cannot_be_enforced_are_rejected(settings: dict[str, Any]) -
     [
         ({}, 30),
         ({"event_bus": "default"}, 5),
+        ({"console": True, "api_keys": True}, 5),
         ({"quotas": Quotas(open_tasks=5)}, 5),
         ({"quotas": Quotas(schedules=5)}, 30),
         ({"event_bus": "default", "broadcast_batch_seconds": 0}, 0),
@@ -209,8 +210,8 @@ def test_invalid_pulled_types_and_pullers_are_rejected(pulled: dict[str, tuple[s
         ({"target_owners": {"arn:aws:sqs:*:billing": ("a b",)}}, "`target_owners` needs the owners of 'arn"),
     ],
 )
-def test_reservations_without_effect_are_rejected(settings: dict[str, Any], reason: str) -> None:
-    """A pattern that matches no type or ARN, a missing owner, or a string instead of a tuple of owners is refused."""
+def test_settings_without_effect_or_out_of_range_are_rejected(settings: dict[str, Any], reason: str) -> None:
+    """A pattern that matches nothing, invalid owners or redactions, and a retention out of range are refused."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("dev"), **settings)
 
@@ -273,8 +274,8 @@ def test_too_many_shards_are_rejected(shards: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a\tb", "a#b"])
-def test_an_operator_identity_with_a_space_is_rejected(name: str) -> None:
-    """An identity with a space is refused, because functions split their list of identities at spaces."""
+def test_an_invalid_operator_identity_is_rejected(name: str) -> None:
+    """An identity that is empty or has white space or `#` is refused; functions split their list at spaces."""
     with pytest.raises(UnsafeEnvironment, match="operator"):
         replace(environment_named("dev"), operators=("123456789012:role/Ops", name))
     assert environment_named("prod").operators == ()

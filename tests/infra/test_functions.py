@@ -246,7 +246,7 @@ def test_a_function_is_composed_from_the_variables_it_declares(
 
 
 def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: Synthesis) -> None:
-    """Each declared type has a queue, and only the API knows who may pull the type."""
+    """Each declared type has a queue that functions know, and the API also knows who may pull the type."""
     functions = every.functions()
     pulled = every.environment.pulled_types
     named = {each["QueueName"] for each in every.properties("AWS::SQS::Queue").values() if "QueueName" in each}
@@ -297,7 +297,7 @@ def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> 
 
 
 def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layers, tmp_path: Path) -> None:
-    """The trigger gets a monitor's address and may invoke the egress function only if the settings name a monitor."""
+    """The trigger gets the monitor's address and may invoke the egress function; a plain HTTP address is refused."""
     synthesis = Synthesis(replace(environment_named("dev"), heartbeat_url=MONITOR), layers, tmp_path)
     told = synthesis.functions()["trigger"]["Environment"]["Variables"]
     assert told[Variable.HEARTBEAT_URL.value] == MONITOR
@@ -314,7 +314,7 @@ def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layer
 
 
 def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
-    """Each function has both; an endpoint without a layer, or plain HTTP except to localhost, is refused."""
+    """Each function has the layer and the endpoint; an endpoint alone, or plain HTTP not to localhost, is refused."""
     dev = environment_named("dev")
     settings = replace(dev, otlp_endpoint="http://localhost:4318", otlp_layer=OTLP_LAYER, xray=False)
     for function in Synthesis(settings, layers, tmp_path).functions().values():
@@ -382,7 +382,7 @@ def test_only_the_worker_contains_the_users_handlers(every: Synthesis) -> None:
 
 @pytest.mark.parametrize("function", ["trigger", "worker", "deadletter", "api"])
 def test_lambda_loop_detection_does_not_stop_retries_through_a_queue(every: Synthesis, function: str) -> None:
-    """Lambda's loop detection, after sixteen invocations, stops neither functions that queues invoke nor the API."""
+    """Lambda's loop detection, after sixteen invocations, does not stop functions that send to work queues."""
     assert every.functions()[function]["RecursiveLoop"] == "Allow"
 
 

@@ -122,7 +122,7 @@ def test_only_grants_without_resource_support_have_a_wildcard_resource(every: Sy
 
 
 def test_only_the_worker_and_the_api_can_invoke_the_egress(every: Synthesis) -> None:
-    """The API and worker may invoke the egress, the trigger may invoke itself, and all may start bulk operations.
+    """The API and worker may invoke the egress, the trigger itself, and five functions may start bulk operations.
 
     Handlers in the worker call the API directly; handlers in packages call it through the attempts function.
     """

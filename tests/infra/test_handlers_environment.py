@@ -68,7 +68,7 @@ def test_only_the_worker_has_the_environment_of_handlers(full: Synthesis) -> Non
 
 
 def test_the_worker_can_read_exactly_the_secrets_in_the_settings(full: Synthesis) -> None:
-    """The worker may read only one named secret, whose ARN has a random suffix, one secret by ARN, and a parameter."""
+    """The worker may read only a secret by name, to whose ARN AWS adds a suffix, a secret by ARN, and a parameter."""
     granted = {
         action: sorted(arn(each) for each in as_list(statement["Resource"]))
         for statement in full.statements_of("worker")
@@ -92,8 +92,8 @@ def test_the_worker_can_use_network_interfaces_and_has_the_managed_policies(full
     }
 
 
-def test_the_synthesis_names_the_missing_endpoints_of_a_vpc(layers: Layers, tmp_path: Path) -> None:
-    """The synthesis names endpoints that a VPC lacks, without which no task would run and no message would say why."""
+def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_path: Path) -> None:
+    """The synthesis names the endpoints without which no task would run in a VPC and no message would say why."""
     environment = replace(environment_named("dev"), handlers_environment=FULL)
     stack = add_stack(new_app(tmp_path), environment, layers)
     notes = [str(each.data) for construct in stack.node.find_all() for each in construct.node.metadata]

@@ -53,7 +53,7 @@ def test_one_of_two_handler_packages_must_be_selected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("package", "reason"), [("", "holds no package"), ("absent", "no package of handlers")])
 def test_a_missing_or_empty_handlers_folder_is_rejected(tmp_path: Path, package: str, reason: str) -> None:
-    """If the handlers' folder is missing, empty or misspelled, the error names its path."""
+    """If the handlers' folder has no package, or not the named package, the error names the folder's path."""
     settings = replace(DEV, handlers_folder="handlers", handlers_package=package)
     with pytest.raises(HandlersNotFound, match=reason) as refused:
         handlers_of(settings, tmp_path)

@@ -57,7 +57,7 @@ def granted(function: dict[str, Any]) -> set[str]:
 
 
 def test_a_package_has_its_own_environment(resources: dict[str, dict[str, Any]]) -> None:
-    """Only the package's function has the variables, secrets, network, memory and concurrency in its settings."""
+    """A package's function has the memory and concurrency in its settings, and alone has its variables and network."""
     billing = resources["handlers billing"]
     assert billing["Environment"]["Variables"]["BANK_URL"] == "https://bank.example.org"
     assert billing["Environment"]["Variables"][Variable.HANDLERS.value] == "billing"
@@ -112,7 +112,7 @@ def test_without_packages_nothing_is_added(dev: Synthesis) -> None:
 
 
 def test_the_attributes_have_the_function_of_each_package(layers: Layers, tmp_path: Path) -> None:
-    """A user's app can grant a permission to one package with one line."""
+    """The stack has each package's function by name, so that a user's app can grant a permission to one package."""
     stack = add_stack(new_app(tmp_path), replace(environment_named("dev"), handlers_packages=(BILLING, MAIL)), layers)
     assert list(stack.packages) == ["billing", "mail"]
 
@@ -125,7 +125,7 @@ def test_all_handlers_can_be_in_packages() -> None:
 
 
 def test_the_types_of_all_packages_are_known() -> None:
-    """The API and the worker have a module that lists the types of all packages."""
+    """The module in the types layer lists the types of all packages."""
     handlers = handlers_of(environment_named("local"))
     packages = Packages.of(handlers, environment_named("local").handlers_packages)
     types = types_of(types_layer(Target.of_this_machine(), handlers.package, packages=packages))
@@ -162,5 +162,6 @@ def test_a_handler_in_the_wrong_package_is_not_deployed(types: list[str], packag
 )
 def test_invalid_settings_of_a_package_are_rejected(changes: dict[str, Any], message: str) -> None:
     """The error for an invalid package setting names the package and the rule."""
-    with pytest.raises(UnsafeEnvironment, match=message):
-        replace(DEV, handlers_packages=(MAIL, replace(BILLING, **changes)))
+    package = replace(BILLING, **changes)
+    with pytest.raises(UnsafeEnvironment, match=f"handlers '{package.name}'.*{message}"):
+        replace(DEV, handlers_packages=(MAIL, package))

@@ -120,7 +120,7 @@ def test_an_invalid_origin_is_rejected(origin: str) -> None:
 
 
 def test_api_with_an_identity_provider_requires_its_tokens(layers: Layers, tmp_path: Path) -> None:
-    """With an issuer and an audience, every route needs a token, and the function's settings say so."""
+    """With an issuer and an audience, the API's main route needs a token, and the function's settings say so."""
     environment = replace(
         environment_named("prod"),
         authentication=Authentication.JWT,
@@ -235,8 +235,10 @@ def test_console_sign_in_requires_token_authorization() -> None:
         sign_in_origins=("https://auth.example.org",),
     )
     assert tokens.sign_in_client_id == "console"
-    with pytest.raises(UnsafeEnvironment, match="sign in"):
-        replace(tokens, console=False)
+    signed = {"authentication": Authentication.IAM, "jwt_issuer": "", "jwt_audience": (), "api_keys": True}
+    for lacking in ({"console": False}, signed):
+        with pytest.raises(UnsafeEnvironment, match="sign in"):
+            replace(tokens, **lacking)
     with pytest.raises(UnsafeEnvironment, match="origin"):
         replace(tokens, sign_in_origins=("https://auth.example.org/path",))
 

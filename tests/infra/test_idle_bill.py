@@ -71,14 +71,14 @@ def test_the_idle_bill_counts_the_resources_of_a_deployment(synthesis_of: Callab
 
 
 def test_the_cost_of_monitoring_is_the_sum_of_its_rows() -> None:
-    """The row for monitoring is the sum of alarms, metrics, logs and the secret, listed below the page's total."""
+    """The estimator's cost of monitoring is the sum of the page's rows for alarms, metrics, logs and the secret."""
     bill = rows()
     watched = [float(bill[part].rpartition("= ")[2]) for part in _WATCHED]
     assert round(sum(watched), 2) == round(watched_month(), 2)
 
 
 def test_the_cost_estimate_uses_the_idle_total_of_the_page() -> None:
-    """The idle total is the sum of the rows, and both `cost estimate` and the page's examples use it."""
+    """The idle total is the sum of the rows, and the estimator and the page about planning use it."""
     bill = rows()
     total = re.findall(r"\*\*([\d.]+)\*\*", bill["total, without Lambda's duration"])[0]
     before = list(bill.values())[1 : list(bill).index("total, without Lambda's duration")]

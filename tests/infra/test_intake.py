@@ -96,12 +96,12 @@ def test_the_rule_matches_task_events_that_are_not_from_duetime(taking: Synthesi
 
 
 def test_the_owner_of_intake_tasks_is_read_from_the_settings(taking: Synthesis) -> None:
-    """The function reads the owner from the settings, and an event cannot name another owner."""
+    """The function reads the owner of its tasks from the settings."""
     assert variables(taking)[Variable.INTAKE_OWNER.value] == SETTINGS.intake_owner
 
 
-def test_the_intake_can_write_rejects_to_only_one_queue(taking: Synthesis) -> None:
-    """The intake may write only to the rejects queue and, like the API, to the queues of due tasks."""
+def test_the_intake_can_write_to_the_rejects_but_not_to_its_own_queue(taking: Synthesis) -> None:
+    """The intake may write to the queue of rejects, but not to the queue from which it reads."""
     resources = {
         referred(resource)
         for statement in taking.statements_of("intake")
@@ -120,7 +120,7 @@ def test_a_rejected_event_causes_an_alarm(taking: Synthesis) -> None:
         for each in taking.properties("AWS::CloudWatch::Alarm").values()
         if "GetAtt" in str(each.get("Dimensions")) and referred(each["Dimensions"][0]["Value"]) == rejects
     ]
-    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 1)
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["Period"]) == (1, 1, 60)
     assert alarm["AlarmActions"]
 
 
@@ -179,7 +179,7 @@ def test_each_source_in_the_settings_invokes_the_intake(ruled: Synthesis, taking
 
 
 def test_undeliverable_events_of_a_source_go_to_the_rejects(ruled: Synthesis) -> None:
-    """Stream records that are too old, and log lines after three attempts, go to the rejects."""
+    """Stream records and log lines that the intake could not process go to the rejects."""
     rejects = referred(variables(ruled)[Variable.INTAKE_REJECTS.value])
     (stream,) = [
         each

@@ -102,7 +102,7 @@ def test_layers_contain_only_the_service_models_that_duetime_uses(built: Layers)
 
 
 def test_the_layer_has_the_models_of_all_services_of_the_adapters() -> None:
-    """The layer has exactly the models of the services for which adapters create clients."""
+    """The layer has exactly the models of the services for which adapters create clients, and two more."""
     services = set(get_session().get_available_services())
     called: set[str] = set()
     for path in Path(adapters.__path__[0]).rglob("*.py"):
@@ -110,7 +110,7 @@ def test_the_layer_has_the_models_of_all_services_of_the_adapters() -> None:
         named = {"_client", "jobs"}
         made = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in named]
         called |= {str(arg.value) for call in made for arg in call.args if isinstance(arg, ast.Constant)} & services
-    # The other modules are for assuming roles, and for the secrets that handlers read.
+    # The other two are for assuming roles, and for the secrets that handlers read.
     assert called | {"sts", "ssm"} == AWS_SERVICES
 
 
@@ -217,7 +217,7 @@ def test_the_types_of_the_handlers_are_written_to_a_module(package: Path) -> Non
 
 
 def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:
-    """If the import of the handlers fails, the build stops and shows the error, unless an option skips the import."""
+    """If the import of the handlers fails, the build stops and shows the error."""
     (package / "__init__.py").write_text("import nosuchmodule\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'") as error:
         build.types_layer(CLOUD, package)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import botocore.session
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner
 
@@ -182,11 +183,16 @@ def test_without_a_terminal_a_forced_takeover_requires_confirmation(deployed: De
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force")
     assert result.exit_code == 3
     assert "tasks run in both Regions until it receives the change" in result.output
+    assert "give --yes" in result.output
     assert deployed.regions(OTHER).read() is None
 
 
 def test_a_takeover_by_another_region_or_in_a_single_region_is_rejected(deployed: Deployed) -> None:
-    """The error for a wrong Region names the possible Regions, or the command that adds a Region."""
+    """The error names the possible Regions, the command that adds a Region, or the missing stack."""
+    elsewhere = json.dumps(_template(deployed.table, f"{FIRST} {OTHER}"))
+    boto3.client("cloudformation", region_name="us-east-1").create_stack(StackName="stray", TemplateBody=elsewhere)
+    wrong = deployed.duetime("takeover", "--stack", "stray", "--to", "us-east-1", "--yes")
+    assert (wrong.exit_code, f"the Regions of stray are {FIRST} and {OTHER}" in wrong.output) == (1, True)
     for region in ("us-east-1", FIRST):
         boto3.client("cloudformation", region_name=region).create_stack(
             StackName="single", TemplateBody=json.dumps(_template(deployed.table, ""))
@@ -291,6 +297,8 @@ def test_a_bucket_without_versions_is_rejected(deployed: Deployed) -> None:
     result = deployed.duetime("replicate", "--stack", "duetime-prod")
     assert result.exit_code == 1
     assert f"contents-{OTHER} in {OTHER} keeps no versions" in result.output
+    with pytest.raises(ClientError, match="ReplicationConfigurationNotFound"):
+        boto3.client("s3", region_name=FIRST).get_bucket_replication(Bucket=f"contents-{FIRST}")
     shown = deployed.duetime("status", "--stack", "duetime-prod")
     assert "contents above 200 KB are not replicated: run `duetime region replicate`" in shown.output
 

@@ -130,7 +130,7 @@ def test_a_table_restored_by_hand_requires_the_epoch_as_an_option(table: str, tm
 )
 @pytest.mark.usefixtures("table")
 def test_an_incomplete_restore_command_is_rejected(arguments: tuple[str, ...], reason: str) -> None:
-    """An incomplete restore command is refused without effect, and the error names the option."""
+    """An incomplete or invalid restore command is refused, and the error gives the reason."""
     result = duetime("restore", *arguments)
     assert (result.exit_code, reason in result.output) == (1, True), result.output
 

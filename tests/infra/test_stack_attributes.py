@@ -132,7 +132,7 @@ def test_the_api_can_have_a_custom_domain(layers: Layers, tmp_path: Path) -> Non
     ],
 )
 def test_an_invalid_domain_is_rejected_before_the_deployment(settings: dict[str, str], reason: str) -> None:
-    """A domain name that AWS would refuse is already refused before the deployment."""
+    """An invalid domain or certificate, or one without the other, is refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("dev"), **settings)  # type: ignore[arg-type]  # types match
 

@@ -22,7 +22,7 @@ def test_the_last_lines_of_a_failed_tool_are_shown() -> None:
     assert "line 0\n" not in str(failed.value)
 
 
-def test_output_lines_of_a_tool_are_reported_while_it_runs() -> None:
+def test_output_lines_of_a_tool_are_passed_on_in_order() -> None:
     """Every line of a tool's output that is not empty is passed on, in order."""
     lines: list[str] = []
 

@@ -78,7 +78,7 @@ def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
 
 
 def left_in(sqs: SQSClient, url: str) -> int:
-    """Return the number of messages on a queue, in any state."""
+    """Return the number of visible and hidden messages on a queue."""
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(attributes["ApproximateNumberOfMessages"]) + int(attributes["ApproximateNumberOfMessagesNotVisible"])
 
@@ -192,7 +192,7 @@ def handler(event, context):
 
 
 def test_a_breakpoint_reports_that_there_is_no_debugger(engine: Emulator) -> None:
-    """A breakpoint raises a warning, because a debugger would wait for standard input until the function times out."""
+    """A breakpoint only warns, because a debugger would wait for standard input until the function times out."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
     functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(STOPPING)}, **FUNCTION)
     (warning,) = json.loads(functions.invoke(FunctionName=name)["Payload"].read())

@@ -78,7 +78,7 @@ async def _settled() -> None:
 
 
 def test_a_burst_is_executed_in_order_with_limited_concurrency() -> None:
-    """If eighty requests arrive at once, three are executed at a time, and responses arrive in the requests' order."""
+    """If eighty requests arrive at once, they are executed in order, three at a time, and each gets its response."""
 
     async def burst() -> tuple[Upstream, list[object]]:
         upstream = Upstream()

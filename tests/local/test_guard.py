@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STARTER = """
 import signal, sys
 from duetime_local import emulator
-# Whoever runs the tests in the background has it ignored.
+# If a shell runs the tests in the background, this process has inherited that SIGINT is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 with emulator.running(port=0) as started:
     print(started.port, started.folder, flush=True)

@@ -119,7 +119,7 @@ class FakeStack:
         return self
 
     def put_object(self, **_: object) -> None:
-        """Record an upload."""
+        """Accept an upload."""
 
     def publish_layer_version(self, *, LayerName: str, Content: object) -> dict[str, str]:  # noqa: ARG002, N803 - boto3's names
         """Return a new layer version."""

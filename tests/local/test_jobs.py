@@ -6,7 +6,7 @@ SPREAD_MS = 30_000
 
 
 def test_the_plan_is_the_same_on_every_run() -> None:
-    """A job's due time, work and failures follow from its name alone."""
+    """Two plans with the same number of jobs and the same period are equal."""
     assert plan(300, SPREAD_MS) == plan(300, SPREAD_MS)
 
 

@@ -77,7 +77,7 @@ class OldestLogs:
     ids=["none", "fewer", "several pages", "many at once", "a page that ends within a moment"],
 )
 def test_all_log_lines_are_read_despite_incomplete_responses(times: Sequence[int]) -> None:
-    """Each line is read once and in order, even after ten thousand lines from other tasks."""
+    """Each line is read once and in order, although each response has only the oldest lines."""
     reader = LogReader(PagedLogs(OldestLogs(times, most=10), most=10), "g", LogFilter())
     assert [line.fields["task_id"] for line in reader.read(0)] == [str(number) for number in range(len(times))]
 

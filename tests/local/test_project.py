@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a separate project in the current folder."""
+    """Create a separate project, and change to one of its subfolders."""
     folder = (tmp_path / "web-shop").resolve()
     create_project(folder)
     monkeypatch.chdir(folder / "tests")
@@ -27,7 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_in_the_checkout_the_settings_name_the_example_handlers() -> None:
-    """In the checkout, the settings name the example handlers, and the demo creates tasks for these handlers."""
+    """In the checkout, the settings name the example handlers, for which the demo creates tasks."""
     assert is_checkout()
     assert handlers_package() == ROOT / "examples" / "handlers" / "example_handlers"
 
@@ -44,7 +44,7 @@ def test_in_a_project_the_template_depends_on_its_app_and_settings(project: Path
 
 
 def test_the_handlers_of_a_project_are_named_by_its_assembly(project: Path) -> None:
-    """The assembly names the handlers; if the assembly or its stack is missing, the error says so."""
+    """The assembly names the handlers; if no assembly has the stack, the error says so."""
     with pytest.raises(HandlersNotFound, match="no stack 'duetime-local'"):
         handlers_package()
     folder = project / ASSEMBLY / "0123"

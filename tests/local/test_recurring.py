@@ -22,7 +22,7 @@ def execution(task_id: str, start: int, *, succeeded: bool = True) -> Execution:
 
 @pytest.mark.parametrize("planned", PLAN, ids=lambda planned: planned.name)
 def test_the_times_of_a_planned_schedule_have_no_gap(planned: PlannedSchedule) -> None:
-    """A planned schedule's times include its start and its end, without any gap."""
+    """A planned schedule's times cover the whole period without a gap."""
     times = planned.times_ms(START, START + 29_000)
     assert START <= times[0] < START + planned.every_seconds * 1000
     assert {later - earlier for earlier, later in pairwise(times)} == {planned.every_seconds * 1000}
@@ -40,7 +40,7 @@ def test_a_schedule_that_ran_once_at_each_time_passes_the_check() -> None:
 
 
 def test_missed_doubled_and_unknown_runs_of_a_schedule_are_counted() -> None:
-    """A time without a run, two tasks at one time, and a task at an unscheduled time are counted."""
+    """A time without a successful run, two tasks at one time, and a task at an unscheduled time are counted."""
     times = {"a": [START, START + 2000], "b": [START]}
     tasks = [("t1", "a", START), ("t2", "a", START), ("t3", "a", START + 1000), ("t4", "b", START)]
     ran = [*(execution(task_id, START) for task_id, _, _ in tasks[:3]), execution("t4", START, succeeded=False)]

@@ -16,7 +16,7 @@ def _refuse(_context: Context, payload: object) -> NoReturn:
 
 
 def test_the_showcase_has_content_for_each_page(duetime: Duetime) -> None:
-    """The demo leaves failed, locked and future tasks and colliding schedules, which a second demo leaves unchanged."""
+    """The demo leaves failed, locked and future tasks and colliding schedules; a second demo changes no schedule."""
     for name in ("echo", "sleep", "ci.job"):
         duetime.register(name, lambda _context, payload: payload)
     duetime.register("echo.refuse", _refuse)

@@ -10,7 +10,7 @@ from duetime_local.terminal import Display, commands_to_try
 
 
 def test_the_suggested_commands_use_a_type_with_a_handler() -> None:
-    """The suggested commands use the example handler, because the payloads of a project's own handlers are unknown."""
+    """The suggested commands use `echo` or else the project's first type, whose payload is unknown and left out."""
     first, sent, listed = commands_to_try("http://x", ("ci.job", "echo"))
     assert first == "duetime tasks create echo --payload '\"hello\"' --in 3s --wait"
     assert sent.endswith("""-d '{"type": "echo", "payload": "hello", "delay_seconds": 3}'""")

@@ -181,7 +181,7 @@ def test_each_command_of_the_runbook_exists(line: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`([a-z]+_[a-z_]+)`", RUNBOOK))))
 def test_each_metric_and_setting_of_the_runbook_exists(name: str) -> None:
-    """Every metric, setting and API field in the runbook exists."""
+    """Every metric, setting and task field in the runbook exists."""
     settings = {each.name for each in fields(type(ENVIRONMENT))}
     schemas = document()["components"]["schemas"]
     task = {*schemas["TaskCreate"]["properties"], *schemas["Task"]["properties"]}

@@ -76,8 +76,8 @@ DEFECTS = {"dead_letter_errors", "expansions_failed"}
 """Metrics for defects in the code itself, which no scenario can cause."""
 
 
-def test_every_metric_is_checked_by_a_test() -> None:
-    """Another test checks the count of each metric, unless the metric counts defects in the code."""
+def test_every_metric_is_named_in_another_test() -> None:
+    """Another test names each metric, unless the metric counts defects in the code."""
     named = re.compile(rf"[\"']({'|'.join(METRICS)})[\"'{{]")
     paths = (path for path in (ROOT / "tests").rglob("test_*.py") if path.name not in APART)
     seen = {name for path in paths for name in named.findall(path.read_text(encoding="utf-8"))}

@@ -218,7 +218,7 @@ def _locks_and_leases(account: Recorder) -> None:
     leases.sort(key=lambda lease: lease["task"]["lock"] is not None)
     ids = [lease["id"] for lease in leases]
     account.ask("DELETE", "/v1/locks/db-17")
-    # A worker's identity can read the tasks of all owners, but with a lease it may only create tasks.
+    # With the lease of another owner's task, a worker may only create tasks.
     foreign = {"X-Duetime-Lease": ids[1], "X-Duetime-Owner": "worker"}
     account.ask("GET", "/v1/tasks", headers=foreign)
     account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})

@@ -19,7 +19,7 @@ ITSELF = "getOpenApiDocument"
 RARE = {(name, "202") for name in ("resumeTopology", "pauseSchedulesByTag", "resumeSchedulesByTag", "sendSignal")}
 """Responses that only occur with very many topology nodes, schedules, or tasks that wait for an event."""
 GATEWAYS = {"401", "403", "413", "429"}
-"""Statuses that only the gateway may return."""
+"""Statuses that, for some operations, only the gateway returns."""
 
 
 def operations() -> Iterator[dict[str, Any]]:
@@ -55,7 +55,7 @@ def test_the_examples_equal_the_responses_of_the_api() -> None:
 
 
 def test_every_request_and_every_success_has_an_example() -> None:
-    """Every body has an example, and each status has an example for each of its problem codes."""
+    """Every request, every success that is not rare, and every kind of problem response has an example."""
     bare = [
         (operation["operationId"], where.partition(" ")[0])
         for operation in operations()
@@ -71,7 +71,7 @@ def test_every_request_and_every_success_has_an_example() -> None:
 
 @pytest.mark.parametrize("operation", list(operations()), ids=lambda operation: operation["operationId"])
 def test_examples_fit_their_schemas(operation: dict[str, Any]) -> None:
-    """Each example is valid under its schema, and a problem's code belongs to its status."""
+    """Each example is valid under its schema, and a problem has the status of its response."""
     for where, content in contents(operation):
         validator = OAS31Validator({**DOCUMENT, **content["schema"]})
         for value in values(content):

@@ -59,7 +59,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shared:
-    """An API that uses AWS fakes, with existing resources by parameter name, and the names of the tables."""
+    """An API that uses AWS fakes, with ids of existing resources by parameter name, and a copy of the tables."""
 
     grounds: InProcess
     known: dict[str, Any]
@@ -190,7 +190,7 @@ def cases(places: Sequence[tuple[Operation, int, Path, Schema, Schema]]) -> list
 
 
 def furnished(grounds: InProcess) -> dict[str, Any]:
-    """Create the resources again, including those that examples name, and return their ids by parameter name."""
+    """Create resources of every kind, including those that examples name, and return ids by parameter name."""
     found = grounds.fresh_world()
     grounds.api.send("PUT", "/v1/calendars/uk-holidays", {"weekdays": ["sun"]})
     grounds.api.send("POST", "/v1/schedules", {"name": "daily", "cron": "0 4 * * *", "task": {"type": "echo"}})

@@ -78,7 +78,7 @@ def test_a_request_for_a_node_contains_its_inputs() -> None:
 
 
 def test_a_batch_request_is_valid_by_its_webhook() -> None:
-    """The request for several tasks, and the endpoint's response that makes the tasks succeed, fit the document."""
+    """Several tasks succeed with one request, which fits the document."""
     calls: list[Call] = []
     with Tasks() as tasks:
         tasks.heard = calls.append

@@ -40,7 +40,7 @@ def test_unchanged_files_of_example_projects_equal_those_of_new_projects(project
 
 @pytest.mark.parametrize(("project", "least"), [("shop", 10), ("celery-migration", 6)])
 def test_paths_in_the_readmes_of_example_projects_exist(project: str, least: int) -> None:
-    """Each path in the tables of a README exists."""
+    """Each Python or JSON Lines file that a README names exists."""
     page = (EXAMPLES / project / "README.md").read_text(encoding="utf-8")
     named = [word for word in page.split("`") if word.endswith((".py", ".jsonl")) and " " not in word]
     assert len(named) >= least

@@ -78,7 +78,7 @@ def test_distributions_with_external_files_are_released_only_as_wheels() -> None
 
 
 def test_the_requirements_of_the_example_have_this_version() -> None:
-    """The example's requirements change with the version."""
+    """The shop example requires exactly this version of each distribution that it uses."""
     shop = tomllib.loads((ROOT / "examples" / "shop" / "pyproject.toml").read_text(encoding="utf-8"))
     listed = [*shop["project"]["dependencies"], *shop["dependency-groups"]["dev"]]
     ours = [each for each in listed if each.startswith("duetime")]

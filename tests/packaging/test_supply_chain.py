@@ -57,7 +57,7 @@ def test_a_layer_accepts_only_files_with_a_pinned_hash(wheel: Path, tmp_path: Pa
 
 
 def test_an_sbom_is_summarized_by_licenses(tmp_path: Path) -> None:
-    """Each license is listed once, by expression, id or name; components without a license are listed separately."""
+    """Each component is listed with each of its licenses once, by expression, id or name, or with `none declared`."""
     licenses = [
         [{"expression": "MIT OR Apache-2.0"}],
         [{"license": {"id": "MIT"}}, {"license": {"id": "MIT"}}, {"license": {"name": "Own"}}],

@@ -38,7 +38,7 @@ def test_all_distributions_have_and_require_the_same_version() -> None:
 
 
 def test_the_client_has_only_tested_lower_bounds_of_its_dependencies() -> None:
-    """The client's requirements have no upper bounds, as it shares users' environments; lower bounds are tested."""
+    """The client shares users' environments, so it sets no upper bounds; `make test-lowest` tests the lower bounds."""
     project = project_of("client")["project"]
     listed = [
         *project["dependencies"],
@@ -49,7 +49,7 @@ def test_the_client_has_only_tested_lower_bounds_of_its_dependencies() -> None:
 
 
 def test_the_makefile_knows_all_distributions() -> None:
-    """The Makefile builds a wheel of each distribution and pins its dependencies."""
+    """The Makefile lists the folder, the requirement and the name of each distribution."""
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     listed = {name: value for name, _, value in (line.partition(" := ") for line in lines)}
     assert listed["FOLDERS"].split() == list(PACKAGES)
@@ -67,7 +67,7 @@ def test_the_wheel_of_the_constructs_contains_all_files_of_a_deployment() -> Non
 
 
 def test_a_wheel_installs_only_its_package() -> None:
-    """No wheel has a top-level package, such as `functions`, that a project may have, and no command is broken."""
+    """No wheel has a top-level package, such as `functions`, that a project may have; commands are in the package."""
     for folder, package in PACKAGES.items():
         settings = project_of(folder)
         wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -166,7 +166,7 @@ def test_a_project_runs_locally_with_only_the_wheels(installed: Path, tmp_path: 
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     module = project / "handlers" / "web_shop" / "greetings.py"
     module.write_text(GREET.format(greeting="hello"))
-    # Only the command prints this first line; the template module prints more.
+    # The package imports only this module.
     (module.parent / "__init__.py").write_text("from web_shop import greetings as greetings\n")
     printed = project / "printed.txt"
     with _developing(duetime, project, printed):

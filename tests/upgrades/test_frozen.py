@@ -85,7 +85,7 @@ def end_of(then: dict[str, Any]) -> set[str]:
 
 
 def test_every_scene_of_the_current_schema_is_frozen() -> None:
-    """Every scene is frozen with the current schema, because only an upgrade would show a missing kind of item."""
+    """Every scene is frozen with the current schema, because otherwise only an upgrade would show what it breaks."""
     frozen = {path.stem for path in (FROZEN / PRESENT).glob("*.json")}
     assert {scene.__name__ for scene in SCENES} <= frozen
 
@@ -127,7 +127,7 @@ def test_frozen_records_are_found_in_their_minutes(life: Life, path: Path) -> No
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_frozen_tasks_continue_and_end(life: Life, path: Path) -> None:
-    """Each task continues from its state and ends as expected, and finishing a task twice changes nothing."""
+    """Each task continues from its state and ends as expected, and a repeated message changes nothing."""
     scene = thawed(life, path)
     for task_id in tasks_in(scene):
         then = scene["answers"][f"/v1/tasks/{task_id}"]
@@ -135,6 +135,8 @@ def test_frozen_tasks_continue_and_end(life: Life, path: Path) -> None:
         task = life.read(task_id)
         assert task.finished_at is not None
         assert task.fence >= then["fence"]
+        life.work(task_id)
+        assert life.read(task_id) == task
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
@@ -168,7 +170,7 @@ def test_an_idempotency_key_of_an_earlier_version_is_recognized(life: Life) -> N
 
 
 def test_cursors_of_an_earlier_version_continue(life: Life) -> None:
-    """The trigger continues where the earlier code stopped, and sends the tasks that have become due since then."""
+    """The trigger continues where the earlier code stopped, and sends the task that is due soon."""
     scene = thawed(life, FROZEN / "v1" / "ticked.json")
     before = [item for item in life.items() if item["p"]["S"].startswith(schema.CURSOR_PREFIX)]
     life.stack.clock.at = scene["clock"] + 3_600_000 - 60_000
@@ -180,7 +182,7 @@ def test_cursors_of_an_earlier_version_continue(life: Life) -> None:
 
 
 def test_a_schedule_of_an_earlier_version_continues(life: Life) -> None:
-    """The next ticks place the next occurrences of an earlier version's schedule, and the occurrences' tasks end."""
+    """The next ticks place occurrences of an earlier version's schedule, and the first occurrence's task succeeds."""
     scene = thawed(life, FROZEN / "v1" / "recurring.json")
     before = {item["s"]["S"] for item in scene["items"] if "z" in item}
     for _ in range(4):
@@ -207,7 +209,7 @@ def test_a_graph_of_an_earlier_version_continues(life: Life) -> None:
 
 
 def test_a_name_deleted_by_an_earlier_version_can_be_reused(life: Life) -> None:
-    """A new object with the name in a deletion marker has a version after the marker's version."""
+    """A name with a deletion marker is not found, and a new schedule, calendar or definition can have it."""
     thawed(life, FROZEN / "v1" / "removed.json")
     for path in ("/v1/schedules/gone", "/v1/calendars/gone", f"{DEFINITIONS}/gone"):
         assert life.api.send("GET", path).status == 404
@@ -218,7 +220,7 @@ def test_a_name_deleted_by_an_earlier_version_can_be_reused(life: Life) -> None:
 
 
 def test_a_bulk_operation_of_an_earlier_version_continues(life: Life) -> None:
-    """A bulk operation from an earlier version is found by its timer, and changes its tasks."""
+    """A bulk operation from an earlier version continues, and changes its tasks."""
     scene = thawed(life, FROZEN / "v1" / "bulk.json")
     (operation,) = scene["answers"]["/v1/bulk-operations"]["operations"]
     life.stack.clock.at += 60_000
@@ -231,7 +233,7 @@ def test_a_bulk_operation_of_an_earlier_version_continues(life: Life) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_frozen_records_can_be_archived(life: Life, path: Path) -> None:
-    """If TTL removes an earlier record, its archive line has the API's current response for the task."""
+    """If TTL removes an earlier record, its archive line has the API's current response, except for the contents."""
     scene = thawed(life, path, UNKNOWN)
     telemetry = FakeTelemetry()
     by = {"type": "Service", "principalId": schema.TTL_PRINCIPAL}
