@@ -43,6 +43,7 @@ def test_events_are_sent_in_requests_of_ten() -> None:
     fake = FakeEvents()
     assert bus_of(fake).publish([event(n) for n in range(23)]) == 0
     assert numbers(fake) == list(range(23))
+    assert [len(request) for request in fake.requests] == [10, 10, 3]
     first = fake.taken[0]
     assert (first["EventBusName"], first["Source"], first["DetailType"]) == (
         "events",

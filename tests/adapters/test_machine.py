@@ -1,4 +1,4 @@
-"""Tests that starting, stopping and reading a topology's executions works alike with moto and in virtual time."""
+"""Tests how a topology's executions are started and read, with moto and with stubbed responses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def machine(client: SFNClient) -> Iterator[StepFunctionsStateMachine]:
 
 
 def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsStateMachine) -> None:
-    """An execution is named after its topology and attempt, so stopping it affects no other execution."""
+    """An execution is named after its topology and attempt, and runs until it is stopped."""
     assert not machine.is_running(TOPOLOGY, 1)
     machine.start(TOPOLOGY, 1)
     assert machine.is_running(TOPOLOGY, 1)

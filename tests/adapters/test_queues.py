@@ -86,7 +86,7 @@ def test_a_visibility_wait_out_of_range_is_clamped(receiver: Receiver) -> None:
 
 
 def test_visibility_is_changed_in_requests_of_ten_messages(receiver: Receiver) -> None:
-    """A worker's messages, up to a hundred, are changed in requests of ten."""
+    """More messages than a request allows can be changed at once."""
     receiver.queues.send([Outgoing(message(number), 0) for number in range(23)])
     deliveries = received(receiver, Priority.NORMAL)
     receiver.queues.come_back(deliveries, [0] * 23)

@@ -153,7 +153,7 @@ def test_an_ordinary_record_is_always_small() -> None:
 
 
 def test_an_attempt_record_takes_about_forty_bytes() -> None:
-    """Each additional attempt adds about forty bytes to the record."""
+    """Each additional attempt adds at most forty bytes to the record."""
     one = ended(claimed(created(SMALL)), Move.SUCCEED, AttemptOutcome.SUCCEEDED)
     assert size_of(replace(one, attempt_history=one.attempt_history * 2)) - size_of(one) <= 40
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.schedule_items import key_of
 from duetime.adapters.dynamodb.stream import changes_of
 from duetime.adapters.dynamodb.task_items import item_of
 from duetime.domain.ids import TaskId
@@ -95,6 +96,8 @@ def test_bookkeeping_is_not_delivered() -> None:
     assert is_delivered(record_of(1, HOME, record, None))
     assert not is_delivered(record_of(1, HOME, None, timer))
     assert not is_delivered(record_of(1, HOME, timer, None))
+    head = key_of("ann", "nightly")
+    assert is_delivered(record_of(1, HOME, None, head))
     prefixes = [value for name, value in vars(schema).items() if name.endswith("_PREFIX")]
     for prefix in set(prefixes) - {schema.SCHEDULE_PREFIX}:
         assert not is_delivered(record_of(1, HOME, None, item_at(f"{prefix}ann#1", "#1"))), prefix

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 
+from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 from duetime.domain.summary import CountedSteps, Group, Step, StepSet, Summary
 from duetime.domain.tasks.states import State
@@ -49,7 +50,7 @@ def test_steps_are_counted_and_remembered_in_one_write(summary_store: SummarySto
 
 
 def test_counts_of_earlier_generations_get_a_ttl(summary_store: SummaryStore) -> None:
-    """Counts of earlier generations get a TTL once, and can be read and changed until they are removed."""
+    """Counts of earlier generations get a TTL once, and can be read until they are removed."""
     for number in range(3):
         of = replace(SET, generation=number, begins_at=SET.begins_at + number * MINUTE)
         assert summary_store.count(of, CountedSteps(), [step(number, None, MAILS)], str(uuid4()))
@@ -57,6 +58,11 @@ def test_counts_of_earlier_generations_get_a_ttl(summary_store: SummaryStore) ->
     summary_store.expire_counts("ann#x", 3, 2, SET.begins_at + SECOND)
     summary_store.expire_counts("ann#x", 2, 2, SET.begins_at)
     assert [summary_store.read("ann#x", 3, number).counts for number in range(3)] == [{MAILS: 1}] * 3
+    private: Any = summary_store
+    items = private._client.scan(TableName=private._table)["Items"]
+    ttls = {each["s"]["S"]: each.get(schema.TTL) for each in items if each["s"]["S"].startswith("c")}
+    expiry = {"N": str(SET.begins_at // SECOND)}
+    assert ttls == {"c0#mail#1": expiry, "c1#mail#1": expiry, "c2#mail#1": None}
 
 
 def test_a_write_based_on_an_older_version_counts_nothing(summary_store: SummaryStore) -> None:

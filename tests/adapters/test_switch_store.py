@@ -26,8 +26,8 @@ CAP = Switch(
 ALL = Switch(ALL_TASKS, stopped=True)
 
 
-def test_an_owner_without_switches_has_an_empty_set(switch_store: SwitchStore) -> None:
-    """An owner without switches has an empty set at version 0."""
+def test_switches_that_were_never_saved_are_empty(switch_store: SwitchStore) -> None:
+    """Before the first save, operators' and owners' switches are read as empty sets at version 0."""
     assert switch_store.read(consistent=False) == switch_store.read(consistent=True) == StoredSwitches()
 
 

@@ -100,7 +100,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("before", "guard"), HOLDING)
 def test_a_write_is_applied_at_the_limits_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
-    """A write is applied at its guard's exact limits; if the lease has expired, no turn and no due time is required."""
+    """A write is applied at its guard's exact limits; if the lease has expired, the generation may differ."""
     task_store.create(before)
     assert isinstance(task_store.apply(Write(before.id, Move.CLAIM, "n", guard)), Applied)
 

@@ -33,7 +33,7 @@ DONE = task(
 
 
 def test_a_task_response_has_exactly_the_documented_fields() -> None:
-    """A response has exactly the documented fields and types at any point in a task's life."""
+    """The responses for a new and a failed task have exactly the documented fields, apart from optional ones."""
     for each in (task(), DONE):
         assert TypeAdapter(TaskResponse).validate_python(json.loads(task_text(each)))
         assert set(json.loads(task_text(each))) == set(TaskResponse.__annotations__) - {
@@ -74,7 +74,7 @@ def test_missing_values_of_a_waiting_task_are_null() -> None:
 
 
 def test_a_finished_task_shows_its_outcome() -> None:
-    """Times are in UTC with milliseconds, the error has a class and a message, and an ended task has no next poll."""
+    """Times are in UTC with milliseconds, the error has a class and a message, and an ended task has no next check."""
     done = json.loads(task_text(DONE))
     assert done["due_at"] == "2026-11-21T02:33:07.250Z"
     assert done["started_at"] == "2026-11-21T02:33:07.262Z"

@@ -120,6 +120,7 @@ def test_no_frame_of_changes_exceeds_one_billed_message(count: int, wide: bool) 
     assert all(len(frame.encode()) <= MAX_FRAME_BYTES for frame in frames)
     told = [entry["id"] for frame in frames for entry in json.loads(frame)["changes"]]
     assert told == [task_id(number).text for number in range(count)]
+    assert all(json.loads(frame)["changes"] for frame in frames)
     assert len(frames) < 2 or len(frames[0]) + len(frames[1]) > MAX_FRAME_BYTES
 
 
@@ -159,6 +160,7 @@ def test_every_message_is_valid_by_the_asyncapi_document() -> None:
     check("UnsubscribedFrame", ENCODER.unsubscribed("1"))
     check("ErrorFrame", ENCODER.error("1", Unavailable("throttled")))
     check("SubscribeMessage", subscribe(filter={"state": "failed", "tags": {"a": "b"}}))
+    check("UnsubscribeMessage", '{"do":"unsubscribe","ref":"1"}')
     check("PingMessage", '{"do":"ping"}')
     for message in described["channels"]["live"]["messages"].values():
         assert message["$ref"].rpartition("/")[2] in described["components"]["messages"]

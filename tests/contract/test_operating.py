@@ -55,7 +55,7 @@ def test_responses_are_valid_by_the_document() -> None:
 
 
 def test_switches_are_rejected_as_documented() -> None:
-    """The code accepts exactly the switches that the document allows."""
+    """The document accepts valid switches, and refuses switches that the code refuses."""
     for good in (STOP, CAP, {**STOP, "scope": "type", "name": "report"}):
         assert fits("SwitchPut", good), good
     allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchPut", body)]
@@ -64,7 +64,7 @@ def test_switches_are_rejected_as_documented() -> None:
 
 
 def test_actions_by_filter_are_rejected_as_documented() -> None:
-    """The code accepts the actions by filter that the document allows, and their fields have descriptions."""
+    """The document refuses actions by filter that the code refuses, and their fields have descriptions or choices."""
     assert fits("BulkCancel", {**REPORTS, "per_second": 0.5, "next_token": None})
     assert fits("BulkUpdate", RENAME)
     models = {True: "BulkCancel", False: "BulkUpdate"}

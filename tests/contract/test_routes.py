@@ -15,8 +15,6 @@ from duetime.contract.schedules import operations as schedules
 from duetime.contract.schedules.bodies import RESERVED_NAMES, ScheduleCreate
 from duetime.contract.tasks import operations as tasks
 from duetime.domain import errors
-from duetime.domain import errors as for_schedules
-from duetime.domain import errors as for_topologies
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
@@ -70,9 +68,9 @@ def test_the_declaration_of_every_operation_is_consistent(operation: Operation) 
     assert set(declared) <= set(KINDS)
     mismatches = {
         errors.VersionMismatch,
-        for_schedules.ScheduleVersionMismatch,
-        for_schedules.CalendarVersionMismatch,
-        for_topologies.DefinitionVersionMismatch,
+        errors.ScheduleVersionMismatch,
+        errors.CalendarVersionMismatch,
+        errors.DefinitionVersionMismatch,
     }
     assert IF_MATCH not in operation.headers or mismatches & set(declared)
     assert (IF_NONE_MATCH in operation.all_headers) == (

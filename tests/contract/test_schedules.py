@@ -372,7 +372,7 @@ def test_a_preview_of_a_permanent_schedule_has_only_its_first_run() -> None:
 def test_a_preview_has_the_occurrences_of_the_domain(
     cron: str, zone: str, gap: Gap, fold: Fold, hours: int, count: int
 ) -> None:
-    """For any timing, a preview over REST has the occurrences that the trigger places."""
+    """For each cron expression and zone, a preview over REST has the occurrences that the domain computes."""
     start = NOW + hours * HOUR
     body = {"cron": cron, "timezone": zone, "dst_gap": gap, "dst_fold": fold, "from": to_iso(start), "count": count}
     shown = [previewed(each) for each in preview_request(read(json.dumps(body)), NOW).occurrences(())]
@@ -436,7 +436,7 @@ def fits(model: str, value: object) -> bool:
 
 
 def test_the_document_describes_every_field_of_a_request() -> None:
-    """Each field has a type or choices and a description, and unknown fields are documented as refused."""
+    """Each field has a description or a reference, and unknown fields are documented as refused."""
     for model in (*REQUESTS, "CalendarPut", "CalendarWindowInput", "CalendarSpanInput"):
         schema = DOCUMENT["components"]["schemas"][model]
         assert schema["additionalProperties"] is False

@@ -25,5 +25,5 @@ def task(**changes: Any) -> Task:  # noqa: ANN401 - any field of Task
 
 
 def message(**changes: Any) -> Message:  # noqa: ANN401 - any field of Message
-    """The message for the first turn of the task that is due at `NOW`, with the given changes."""
+    """The message for the first generation of the task that is due at `NOW`, with the given changes."""
     return replace(Message(ID, 0, NOW, Priority.NORMAL, "me"), **changes)

@@ -16,10 +16,10 @@ def test_a_role_includes_others() -> None:
 
 
 def test_a_caller_without_the_role_is_rejected_with_the_role() -> None:
-    """The error names the missing role, or says that all owners are affected; an unknown caller has no role at all."""
+    """The error names the missing role, or says that other owners are affected; an unknown caller has no role."""
     with pytest.raises(RoleRequired, match="'writer'"):
         Caller("ann", frozenset({Role.READER, Role.WORKER})).require(Role.WRITER)
-    with pytest.raises(OperatorRequired):
+    with pytest.raises(OperatorRequired, match="it affects other owners"):
         Caller("ann", frozenset({Role.WRITER})).require(Role.OPERATOR)
     Caller("ann", frozenset({Role.ADMIN})).require(Role.OPERATOR)
     assert not any(Caller("ann").has(role) for role in Role)

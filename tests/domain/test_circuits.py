@@ -35,7 +35,7 @@ def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
 
 
 def test_a_circuit_is_half_open_when_its_time_is_over() -> None:
-    """A circuit is open until its last millisecond; then a single probe decides whether the circuit closes."""
+    """An open circuit is half-open after its time; a probe ends at its own time or when the circuit opens again."""
     circuit = Circuit("ann", HOST).opened("Http503", NOW)
     assert Circuit("ann", HOST).state(NOW) is CircuitState.CLOSED
     assert circuit.state(circuit.open_until - 1) is CircuitState.OPEN

@@ -165,8 +165,9 @@ def test_a_wildcard_pattern_searches_for_each_part_once() -> None:
     assert not matches({"a": [{"wildcard": "*a" * 1_000 + "b"}]}, {"a": "a" * 100_000})
 
 
+_JSON_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    _JSON_VALUES,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
@@ -178,7 +179,31 @@ _PATTERNS = st.recursive(
 )
 
 
-@given(_PATTERNS, st.dictionaries(_NAMES, _JSON, max_size=3))
+_COMPARISONS = st.sampled_from(
+    [
+        {"prefix": "a"},
+        {"suffix": {"equals-ignore-case": "B"}},
+        {"numeric": [">", 0, "<=", 5]},
+        {"exists": False},
+        {"cidr": "10.0.0.0/8"},
+        {"wildcard": "a*b"},
+        {"anything-but": ["a", 1]},
+    ]
+)
+_VALID = st.recursive(
+    st.dictionaries(
+        st.sampled_from("ab"), st.lists(_JSON_VALUES | _COMPARISONS, min_size=1, max_size=3), min_size=1, max_size=2
+    ),
+    lambda inner: (
+        st.dictionaries(st.sampled_from("ab"), inner, min_size=1, max_size=2)
+        | st.lists(inner, min_size=2, max_size=3).map(lambda alternatives: {"$or": alternatives})
+    ),
+    max_leaves=5,
+)
+_EVENTS = st.dictionaries(_NAMES | st.just("b"), _JSON, max_size=3)
+
+
+@given(_PATTERNS | _VALID, _EVENTS)
 def test_an_accepted_pattern_compares_with_any_event_without_an_error(pattern: Any, event: dict[str, Any]) -> None:  # noqa: ANN401 - any JSON
     """A pattern that is accepted can be compared with any event without an error."""
     try:

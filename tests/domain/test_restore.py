@@ -88,7 +88,7 @@ def test_a_job_in_aws_continues_with_the_new_fence() -> None:
         RUNNING, target=AwsTarget(AwsService.STEP_FUNCTIONS, arn, is_job=True), deferred_fence=1, job=f"{arn}:1"
     )
     done = taken(running)
-    assert done.task.awaiting_notification
+    assert (done.task.fence, done.task.awaiting_notification) == (FIRST + 1, True)
     assert (done.task.state, done.task.lease_expires_at) == (State.RUNNING, RUNNING.lease_expires_at)
 
 

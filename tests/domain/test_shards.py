@@ -12,8 +12,8 @@ from tests.domain.factories import NOW
 @given(st.integers(1, 65_536))
 def test_every_shard_is_in_exactly_one_group(shards: int) -> None:
     """Each shard is in exactly one group."""
-    node_refs = [shard for group in groups_of(shards) for shard in shards_in(group, shards)]
-    assert node_refs == list(range(shards))
+    found = [shard for group in groups_of(shards) for shard in shards_in(group, shards)]
+    assert found == list(range(shards))
 
 
 steps = st.lists(st.tuples(st.integers(1, 200), st.integers(NOW, NOW + DAY)), min_size=1)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, STARTABLE, TERMINAL, Move, State
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import RequestedAction
 from tests.domain.factories import ID, NOW, task
 from tests.domain.write_semantics import applied, permits
 
@@ -64,9 +67,26 @@ def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state
         (Guard(open=True), True),
     ],
 )
-def test_each_field_of_a_guard_can_reject_the_write(guard: Guard, met: bool) -> None:  # noqa: FBT001 - a test parameter
-    """Each field of a guard can refuse the write on its own."""
+def test_each_value_in_a_guard_can_reject_the_write(guard: Guard, met: bool) -> None:  # noqa: FBT001 - a test parameter
+    """Each value in a guard can refuse the write on its own."""
     assert permits(Write(ID, Move.CLAIM, "n", guard), task()) == met
+
+
+@pytest.mark.parametrize(
+    ("guard", "changes"),
+    [
+        (Guard(open=True), {"finished_at": NOW}),
+        (Guard(not_cancelled=True), {"requested_action": RequestedAction.CANCEL}),
+        (Guard(alone=True), {"target": TopologyTarget()}),
+        (Guard(alone=True), {"has_dependents": True}),
+        (Guard(unawaited=True), {"has_dependents": True}),
+        (Guard(acknowledged=True), {"unacknowledged": 1}),
+    ],
+)
+def test_each_condition_of_a_guard_can_reject_the_write(guard: Guard, changes: dict[str, Any]) -> None:
+    """Each condition of a guard that names no value can refuse the write on its own."""
+    assert permits(Write(ID, Move.CLAIM, "n", guard), task())
+    assert not permits(Write(ID, Move.CLAIM, "n", guard), task(**changes))
 
 
 def test_only_the_end_of_a_lease_decides_about_a_takeover() -> None:

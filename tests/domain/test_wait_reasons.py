@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.tasks.wait_reasons import WaitReason, wait_reason
+from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED, EVENT_AWAITED, WaitReason, wait_reason
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,12 @@ from duetime.domain.tasks.wait_reasons import WaitReason, wait_reason
         ("lock db-17", WaitReason.LOCK),
         ("a lock that it lost", WaitReason.LOCK),
         ("lock type/report", WaitReason.CONCURRENCY_LIMIT),
+        ("quota of attempts", WaitReason.CONCURRENCY_LIMIT),
+        ("order customer-17", WaitReason.ORDER),
+        ("rate crm", WaitReason.RATE),
+        ("group night", WaitReason.GROUP),
+        (APPROVAL_AWAITED, WaitReason.APPROVAL),
+        (f"{EVENT_AWAITED}order.paid", WaitReason.EVENT),
         ("everything is stopped: an incident", WaitReason.SWITCH),
         ("type report is stopped", WaitReason.SWITCH),
         ("owner ann is stopped: lock db-17", WaitReason.SWITCH),

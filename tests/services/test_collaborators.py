@@ -3,7 +3,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import getmembers, isclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,11 @@ def is_given_any(kind: type, names: set[str]) -> bool:
     return any(names & set(re.findall(r"\w+", str(field.type))) for field in fields(kind))
 
 
+def is_required(field: Field[object]) -> bool:
+    """Whether a field has no default."""
+    return field.default is MISSING and field.default_factory is MISSING
+
+
 VALUES = {name: kind for name, kind in classes_of(duetime.services).items() if is_dataclass(kind)}
 PORTS = {name for name, kind in classes_of(duetime.ports).items() if getattr(kind, "_is_protocol", False)}
 PORTS |= {"Runtime", "Callable"}
@@ -49,7 +54,7 @@ USE_CASES = {name: kind for name, kind in VALUES.items() if is_given_any(kind, P
 @pytest.mark.parametrize("name", sorted(USE_CASES))
 def test_collaborators_of_use_cases_have_no_defaults(name: str) -> None:
     """Collaborators of use cases have no defaults, so that no collaborator can be omitted."""
-    optional = (field for field in fields(USE_CASES[name]) if field.init and field.default is not MISSING)
+    optional = (field for field in fields(USE_CASES[name]) if field.init and not is_required(field))
     known = PORTS | USE_CASES.keys()
     assert [field.name for field in optional if known & set(re.findall(r"\w+", str(field.type)))] == []
 

@@ -295,7 +295,7 @@ def test_a_function_that_does_not_end_fails_every_task_with_a_timeout(duetime: D
 
 
 def test_all_leases_of_a_call_are_renewed_and_progress_is_separate(duetime: Duetime) -> None:
-    """A call that takes longer than a lease keeps the leases of all its tasks."""
+    """A call that takes longer than a lease keeps the leases of all its tasks, and each task has its own progress."""
 
     def add(items: Sequence[BatchItem[int]]) -> None:
         for item in items:
@@ -305,6 +305,7 @@ def test_all_leases_of_a_call_are_renewed_and_progress_is_separate(duetime: Duet
     duetime.register("index.add", add, batch=Batch())
     tasks = ended(duetime, [10, 20], timeout_seconds=300)
     assert [(task.state, task.attempt) for task in tasks] == [("succeeded", 1)] * 2
+    assert [task.progress and task.progress.percent for task in tasks] == [10, 20]
 
 
 def test_one_task_of_a_batch_is_cancelled_while_the_others_continue(duetime: Duetime) -> None:

@@ -21,12 +21,14 @@ from duetime.domain.limits import (
     MAX_RESULT_BYTES,
     MAX_STEP_RESULT_BYTES,
 )
-from duetime.handlers import Context, Unretriable, use_codec
+from duetime.handlers import Context, RetryIn, Unretriable, use_codec
 from duetime_client import Binary, Client, DecryptionFailed, Task
 from duetime_client.pull_attempt import Attempt
 from duetime_common.payload_codecs import ENCRYPTED, ENCRYPTED_TEXT
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from duetime_client.run_context import Context as PullContext
     from duetime_testing import Duetime
 
@@ -124,17 +126,17 @@ def test_only_the_handler_and_the_client_can_read_encrypted_values(encrypting: D
 
 
 @pytest.mark.parametrize(
-    "payload",
+    ("payload", "is_uploaded"),
     [
-        Binary(b"\x00\xff", "image/png"),
-        Binary(Random(1).randbytes(MAX_PAYLOAD_BYTES), "image/png"),  # noqa: S311 - an example
-        "text",
-        [1.5, {"a": None}],
-        "x" * MAX_PAYLOAD_BYTES,
+        (Binary(b"\x00\xff", "image/png"), False),
+        (Binary(Random(1).randbytes(MAX_PAYLOAD_BYTES), "image/png"), True),  # noqa: S311 - an example
+        ("text", False),
+        ([1.5, {"a": None}], False),
+        ("x" * MAX_PAYLOAD_BYTES, True),
     ],
     ids=["bytes", "uploaded bytes", "text", "json", "uploaded json"],
 )
-def test_any_payload_is_encrypted(encrypting: Duetime, payload: object) -> None:
+def test_any_payload_is_encrypted(encrypting: Duetime, payload: object, *, is_uploaded: bool) -> None:
     """Bytes keep their content type, and a payload that is too large after encryption is uploaded."""
     found: list[Any] = []
     encrypting.register("keep", lambda _context, given: found.append(given))
@@ -144,25 +146,28 @@ def test_any_payload_is_encrypted(encrypting: Duetime, payload: object) -> None:
     assert getattr(found[0], "content_type", "") == getattr(payload, "content_type", "")
     read = encrypting.client.tasks.get(task.id)
     assert encrypting.client.tasks.download_payload(read) == payload
+    shown = seen_by_others(encrypting, task.id).document["payload"]["$binary"]
+    assert (shown["content_type"], "url" in shown) == (ENCRYPTED, is_uploaded)
 
 
 def test_every_way_of_creating_tasks_encrypts_payloads(encrypting: Duetime, received: list[Any]) -> None:
     """Batches, schedules, their runs, topology nodes and updates are encrypted, but a topology's graph is not."""
     client = encrypting.client
-    client.tasks.create_batch([{"type": "charge", "payload": "batch"}])
-    client.schedules.create("hourly", rate="1 hour", task={"type": "charge", "payload": "schedule"})
-    client.schedules.run("hourly", payload="requested")
-    client.topologies.create({"nodes": {"one": {"type": "charge", "payload": "node"}}})
+    batch, schedule, requested, node, changed = secrets = [f"{number}: {SECRET}" for number in range(5)]
+    client.tasks.create_batch([{"type": "charge", "payload": batch}])
+    client.schedules.create("hourly", rate="1 hour", task={"type": "charge", "payload": schedule})
+    client.schedules.run("hourly", payload=requested)
+    client.topologies.create({"nodes": {"one": {"type": "charge", "payload": node}}})
     graph = {"nodes": {"one": {"type": "charge", "payload": "inner"}}}
     client.tasks.create("graph", payload=graph, target={"kind": "topology"})
     updated = client.tasks.create("charge", delay_seconds=60)
-    client.tasks.update(updated.id, payload="updated")
+    client.tasks.update(updated.id, payload=changed)
     encrypting.advance(minutes=5)
-    assert sorted(set(received)) == ["batch", "inner", "node", "requested", "schedule", "updated"]
+    assert set(received) == {*secrets, "inner"}
     shown: Any = client.schedules.get("hourly").task
-    assert shown["payload"] == "schedule"
-    kinds = {task.payload: task for task in client.tasks.list(expand=["payload"], type="charge", include_nodes=True)}
-    assert "batch" in kinds
+    assert shown["payload"] == schedule
+    assert batch in {task.payload for task in client.tasks.list(expand=["payload"], type="charge", include_nodes=True)}
+    assert SECRET not in stored_text(encrypting)
 
 
 def test_a_pull_worker_decrypts_and_encrypts(encrypting: Duetime) -> None:
@@ -416,16 +421,19 @@ def test_messages_and_tracebacks_of_errors_are_encrypted(encrypting: Duetime) ->
 
 def test_retry_decisions_work_with_encrypted_errors(encrypting: Duetime) -> None:
     """As without a codec, an error that must not be retried is not retried, and a requested wait is applied."""
+    started: list[datetime] = []
 
-    def charge(_context: Context, _payload: object) -> None:
-        raise Unretriable(SECRET)
+    def charge(context: Context, _payload: object) -> None:
+        started.append(encrypting.now)
+        raise RetryIn(90, SECRET) if context.attempt == 1 else Unretriable(SECRET)
 
     encrypting.register("charge", charge)
     task = encrypting.client.tasks.create("charge")
     encrypting.run_until_idle()
     failed = encrypting.client.tasks.get(task.id)
     assert failed.error is not None
-    assert (failed.state, failed.attempt, failed.error.type) == ("failed", 1, "Unretriable")
+    assert (failed.state, failed.attempt, failed.error.type) == ("failed", 2, "Unretriable")
+    assert (started[1] - started[0]).total_seconds() == 90
     assert [each.id for each in encrypting.client.tasks.list(error_type="Unretriable")] == [task.id]
 
 

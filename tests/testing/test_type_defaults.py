@@ -35,7 +35,7 @@ OPTIONS: TypeOptions = {
     "fair_key": "customer-17",
     "fair_weight": 3,
 }
-"""All options for which a type can have a default, except `unique`."""
+"""All options for which a type can have a default, except `locks` and `unique`."""
 
 
 @dataclass

@@ -83,7 +83,7 @@ def test_the_client_uploads_a_large_payload(duetime: Duetime, received: list[Any
 
 
 def test_the_asynchronous_client_uploads_and_downloads(duetime: Duetime) -> None:
-    """The asynchronous client uploads and downloads without blocking its event loop."""
+    """The asynchronous client uploads a large payload, and downloads it unchanged."""
 
     async def create() -> object:
         task = await duetime.async_client.tasks.create("cut", payload=LARGE, delay_seconds=60)
@@ -130,11 +130,13 @@ def test_an_endpoint_gets_the_uploaded_bytes(duetime: Duetime) -> None:
 
 
 def test_a_pull_worker_downloads_the_payload(duetime: Duetime) -> None:
-    """The lease contains a link, and the client downloads the payload without API credentials."""
+    """The lease contains a link, with which the client downloads the payload."""
     duetime.pull("vm.backup")
     duetime.client.tasks.create("vm.backup", payload=LARGE)
     duetime.run_until_idle()
     (lease,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5)
+    shown: Any = lease.task.payload
+    assert "url" in shown["$binary"]
     assert duetime.client.tasks.download_payload(lease.task) == LARGE
 
 
@@ -200,8 +202,10 @@ def test_an_invalid_upload_is_rejected_with_its_field(duetime: Duetime, body: ob
 
 def test_the_client_rejects_a_payload_above_the_upload_limit(duetime: Duetime) -> None:
     """A payload above the limit is refused before anything is sent."""
+    client, calls = duetime.client, duetime._account.calls
     with pytest.raises(PayloadTooLarge):
-        duetime.client.tasks.create("cut", payload=bytes(MAX_UPLOAD_BYTES + 1))
+        client.tasks.create("cut", payload=bytes(MAX_UPLOAD_BYTES + 1))
+    assert (duetime._account.calls, duetime._account.s3.objects) == (calls, {})
 
 
 def test_a_payload_at_the_request_limit_is_not_uploaded(duetime: Duetime) -> None:

@@ -96,7 +96,7 @@ def test_a_calendar_file_without_exclusions_is_rejected(data: bytes, reason: str
     ],
 )
 def test_a_calendar_says_until_when_it_is_known(event: str, known: bool) -> None:  # noqa: FBT001 - a parameter
-    """A calendar is known until its last expanded event, or forever if no rule or event continues after that event."""
+    """A calendar is known until the end of the stored period, or forever if no rule or event continues after it."""
     assert read(event).known_until == (None if known else at("2029-11-21"))
 
 

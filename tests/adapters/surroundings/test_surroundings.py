@@ -72,7 +72,7 @@ def test_waiting_for_a_job_ends_at_the_given_time() -> None:
     assert job.done
 
 
-def test_map_keeps_the_order_and_raises_errors_of_its_calls() -> None:
+def test_map_keeps_the_order_of_its_items() -> None:
     """A map's results are in the order of the items, in whatever order the threads finish."""
     threads = Threads(SystemClock())
     assert threads.map(lambda number: number * 2, range(50)) == [number * 2 for number in range(50)]

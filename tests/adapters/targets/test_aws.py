@@ -136,8 +136,8 @@ def test_a_function_that_is_too_slow_fails_only_its_attempt(
     assert failed(call(slow, seconds=1)).error.type == "Timeout"
 
 
-def test_a_function_that_notifies_defers_the_attempt(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """An asynchronous invocation defers the attempt, and the function reports the outcome with `notify`."""
+def test_an_asynchronous_invocation_defers_the_attempt(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
+    """An asynchronous invocation defers the attempt, even if the function then raises an error."""
     assert call(function(engine, "raise LookupError('nobody waits')"), waits=False) == Deferred()
 
 

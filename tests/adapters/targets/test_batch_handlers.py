@@ -98,7 +98,7 @@ def test_the_batch_decorator_accepts_only_a_batch_and_a_function() -> None:
 
 
 def test_a_second_registration_keeps_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a handler is registered a second time, it keeps its batch, payload class and retry settings."""
+    """If a handler is registered a second time, it keeps its batch."""
     monkeypatch.setattr("duetime.handlers.REGISTRY", {})
 
     @handler("test.one", batch=Batch(max_size=7))

@@ -106,7 +106,7 @@ def test_digits_of_other_scripts_never_resolve_to_loopback(host: str) -> None:
 
 
 def test_a_public_address_is_called_as_checked() -> None:
-    """The call goes to the checked address, while the Host header and TLS use the name."""
+    """A destination has the checked address, and the host, port and path of the URL."""
     destination = find("https://1.1.1.1/a/b?c=d", NOBODY)
     assert (destination.address, destination.host, destination.port, destination.path) == (
         "1.1.1.1",

@@ -191,7 +191,7 @@ def test_a_decompression_bomb_is_not_decompressed() -> None:
 
 
 def test_a_compressed_response_is_decompressed() -> None:
-    """A compressed response is decompressed, and the limit applies to the decompressed size."""
+    """A compressed response is decompressed, although the request asks for no compression."""
     packed = gzip.compress(b'{"rows": 3}')
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
     with peer(answering(head + packed)) as other:

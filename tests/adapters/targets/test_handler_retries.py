@@ -20,7 +20,7 @@ DAY_SECONDS = 86_400
 
 
 class NoPackage:
-    """A package of handlers that cannot be imported."""
+    """A package of handlers without an import error."""
 
     def why_broken(self) -> None:
         """Return the import error, which is `None`."""

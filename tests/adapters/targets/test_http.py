@@ -224,6 +224,8 @@ def test_the_size_of_a_result_is_counted_in_utf8_bytes(endpoint: Endpoint) -> No
     """The size limit of a result counts bytes of UTF-8."""
     endpoint.body = '"{}"'.format("\u00e9" * ((MAX_RESULT_BYTES - 2) // 2)).encode()
     assert call(endpoint) == Succeeded(endpoint.body)
+    endpoint.body = '"{}"'.format("\u00e9" * (MAX_RESULT_BYTES // 2)).encode()
+    assert failed(call(endpoint)).error.type == "AnswerTooLarge"
 
 
 def test_a_call_to_an_unresponsive_endpoint_times_out(endpoint: Endpoint) -> None:

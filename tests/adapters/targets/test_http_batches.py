@@ -110,7 +110,7 @@ def test_a_batch_request_has_an_item_for_each_task() -> None:
 
 
 def test_attempts_share_a_call_only_with_identical_targets() -> None:
-    """Attempts share a call only with the same type, owner, URL and placeholders, headers, secret and timeout."""
+    """Attempts share a call only with the same type, owner, URL and headers with placeholders, and timeout."""
     target = replace(
         TARGET,
         url="https://index.example.org/<duetime.due-at>",

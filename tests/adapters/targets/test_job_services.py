@@ -13,7 +13,7 @@ from botocore.validate import ParamValidator
 
 from duetime.adapters.targets.aws_jobs import JobRunner
 from duetime.domain.tasks.attempt_results import Deferred, Failed
-from duetime.domain.tasks.aws_jobs import JOB_STOPPED, job_name
+from duetime.domain.tasks.aws_jobs import JOB_STOPPED, TASK_VARIABLE, job_name
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsService, AwsTarget
 from duetime_testing.fakes.ecs import FakeEcs
@@ -60,6 +60,7 @@ class Modeled:
     """A fake whose requests, responses and errors are checked against botocore's model of the service."""
 
     def __init__(self, service: str, fake: Any) -> None:  # noqa: ANN401 - a fake of any service
+        self.requests: list[dict[str, Any]] = []
         self._model = model_of(service)
         self._operations = {botocore.xform_name(name): name for name in self._model.operation_names}
         self._fake = fake
@@ -69,6 +70,7 @@ class Modeled:
         operation = self._model.operation_model(self._operations[name])
 
         def call(**request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's own
+            self.requests.append(request)
             _check(request, operation.input_shape)
             try:
                 answer: dict[str, Any] = getattr(self._fake, name)(**request)
@@ -92,11 +94,11 @@ class Services:
 
     def __init__(self, service: str) -> None:
         self.fake = FAKES[service]()
-        self._client = Modeled(service, self.fake)
+        self.client = Modeled(service, self.fake)
 
     def jobs(self, _service: str, _arn: str) -> Modeled:
         """Return the client."""
-        return self._client
+        return self.client
 
 
 def running(service: str, job: str = "", fence: int = 1) -> Task:
@@ -121,6 +123,28 @@ def test_a_job_is_started_once_read_and_stopped(service: str) -> None:
     assert (ending.error.type, ending.retriable) == (JOB_STOPPED, False)
 
 
+ADDED: dict[str, dict[str, object]] = {
+    "ecs": {
+        "launchType": "FARGATE",
+        "overrides.cpu": "256",
+        "overrides.containerOverrides.0.environment.0.name": TASK_VARIABLE,
+    },
+    "batch": {
+        "containerOverrides.command": ["sh"],
+        "containerOverrides.environment.0.name": "A",
+        "containerOverrides.environment.1.name": TASK_VARIABLE,
+    },
+    "codebuild": {
+        "sourceVersion": "main",
+        "environmentVariablesOverride.0.name": "A",
+        "environmentVariablesOverride.2.name": TASK_VARIABLE,
+    },
+    "glue": {"WorkerType": "G.1X", "Arguments.--a": "1", "Arguments.--DUETIME_TASK": "{}"},
+    "lambda": {"Payload": b"{}"},
+}
+"""Values in the requests of the next test, by their paths."""
+
+
 @pytest.mark.parametrize("service", TARGETS)
 def test_user_parameters_are_added_to_the_job_request(service: str) -> None:
     """The user's parameters are added to duetime's parameters; duetime's variables come last."""
@@ -131,9 +155,16 @@ def test_user_parameters_are_added_to_the_job_request(service: str) -> None:
         "glue": '{"WorkerType":"G.1X","NumberOfWorkers":2,"Arguments":{"--a":"1"}}',
         "lambda": "",
     }[service]
-    runner = JobRunner(Services(service))  # type: ignore[arg-type]  # stands for the clients
+    services = Services(service)
+    runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
     target = AwsTarget(**{**_fields(TARGETS[service]), "parameters": given})
     assert isinstance(runner.start(target, running(service), b"{}"), Deferred)
+    (request,) = services.client.requests
+    for path, added in ADDED[service].items():
+        found: Any = request
+        for name in path.split("."):
+            found = found[int(name)] if isinstance(found, list) else found[name]
+        assert found == added
 
 
 def _fields(target: AwsTarget) -> dict[str, Any]:

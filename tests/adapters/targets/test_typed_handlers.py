@@ -52,7 +52,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class NoPackage:
-    """A package of handlers that cannot be imported."""
+    """A package of handlers without an import error."""
 
     def why_broken(self) -> None:
         """Return the import error, which is `None`."""
@@ -153,8 +153,6 @@ def _coroutine(outcome: Any) -> TargetEnding:  # noqa: ANN401 - a result, or an 
     @handler("report")
     async def run(context: Context, _payload: object) -> object:
         await asyncio.sleep(0)
-        if outcome == "stop":
-            context.stop_if_requested({"row": 7})
         if outcome == "defer":
             return context.defer()
         if isinstance(outcome, BaseException):
@@ -164,8 +162,8 @@ def _coroutine(outcome: Any) -> TargetEnding:  # noqa: ANN401 - a result, or an 
     return end({})
 
 
-def test_a_coroutine_handler_is_handled_like_a_function() -> None:
-    """A coroutine's result, errors and deferral are handled like a function's."""
+def test_the_result_of_a_coroutine_is_stored() -> None:
+    """A coroutine's result is stored like a function's."""
     assert _coroutine({"rows": 17}) == Succeeded(b'{"rows":17}')
 
 

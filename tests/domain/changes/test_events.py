@@ -100,6 +100,7 @@ def test_topology_events_and_node_events_have_different_kinds() -> None:
     assert kinds(whole, replace(whole, state=State.FAILED)) == [EventKind.TOPOLOGY_ENDED]
     node = replace(RUNNING, node_ref=NodeRef(ID, 1, "extract"))
     (event,) = told(node, replace(node, state=State.SUCCEEDED))
+    assert event.kind is EventKind.TASK_ENDED
     assert dict(event.detail)["topology_id"] == ID.text
     assert dict(event.detail)["node"] == "extract"
 

@@ -44,10 +44,11 @@ def test_an_incomplete_examination_of_tasks_is_reported(*, offset: int, is_perma
 
 
 def test_no_conclusion_is_drawn_if_tasks_may_have_expired() -> None:
-    """If a time's tasks may have expired or belong to an earlier timing, no conclusion is drawn."""
+    """No conclusion is drawn about a time whose tasks have expired and for which the timing may have been different."""
     at = (NOW - 20 * DAY) // HOUR * HOUR + 7 * MINUTE + 5 * SECOND
     found = explain_occurrence(RETIMED, RETIMED.schedule(), at, OccurrenceFacts((), (), NOW, NOW - 10 * DAY))
     assert found.outcome == "not_recorded"
+    assert "another timing until" in found.text
     assert "The tasks of that time have expired." in found.text
 
 

@@ -21,7 +21,7 @@ HOURLY = changed(scheduled("0 * * * *"), calendars=(WEEKENDS,), remaining_runs=0
 
 
 def test_the_due_times_of_a_backfill_follow_its_pace() -> None:
-    """At six per minute, occurrences are due ten seconds apart, and excluded occurrences take no slot."""
+    """At six per minute, occurrences are due ten seconds apart, and excluded occurrences do not run."""
     backfill = requested(at("2026-11-20T20:00"), at("2026-11-21T02:00"), 6, NOW)
     found = [occurrence for occurrence, _ in steps(HOURLY, backfill, SIZE)]
     assert backfill.size(HOURLY) == len(found) == 7

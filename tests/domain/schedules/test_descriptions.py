@@ -147,6 +147,7 @@ def test_the_description_of_any_expression_is_short(fields: tuple[str, ...], dia
 @example(("0", "0", "2", "13", "1", "5"), Dialect.KUBERNETES, 2026)
 @example(("0", "15", "0,2,4,7,9,12,15,17", "*", "*", "*"), Dialect.KUBERNETES, 2026)
 @example(("*/25", "1,3", "*/6", "1-30/2", "*", "fri#2"), Dialect.SPRING, 2028)
+@example(("0", "0", "2", "lw,15w,l-2w,l-1", "*", "*"), Dialect.KUBERNETES, 2028)
 def test_a_description_names_exactly_the_times_of_its_expression(
     fields: tuple[str, ...], dialect: Dialect, year: int
 ) -> None:

@@ -17,7 +17,7 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import Postponed, Skipped
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Cause, ScheduleRef
-from duetime.domain.times import MINUTE
+from duetime.domain.times import MINUTE, to_iso
 from tests.clocks import NOW
 from tests.domain.factories import task
 from tests.domain.schedules.test_expansion_results import STORED
@@ -64,7 +64,7 @@ def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
     """Without a buffer, an occurrence is skipped while another run is active, and the reason names that run."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(FIRST), NOW)
     assert isinstance(decision.verdict, Skipped)
-    assert "is still running" in decision.verdict.reason
+    assert decision.verdict.reason == f"the run of {to_iso(NOW)} is still running"
     assert decision.activity == SEEN
 
 
@@ -131,7 +131,7 @@ def test_a_replaced_occurrence_does_not_run_after_the_later_occurrence(policy: O
     latest = at_minute(5)
     decision = start_decision(with_overlap(policy), at_minute(4), SEEN, OtherRuns(None, latest), NOW)
     assert isinstance(decision.verdict, Skipped)
-    assert "replaces it" in decision.verdict.reason
+    assert decision.verdict.reason == f"the run of {to_iso(NOW + 5 * MINUTE)} replaces it"
     assert (decision.activity, decision.stop) == (SEEN, None)
 
 

@@ -6,13 +6,14 @@ import pytest
 
 from duetime.contract.topologies.decoding import read_graph, read_stored_graph
 from duetime.domain.errors import FieldInvalid
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.graph import outline_of
 
 BODY = {
     "on_failure": "rollback",
     "timeout_seconds": 60,
     "nodes": {
-        "a": {"type": "x", "delay_seconds": 0.29},
+        "a": {"type": "x", "delay_seconds": 0.29, "payload": {"large": True}},
         "b": {"type": "y", "depends_on": ["a"], "inputs": ["a"], "trigger_rule": "all_done", "expected_seconds": 2},
         "c": {"type": "z", "depends_on": ["b", "a"], "delay_seconds": 0, "when": "parents.a.result.ok"},
     },
@@ -34,6 +35,7 @@ def test_an_outline_has_all_that_a_nodes_follow_up_needs() -> None:
                 other.inputs,
             )
             assert (one.spec.type, one.spec.delay or 0) == (other.spec.type, other.spec.delay or 0)
+            assert one.spec.payload == TaskSpec("x").payload
             assert (one.expected_seconds, one.when) == (other.expected_seconds, other.when)
 
 

@@ -52,5 +52,6 @@ def test_a_batch_is_delivered_again_if_an_exact_consumer_fails() -> None:
 
 def test_no_consumer_gets_a_batch_without_readable_changes() -> None:
     """No consumer gets a batch without readable changes."""
-    broken = Consumer("summary", ValueError("a defect"))
-    Broadcaster([broken], [], FakeTelemetry()).broadcast(ChangeBatch())
+    exact, push = Consumer("summary"), Consumer("push")
+    Broadcaster([exact], [push], FakeTelemetry()).broadcast(ChangeBatch())
+    assert exact.told == push.told == []

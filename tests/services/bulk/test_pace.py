@@ -15,7 +15,7 @@ from tests.clocks import StandingClock
 
 @pytest.mark.parametrize("per_second", [0.1, 3, 300, 667, 700, 999, 1_000])
 def test_the_total_time_of_a_fractional_pace_is_rounded(per_second: float) -> None:
-    """The total time of an operation is rounded, not the time for each task."""
+    """The total time of an operation is rounded up, not the time for each task."""
     clock = StandingClock()
     began, pace = clock.now(), Pace(clock, FilterAction(TaskFilter(), per_second=per_second))
     for done in range(1, 701):
