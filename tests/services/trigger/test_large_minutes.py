@@ -164,8 +164,8 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
         assert max(deployment.sent[minute, Priority.HIGH]) < start_of(minute) - LOOK_AHEAD + slices
 
 
-def test_a_queue_that_refused_messages_continues_separately() -> None:
-    """After a queue refused messages, its tasks are sent separately, from the same place, until it has caught up."""
+def test_messages_that_a_queue_refused_are_sent_once() -> None:
+    """If a queue refuses some batches, each task of the minute is still sent exactly once."""
     deployment = Deployment(20_000, 5)
     deployment.refused = frozenset(range(3, 60, 7))
     deployment.run(lambda: deployment.dispatched() >= 20_000)
