@@ -146,7 +146,8 @@ def test_any_payload_is_encrypted(encrypting: Duetime, payload: object, *, is_up
     assert getattr(found[0], "content_type", "") == getattr(payload, "content_type", "")
     read = encrypting.client.tasks.get(task.id)
     assert encrypting.client.tasks.download_payload(read) == payload
-    shown = seen_by_others(encrypting, task.id).document["payload"]["$binary"]
+    document: Any = seen_by_others(encrypting, task.id).document["payload"]
+    shown = document["$binary"]
     assert (shown["content_type"], "url" in shown) == (ENCRYPTED, is_uploaded)
 
 
