@@ -64,6 +64,8 @@ def test_a_backfill_continues_after_a_change_of_its_schedule(event: str, overlap
         shown = schedules.schedule()
         assert shown["backfills"][-1]["finished_at"] is not None
         assert max(schedules.ran().values()) == 1
+        regular = [at for at in schedules.ran() if at > schedules.created_at]
+        assert len(regular) >= {"pause": 2, "remaining": 3}.get(event, 11), regular
         if event == "remaining":
             assert shown["state"] == "ended"
 

@@ -94,7 +94,6 @@ def test_a_forced_bulk_cancel_stops_an_attempt_despite_its_heartbeats() -> None:
         before = scenario.record(running).version
         _outcome(scenario, bulk)
         assert scenario.record(running).version > before
-        assert scenario.ask("POST", "/v1/tasks/cancel", body).status in {200, 202}
         scenario.run(MINUTE)
         assert scenario.record(running).state == "cancelled"
 

@@ -353,6 +353,7 @@ def test_a_rollback_skips_nodes_that_waited_for_an_event() -> None:
         signal(graphs, "o-17")
         graphs.run_until_ended()
         assert stands(graphs) == {"paid": "rolled_back", "bad": "rolled_back"}
+        assert graphs.undone == ["bad"]
 
 
 def test_a_signal_repeated_with_its_idempotency_key_wakes_no_later_task() -> None:
