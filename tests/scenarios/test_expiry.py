@@ -114,8 +114,8 @@ def test_a_task_that_started_in_time_can_be_retried_after_its_expiry() -> None:
         tasks.fail(1)
         retried = tasks.create(0, expires_seconds=5, retry={"max_attempts": 2, "initial_seconds": 60})
         tasks.run(10 * MINUTE)
-        assert tasks.outcomes(retried) == ["retried", "succeeded"] or tasks.state(retried) == "succeeded"
-        assert len(tasks.effect_times(retried)) == 2
+        assert tasks.outcomes(retried) == ["retried", "succeeded"]
+        assert tasks.effect_times(retried)[1] > tasks.record(retried).due_at + 5 * SECOND
         tasks.hang()
         lost = tasks.create(0, expires_seconds=5)
         tasks.run(2 * SECOND)

@@ -259,6 +259,7 @@ def test_a_repeated_close_completes_the_group_after_any_crash(nth: int) -> None:
         groups.send("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": {"type": REPORT}}})
         groups.run(30 * SECOND)
         groups.before_call = None
+        assert len(calls) > nth
         completion = groups.ask("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": {"type": REPORT}}}).body[
             "on_complete"
         ]["task_id"]
@@ -286,6 +287,7 @@ def test_the_following_task_runs_once_after_any_crash_of_the_last_member(nth: in
         groups.before_call = die_at
         groups.run(20 * SECOND)
         groups.before_call = None
+        assert len(calls) > nth
         assert groups.run_until(lambda: groups.has_run(completion), within=2 * RECOVERY + GROUP_CHECK_LONGEST)
         assert groups.state(member) is State.SUCCEEDED
         groups.run(HOUR)
