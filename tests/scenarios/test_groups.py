@@ -38,7 +38,7 @@ class Groups(Tasks):
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Record what a handler is given about the group."""
-        if context.inputs is not None:
+        if getattr(context, "inputs", None) is not None:
             self.told.append(context.inputs["group"])
         return super().act(phase, context, payload)
 
@@ -324,14 +324,17 @@ def test_the_explanation_of_a_following_task_names_its_group() -> None:
 
 
 def test_a_groups_callback_url_is_called_as_the_following_task() -> None:
-    """With `callback_url`, the following task is an HTTP call."""
+    """With `callback_url`, the following task calls that URL."""
     with Groups() as groups:
         groups.join()
         body = {"on_complete": {"callback_url": "https://example.org/done"}}
         completion = groups.ask("PUT", f"/v1/groups/{ID}", body).body["on_complete"]["task_id"]
         task = groups.ask("GET", f"/v1/tasks/{completion}").body
-        assert (task["type"], task["target"]["url"], task["retry"]["max_attempts"]) == (
+        assert (task["type"], task["target"]["kind"], task["target"]["url"], task["retry"]["max_attempts"]) == (
             "duetime.group_callback",
+            "http",
             "https://example.org/done",
             60,
         )
+        groups.run(MINUTE)
+        assert (groups.state(completion), groups.phases(completion)) == (State.SUCCEEDED, ["run"])

@@ -108,4 +108,5 @@ def test_a_slow_heartbeat_delays_no_task(tasks: Tasks) -> None:
         tasks.before_call = slow
         made = [tasks.create(seconds * SECOND) for seconds in range(30, 600, 7)]
         tasks.run(12 * MINUTE)
+        assert tasks.fetched
         assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)

@@ -215,6 +215,7 @@ def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -
         tasks.run(MINUTE)
         assert tasks.state(task_id) == "succeeded"
         assert tasks.counts()["unreadable"] == 1
+        assert tasks.messages() == []
 
 
 def test_requests_above_the_limit_on_waits_are_counted(tasks: Tasks) -> None:
@@ -236,6 +237,8 @@ def test_a_lease_that_is_handed_out_too_late_is_counted(tasks: Tasks) -> None:
         wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "w"}
         assert tasks.ask("POST", "/v1/leases", wanted).body["leases"] == []
         assert tasks.counts()["leases_too_late"] == 1
+        (lease,) = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
+        assert lease["task"]["attempt"] == 1
 
 
 def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> None:
