@@ -169,8 +169,7 @@ def test_a_node_can_be_approved_while_no_worker_runs() -> None:
         assert graphs.run_until(lambda: graphs.has_node("approve") and graphs.node("approve").state == "scheduled")
         graphs.receiving = False
         graphs.run(MINUTE)
-        if graphs.node("approve").state == "waiting":
-            pytest.fail("a worker had taken it up")
+        assert graphs.node("approve").state == "scheduled"
         assert signal(graphs, graphs.node("approve"), approve=True, payload=1)[0] == 200
         graphs.receive_again()
         assert graphs.run_until_ended().state == "succeeded"

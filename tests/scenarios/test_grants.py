@@ -32,10 +32,16 @@ LATER = 7200
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """An account whose DynamoDB responses have full-size pages."""
-    with Scenario() as scenario:
-        scenario.dynamodb.page = 1000
-        yield scenario
+    """An account whose DynamoDB responses have full-size pages; calls of earlier tests are forgotten meanwhile."""
+    before = set(grants.USED)
+    for use in before:
+        grants.forget(use)
+    try:
+        with Scenario() as scenario:
+            scenario.dynamodb.page = 1000
+            yield scenario
+    finally:
+        grants.USED.update(before)
 
 
 def create(scenario: Scenario, **body: Any) -> str:  # noqa: ANN401 - any JSON

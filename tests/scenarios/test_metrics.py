@@ -178,8 +178,10 @@ def test_a_small_clock_skew_is_measured_and_a_large_one_stops_ticks(tasks: Tasks
         assert 9 * SECOND <= max(tasks.measured("clock_skew")) <= 11 * SECOND
         assert tasks.counts()["clock_wrong"] == 0
         skew = 40 * SECOND
+        complete = len(tasks.measured("tick_age"))
         tasks.run(2 * MINUTE)
         assert tasks.counts()["clock_wrong"] > 0
+        assert len(tasks.measured("tick_age")) == complete
 
 
 def test_a_task_that_is_deferred_and_then_cancelled_is_counted_as_both(tasks: Tasks) -> None:
