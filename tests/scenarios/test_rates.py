@@ -161,13 +161,16 @@ def test_a_throttled_rate_item_uses_up_no_attempt() -> None:
 
 
 def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
-    """A process that stalls after a grant asks again, and every task still starts."""
+    """A process that stalls until its grant is too old asks again, so the starts keep their distance."""
     with Tasks() as tasks:
         stalled = tasks.slow(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), 3 * SECOND)
-        made = create(tasks, 3)
+        made = create(tasks, 1)
+        assert tasks.run_until(lambda: tasks.effects)
+        made += create(tasks, 2)
         tasks.run(MINUTE)
         assert stalled
         assert len(starts(tasks)) == len(made)
+        assert all(after - before >= 5 for before, after in pairwise(at for _, at in starts(tasks)))
 
 
 def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> None:
