@@ -12,6 +12,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.archive_objects import KEPT_DAYS_TAG
 from duetime.domain.bulk import BACKUP_RETENTION
 from duetime.domain.limits import PURGE_RETENTION
+from duetime.domain.times import to_iso
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
@@ -70,7 +71,7 @@ def content_objects(account: Archived) -> list[str]:
 
 
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
-    """A purged task's payload, name and keys are removed at once; the receipt says what is left and how long."""
+    """A purged task's payload, name and tags are removed at once; the receipt says what is left, and how long."""
     task = account.create(
         payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
     )
@@ -81,6 +82,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
     assert (end["state"], end["receipt"]["removed"], end["refused"]) == ("succeeded", {"tasks": 1}, {})
     left = {each["kind"]: each["until"] for each in end["receipt"]["left"]}
     assert set(left) == {"records", "keys", "signals", "names", "stream", "backups"}
+    assert min(left.values()) > to_iso(account.now)
     assert (content_objects(account), of_task(account, task)) == ([], [])
     keys = [key for key in stored_with(account, PATIENT) if not key.startswith(schema.LIST_PREFIX)]
     line, unique = schema.ORDER_LINE_PREFIX, schema.UNIQUE_KEY_PREFIX
