@@ -10,6 +10,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.limits import GROUP_LIFE
 from duetime.domain.operating_parameters import GROUP_CHECK_LONGEST, GROUP_MEMBER_LOST
 from duetime.domain.tasks.states import State
+from duetime.domain.times import to_iso
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
 
@@ -65,6 +66,12 @@ class Groups(Tasks):
         shown: Mapping[str, Any] = reply.body
         return shown
 
+    def check_completed_at(self, at: Millis) -> None:
+        """Check that the group was completed within a second of a time, and not by this read."""
+        shown = self.group()
+        assert shown["state"] == "completed"
+        assert to_iso(at) <= shown["completed_at"] <= to_iso(at + SECOND)
+
     def has_run(self, completion: str) -> bool:
         """Whether the following task's target was called."""
         return bool(self.effect_times(completion))
@@ -73,14 +80,15 @@ class Groups(Tasks):
 def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_member() -> None:
     """If a group's following task is cancelled, the group completes with its last member, and no task runs after it."""
     with Groups() as groups:
-        groups.join(5 * MINUTE)
+        member = groups.join(5 * MINUTE)
         completion = groups.closed()
         groups.run(MINUTE)
         groups.do(completion, "cancel")
         groups.run(MINUTE)
         assert groups.group()["state"] == "closed"
         groups.run(5 * MINUTE)
-        assert (groups.group()["state"], groups.group()["counts"]) == ("completed", {"succeeded": 1})
+        groups.check_completed_at(groups.record(member).outcome_at)
+        assert groups.group()["counts"] == {"succeeded": 1}
         assert not groups.has_run(completion)
 
 
@@ -93,9 +101,11 @@ def test_cancelling_a_paused_following_task_completes_the_group() -> None:
         groups.do(completion, "pause")
         groups.run(5 * MINUTE)
         assert groups.group()["state"] == "closed"
+        cancelled_at = groups.now
         groups.do(completion, "cancel")
         groups.run(MINUTE)
-        assert (groups.group()["state"], groups.group()["counts"]) == ("completed", {"succeeded": 1})
+        groups.check_completed_at(cancelled_at)
+        assert groups.group()["counts"] == {"succeeded": 1}
 
 
 def test_a_task_runs_soon_after_the_last_member() -> None:
