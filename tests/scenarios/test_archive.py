@@ -288,7 +288,8 @@ def test_the_error_for_an_archived_task_has_the_command_to_find_it() -> None:
         deleted = account.create()
         account.run(MINUTE)
         unknown = f"{task_id[:10]}{'0' * 16}"
-        assert account.ask("GET", f"/v1/tasks/{unknown}").body["code"] == "task_not_found"
+        problem = account.ask("GET", f"/v1/tasks/{unknown}").body
+        assert (problem["code"], "duetime archive" in problem["detail"]) == ("task_not_found", False)
         assert account.ask("DELETE", f"/v1/tasks/{deleted}").status == 204
         account.stand_still()
         account.run(31 * DAY)

@@ -61,19 +61,18 @@ def test_a_retry_waits_and_runs_again(tasks: Tasks) -> None:
 
 
 def test_a_far_retry_is_found_by_the_trigger(tasks: Tasks) -> None:
-    """For a retry that is an hour ahead, no message is on a queue, and the attempt starts on time."""
+    """For a retry that is over twenty minutes ahead, no message is on a queue, and the attempt starts on time."""
     with tasks:
         tasks.fail(1)
-        task_id = tasks.create(retry={"initial_seconds": 3600, "max_seconds": 3600})
+        task_id = tasks.create(retry={"initial_seconds": 10_800, "max_seconds": 10_800})
         tasks.run(SECOND)
         retry_at = tasks.record(task_id).next_at
-        if retry_at - tasks.now > 20 * MINUTE:
-            assert tasks.messages() == []
+        assert retry_at - tasks.now > 20 * MINUTE
+        assert tasks.messages() == []
         tasks.time.run_until(retry_at + SECOND)
-        first, second = tasks.effect_times(task_id)
+        _first, second = tasks.effect_times(task_id)
         assert tasks.state(task_id) == "succeeded"
         assert retry_at <= second <= retry_at + 50
-        assert second - first <= HOUR + SECOND
 
 
 def test_a_task_fails_with_its_last_error_after_its_last_attempt(tasks: Tasks) -> None:

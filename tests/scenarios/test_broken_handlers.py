@@ -37,6 +37,7 @@ def test_other_targets_do_not_need_the_package() -> None:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "http", "url": URL}}).body["id"]
         assert scenario.run_until(lambda: scenario.record(task).state == "succeeded", within=MINUTE)
+        assert (scenario.record(task).lateness or 0) < SECOND
 
 
 def test_a_task_of_a_broken_package_can_be_cancelled() -> None:

@@ -90,9 +90,14 @@ def test_only_occurrences_after_a_calendars_end_have_a_warning() -> None:
 
 
 def test_an_empty_calendar_and_a_calendar_without_events_are_rejected() -> None:
-    """An empty calendar is refused, because a user who stores a calendar expects it to exclude something."""
+    """A calendar without dates or events is refused, because a user who stores a calendar expects exclusions."""
     with Schedules() as schedules:
-        answer = schedules.ask("PUT", "/v1/calendars/off", {"timezone": "Europe/London"})
-        assert answer.status == 422
-        (fault,) = answer.body["errors"]
-        assert (fault["field"], "would exclude nothing" in fault["reason"]) == ("dates", True)
+        empty = b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"
+        for body, kind, field in (
+            ({"timezone": "Europe/London"}, "application/json", "dates"),
+            (empty, "text/calendar", "ics"),
+        ):
+            answer = schedules.ask("PUT", "/v1/calendars/off", body, headers={"Content-Type": kind})
+            assert answer.status == 422
+            (fault,) = answer.body["errors"]
+            assert (fault["field"], "would exclude nothing" in fault["reason"]) == (field, True)

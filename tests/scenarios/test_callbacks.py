@@ -167,7 +167,7 @@ def test_a_callback_may_take_ten_seconds_whatever_the_tasks_timeout(tasks: Tasks
     with tasks:
 
         def answer() -> int:
-            tasks.take(CALLBACK_TIMEOUT - 2 * SECOND)
+            tasks.take(CALLBACK_TIMEOUT - SECOND // 2)
             return 200
 
         tasks.answer_callback = answer

@@ -119,7 +119,7 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
         timers = [item for item in scenario.items() if schema.TIMER_MARK in item[schema.SORT_KEY]["S"]]
         minutes = [item[schema.PARTITION_KEY]["S"] for item in timers]
         # The first timer was set by the deferral.
-        assert len(minutes[1:]) == len(set(minutes[1:])) <= 7
+        assert 5 <= len(minutes[1:]) == len(set(minutes[1:])) <= 7
         scenario.run(HOUR)
         assert scenario.record(created["id"]).attempt > 1
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb import schema
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def test_a_deleted_task_leaves_no_data_in_any_store_or_list(payload: str) -> Non
         before = scenario.ask("GET", "/v1/tasks").body["tasks"]
         assert (len(before), scenario.ask("DELETE", path).status) == (1, 204)
         assert "secret" not in str(scenario.items())
+        assert scenario.items(schema.CONTENT_PREFIX) == []
         assert not [key for key in scenario.s3.objects if task["id"] in str(key)]
         assert scenario.ask("GET", "/v1/tasks").body["tasks"] == []
         assert scenario.ask("GET", "/v1/tasks", query=f"ids={task['id']}").body["tasks"] == []

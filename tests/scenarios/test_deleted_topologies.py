@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb import schema
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.handlers import Unretriable
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
@@ -42,6 +43,7 @@ def test_a_deleted_topology_leaves_no_data_in_any_store_or_list() -> None:
         assert len(listed(graphs)) == 3
         assert graphs.ask("DELETE", f"/v1/tasks/{topology}").status == 204
         assert "secret" not in str(graphs.items())
+        assert graphs.items(schema.CONTENT_PREFIX) == []
         assert listed(graphs) == []
         for gone in (topology, *nodes):
             for method, at in (("GET", ""), ("DELETE", ""), ("POST", "/retry"), ("GET", "/attempts")):

@@ -168,6 +168,7 @@ def test_many_shards_are_read_in_groups_by_several_invocations() -> None:
         tasks.run(6 * MINUTE)
         assert tasks.tally() == {"succeeded": 60}
         assert {_shard(effect.task_id) // GROUP_SIZE for effect in tasks.effects} == {0, 1, 2}
+        assert len({line[3]["Payload"] for line in tasks.lines if line[2] == "invoke"}) == 3
 
 
 NUMBERS = [(4, 16), (16, 24), (4, 40)]

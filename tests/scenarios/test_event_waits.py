@@ -173,12 +173,15 @@ def test_a_waiting_task_with_too_many_signals_fails(monkeypatch: pytest.MonkeyPa
 def test_a_node_waits_for_an_event() -> None:
     """Later nodes' conditions and inputs get the result of a node that waited for an event."""
     with Graphs() as graphs:
+        inputs: list[Any] = []
+        graphs.target = lambda _phase, context: inputs.append(context.inputs)
         graphs.submit(ORDER)
         graphs.run(HOUR)
         assert (graphs.ran, graphs.node("paid").state) == (["ask"], "waiting")
         signal(graphs, "o-17", {"amount": 17})
         assert graphs.run_until_ended().state == "succeeded"
         assert graphs.ran == ["ask", "ship"]
+        assert inputs[-1] == {"paid": {"amount": 17}}
         assert stands(graphs)["remind"] == "skipped"
 
 
@@ -353,6 +356,7 @@ def test_a_rollback_skips_nodes_that_waited_for_an_event() -> None:
         signal(graphs, "o-17")
         graphs.run_until_ended()
         assert stands(graphs) == {"paid": "rolled_back", "bad": "rolled_back"}
+        assert graphs.undone == ["bad"]
 
 
 def test_a_signal_repeated_with_its_idempotency_key_wakes_no_later_task() -> None:

@@ -114,8 +114,8 @@ def test_a_task_that_started_in_time_can_be_retried_after_its_expiry() -> None:
         tasks.fail(1)
         retried = tasks.create(0, expires_seconds=5, retry={"max_attempts": 2, "initial_seconds": 60})
         tasks.run(10 * MINUTE)
-        assert tasks.outcomes(retried) == ["retried", "succeeded"] or tasks.state(retried) == "succeeded"
-        assert len(tasks.effect_times(retried)) == 2
+        assert tasks.outcomes(retried) == ["retried", "succeeded"]
+        assert tasks.effect_times(retried)[1] > tasks.record(retried).due_at + 5 * SECOND
         tasks.hang()
         lost = tasks.create(0, expires_seconds=5)
         tasks.run(2 * SECOND)
@@ -214,9 +214,7 @@ def test_a_leased_task_does_not_expire_during_its_lease() -> None:
         for _ in range(40):
             tasks.run(10 * SECOND)
             assert tasks.tell(lease, "heartbeat").status in {200, 409}
-            if tasks.record(kept).attempt > 1:
-                break
-        assert not tasks.record(kept).has_expired
+        assert (tasks.record(kept).attempt, tasks.record(kept).has_expired) == (1, False)
         late = tasks.create_pulled(expires_seconds=10)
         tasks.run(30 * SECOND)
         assert late not in [each["task"]["id"] for each in tasks.lease(most=5)]

@@ -42,7 +42,9 @@ def test_a_forecast_above_the_maximum_number_of_schedules_is_incomplete(monkeypa
         for number in range(5):
             account.send("POST", "/v1/schedules", {"name": f"n{number}", **YEARLY, "task": {"type": PLAIN}})
         account.ask("POST", "/v1/schedules", {"name": "n5", **TIMINGS["hourly"], "task": {"type": PLAIN}})
-        assert not account.ask("GET", "/v1/forecast").body["is_complete"]
+        found = account.ask("GET", "/v1/forecast").body
+        assert not found["is_complete"]
+        assert not any(period["schedules"] for period in found["periods"])
         account.ask("DELETE", "/v1/schedules/n0")
         found = account.ask("GET", "/v1/forecast").body
     assert found["is_complete"]

@@ -32,10 +32,16 @@ LATER = 7200
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """An account whose DynamoDB responses have full-size pages."""
-    with Scenario() as scenario:
-        scenario.dynamodb.page = 1000
-        yield scenario
+    """An account whose DynamoDB responses have full-size pages; calls of earlier tests are forgotten meanwhile."""
+    before = set(grants.USED)
+    for use in before:
+        grants.forget(use)
+    try:
+        with Scenario() as scenario:
+            scenario.dynamodb.page = 1000
+            yield scenario
+    finally:
+        grants.USED.update(before)
 
 
 def create(scenario: Scenario, **body: Any) -> str:  # noqa: ANN401 - any JSON
@@ -75,9 +81,11 @@ def test_a_bulk_cancel_passes_on_reserved_locks(scenario: Scenario) -> None:
     scenario.receiving = False
     assert scenario.run_until(lambda: any(scenario.record(each).state == "succeeded" for each in ids), MINUTE)
     scenario.run(SECOND)
+    removal = ("bulk", "dynamodb:DeleteItem", grants.TABLE)
+    grants.forget(removal)
     run_bulk(scenario, "cancel", {"filter": {"type": PLAIN}})
     assert {scenario.record(each).state for each in ids} == {"succeeded", "cancelled"}
-    assert ("bulk", "dynamodb:DeleteItem", grants.TABLE) in grants.USED
+    assert removal in grants.USED
 
 
 def test_a_dead_letter_of_a_task_without_attempts_left_fails_the_task(scenario: Scenario) -> None:
@@ -90,6 +98,7 @@ def test_a_dead_letter_of_a_task_without_attempts_left_fails_the_task(scenario: 
     assert scenario.run_until(lambda: scenario.record(task_id).state == "failed", HOUR, SECOND)
     scenario.run(5 * MINUTE)
     assert expiring(scenario) == 1
+    assert not any(use[0] == "deadletter" and use[1].startswith("s3:") for use in grants.USED)
 
 
 def test_a_dead_letter_of_an_unclaimed_task_sets_a_timer(scenario: Scenario) -> None:
@@ -161,9 +170,11 @@ def test_the_plan_of_a_cancelled_large_topology_stops_nodes_in_the_background(
     scenario.send("POST", f"/v1/topologies/{topology}/cancel")
     scenario.run(2 * SECOND)
     assert len(died) == 1
+    invocation = ("topology", "lambda:InvokeFunction", grants.function("bulk"))
+    grants.forget(invocation)
     scenario.invoke("topology", {"state": "plan", "task_id": topology, "fence": 1, "looks": 0})
     assert scenario.run_until(lambda: states() == {"cancelled"}, MINUTE, SECOND)
-    assert ("topology", "lambda:InvokeFunction", grants.function("bulk")) in grants.USED
+    assert invocation in grants.USED
 
 
 def test_the_topology_function_sets_and_removes_expiries_of_node_payloads(scenario: Scenario) -> None:

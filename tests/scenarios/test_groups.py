@@ -10,6 +10,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.limits import GROUP_LIFE
 from duetime.domain.operating_parameters import GROUP_CHECK_LONGEST, GROUP_MEMBER_LOST
 from duetime.domain.tasks.states import State
+from duetime.domain.times import to_iso
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
 
@@ -38,7 +39,7 @@ class Groups(Tasks):
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - a handler gets it
         """Record what a handler is given about the group."""
-        if context.inputs is not None:
+        if getattr(context, "inputs", None) is not None:
             self.told.append(context.inputs["group"])
         return super().act(phase, context, payload)
 
@@ -65,6 +66,12 @@ class Groups(Tasks):
         shown: Mapping[str, Any] = reply.body
         return shown
 
+    def check_completed_at(self, at: Millis) -> None:
+        """Check that the group was completed within a second of a time, and not by this read."""
+        shown = self.group()
+        assert shown["state"] == "completed"
+        assert to_iso(at) <= shown["completed_at"] <= to_iso(at + SECOND)
+
     def has_run(self, completion: str) -> bool:
         """Whether the following task's target was called."""
         return bool(self.effect_times(completion))
@@ -73,14 +80,15 @@ class Groups(Tasks):
 def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_member() -> None:
     """If a group's following task is cancelled, the group completes with its last member, and no task runs after it."""
     with Groups() as groups:
-        groups.join(5 * MINUTE)
+        member = groups.join(5 * MINUTE)
         completion = groups.closed()
         groups.run(MINUTE)
         groups.do(completion, "cancel")
         groups.run(MINUTE)
         assert groups.group()["state"] == "closed"
         groups.run(5 * MINUTE)
-        assert (groups.group()["state"], groups.group()["counts"]) == ("completed", {"succeeded": 1})
+        groups.check_completed_at(groups.record(member).outcome_at)
+        assert groups.group()["counts"] == {"succeeded": 1}
         assert not groups.has_run(completion)
 
 
@@ -93,9 +101,11 @@ def test_cancelling_a_paused_following_task_completes_the_group() -> None:
         groups.do(completion, "pause")
         groups.run(5 * MINUTE)
         assert groups.group()["state"] == "closed"
+        cancelled_at = groups.now
         groups.do(completion, "cancel")
         groups.run(MINUTE)
-        assert (groups.group()["state"], groups.group()["counts"]) == ("completed", {"succeeded": 1})
+        groups.check_completed_at(cancelled_at)
+        assert groups.group()["counts"] == {"succeeded": 1}
 
 
 def test_a_task_runs_soon_after_the_last_member() -> None:
@@ -259,6 +269,7 @@ def test_a_repeated_close_completes_the_group_after_any_crash(nth: int) -> None:
         groups.send("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": {"type": REPORT}}})
         groups.run(30 * SECOND)
         groups.before_call = None
+        assert len(calls) > nth
         completion = groups.ask("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": {"type": REPORT}}}).body[
             "on_complete"
         ]["task_id"]
@@ -286,6 +297,7 @@ def test_the_following_task_runs_once_after_any_crash_of_the_last_member(nth: in
         groups.before_call = die_at
         groups.run(20 * SECOND)
         groups.before_call = None
+        assert len(calls) > nth
         assert groups.run_until(lambda: groups.has_run(completion), within=2 * RECOVERY + GROUP_CHECK_LONGEST)
         assert groups.state(member) is State.SUCCEEDED
         groups.run(HOUR)
@@ -322,14 +334,17 @@ def test_the_explanation_of_a_following_task_names_its_group() -> None:
 
 
 def test_a_groups_callback_url_is_called_as_the_following_task() -> None:
-    """With `callback_url`, the following task is an HTTP call."""
+    """With `callback_url`, the following task calls that URL."""
     with Groups() as groups:
         groups.join()
         body = {"on_complete": {"callback_url": "https://example.org/done"}}
         completion = groups.ask("PUT", f"/v1/groups/{ID}", body).body["on_complete"]["task_id"]
         task = groups.ask("GET", f"/v1/tasks/{completion}").body
-        assert (task["type"], task["target"]["url"], task["retry"]["max_attempts"]) == (
+        assert (task["type"], task["target"]["kind"], task["target"]["url"], task["retry"]["max_attempts"]) == (
             "duetime.group_callback",
+            "http",
             "https://example.org/done",
             60,
         )
+        groups.run(MINUTE)
+        assert (groups.state(completion), groups.phases(completion)) == (State.SUCCEEDED, ["run"])

@@ -156,6 +156,8 @@ def test_an_invalid_progress_message_does_not_fail_its_attempt() -> None:
         assert progress == {"percent": 33, "message": (WRITTEN * 20)[:MAX_PROGRESS_MESSAGE_LENGTH]}
         tasks.run(MINUTE)
         assert tasks.done(task_id).attempt == 1
+        progress = tasks.ask("GET", f"/v1/tasks/{task_id}").body["progress"]
+        assert progress == {"percent": 50, "message": str({"file": FILE})}
 
 
 class Loud(dict[str, object]):

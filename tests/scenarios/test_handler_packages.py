@@ -150,17 +150,20 @@ def test_every_phase_of_a_package_is_one_invocation(tasks: Packaged) -> None:
 def test_the_context_in_a_package_is_the_same_as_in_the_worker(tasks: Packaged) -> None:
     """A handler in a package gets the same attempt, fence, tags, schedule and topology as in the worker."""
     seen: list[Any] = []
-    lateness: list[object] = []
 
     def look(context: Context) -> None:
-        lateness.append(context.lateness_ms)
-        seen.append((context.attempt, context.fence, context.tags, context.schedule, context.topology))
+        assert context.topology is not None
+        seen.append((context.attempt, context.fence, context.tags, context.schedule, context.topology.id))
 
     with tasks:
-        for kind in (PLAIN, UNDONE):
-            tasks.perform(look, kind=kind, tags={"team": "dba"})
+        tasks.target = lambda _phase, context: look(context)
+        graph = {"nodes": {kind: {"type": kind, "tags": {"team": "dba"}} for kind in (PLAIN, UNDONE)}}
+        task = {"type": "both", "target": {"kind": "topology"}, "payload": graph}
+        assert tasks.ask("POST", "/v1/schedules", {"name": "often", "rate": "1 hour", "task": task}).status == 201
+        tasks.run(MINUTE)
+        assert tasks.invoked == ["handlers"]
         assert seen[0] == seen[1]
-        assert seen[0][2] == {"team": "dba"}
+        assert (seen[0][2], seen[0][3].name) == ({"team": "dba"}, "often")
 
 
 def test_an_error_in_a_package_keeps_type_message_and_traceback(tasks: Packaged) -> None:

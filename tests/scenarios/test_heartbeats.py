@@ -81,9 +81,12 @@ def test_a_trigger_with_a_wrong_clock_sends_no_heartbeat(tasks: Tasks) -> None:
 
         tasks.before_call = off
         tasks.run(MINUTE)
-        before = len(tasks.fetched)
+        before, calls = len(tasks.fetched), len(tasks.lines)
         tasks.run(5 * MINUTE)
         assert len(tasks.fetched) == before
+        by_trigger = {line[2] for line in tasks.lines[calls:] if str(line[1]).startswith("trigger")}
+        assert by_trigger
+        assert "query" not in by_trigger
 
 
 def test_a_throttled_heartbeat_fails_no_tick_and_delays_no_task(tasks: Tasks) -> None:
@@ -108,4 +111,5 @@ def test_a_slow_heartbeat_delays_no_task(tasks: Tasks) -> None:
         tasks.before_call = slow
         made = [tasks.create(seconds * SECOND) for seconds in range(30, 600, 7)]
         tasks.run(12 * MINUTE)
+        assert tasks.fetched
         assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)

@@ -29,5 +29,7 @@ def test_events_create_and_cancel_tasks() -> None:
             tasks.run(MINUTE)
         found = tasks.ask("GET", "/v1/tasks").body["tasks"]
         assert {each["tags"]["order"]: each["state"] for each in found} == {"a": "cancelled", "b": "scheduled"}
+        (operation,) = tasks.ask("GET", "/v1/bulk-operations").body["operations"]
+        assert (operation["kind"], operation["affected"]) == ("cancel", 1)
         tasks.run(2 * HOUR)
         assert len(tasks.effects) == 1

@@ -192,6 +192,7 @@ def test_the_exit_code_of_a_container_decides_the_tasks_outcome(
         tasks.end_container(code, stop_code)
         tasks.run(SOON)
         error = tasks.record(task_id).error
+        assert tasks.state(task_id) == ("failed" if expected else "succeeded")
         assert (error and error.type) == expected
 
 

@@ -227,11 +227,13 @@ def test_a_deferred_task_keeps_its_lock_until_its_end_is_reported(*, is_lost: bo
         tasks.run(10 * MINUTE if not is_lost else 10 * SECOND)
         assert tasks.state(second) == "waiting"
         assert tasks.do(first, "heartbeat", {"fence": 1}).status == 200
-        if is_lost:
-            tasks.refuse(
-                lambda call: call.machine.function == "api" and schema.LOCK_PREFIX in str(call.request.get("Item"))
+        refused = tasks.refuse(
+            lambda call: (
+                is_lost and call.machine.function == "api" and schema.LOCK_PREFIX in str(call.request.get("Item"))
             )
+        )
         tasks.do(first, "notify", {"fence": 1, "outcome": "succeeded", "result": 1})
+        assert bool(refused) is is_lost
         assert tasks.record(first).is_terminal
         tasks.before_call = None
         now = (tasks.now - tasks.start) / SECOND

@@ -75,6 +75,7 @@ def test_a_hanging_receiver_of_notices_does_not_affect_the_attempt() -> None:
         tasks.answer_notice = hang
         task = tasks.create(timeout_seconds=600, notify_on=LONG)
         assert tasks.run_until(lambda: tasks.record(task).finished_at, within=HOUR)
+        assert tasks.notices
         assert (tasks.state(task), tasks.record(task).attempt) == (State.SUCCEEDED, 1)
 
 

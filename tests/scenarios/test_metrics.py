@@ -178,8 +178,10 @@ def test_a_small_clock_skew_is_measured_and_a_large_one_stops_ticks(tasks: Tasks
         assert 9 * SECOND <= max(tasks.measured("clock_skew")) <= 11 * SECOND
         assert tasks.counts()["clock_wrong"] == 0
         skew = 40 * SECOND
+        complete = len(tasks.measured("tick_age"))
         tasks.run(2 * MINUTE)
         assert tasks.counts()["clock_wrong"] > 0
+        assert len(tasks.measured("tick_age")) == complete
 
 
 def test_a_task_that_is_deferred_and_then_cancelled_is_counted_as_both(tasks: Tasks) -> None:
@@ -215,6 +217,7 @@ def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -
         tasks.run(MINUTE)
         assert tasks.state(task_id) == "succeeded"
         assert tasks.counts()["unreadable"] == 1
+        assert tasks.messages() == []
 
 
 def test_requests_above_the_limit_on_waits_are_counted(tasks: Tasks) -> None:
@@ -236,6 +239,8 @@ def test_a_lease_that_is_handed_out_too_late_is_counted(tasks: Tasks) -> None:
         wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "w"}
         assert tasks.ask("POST", "/v1/leases", wanted).body["leases"] == []
         assert tasks.counts()["leases_too_late"] == 1
+        (lease,) = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
+        assert lease["task"]["attempt"] == 1
 
 
 def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> None:

@@ -238,8 +238,10 @@ def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
         schedules.control("resume")
         schedules.run(MINUTE)
         assert count + 5 <= len(schedules.effects) <= count + 7
-        assert schedules.amend(end_at=to_iso(schedules.now + 25 * SECOND)).status == 200
+        end = schedules.now + 25 * SECOND
+        assert schedules.amend(end_at=to_iso(end)).status == 200
         schedules.run(10 * MINUTE)
+        assert end - 12 * SECOND < schedules.effects[-1].at <= end
         assert schedules.schedule()["state"] == "ended"
 
 

@@ -119,7 +119,7 @@ def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> Non
         schedules.hold(20 * SECOND, 30 * SECOND)
         schedules.go_on(1)
         schedules.run(5 * MINUTE)
-        assert schedules.effect_times(task.id.text)[0] >= task.due_at
+        assert 0 <= schedules.effect_times(task.id.text)[0] - task.due_at < SECOND
         assert schedules.ran()[schedules.next] == 1
 
 

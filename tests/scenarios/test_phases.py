@@ -299,9 +299,6 @@ def test_the_cleanup_after_an_early_notification_waits_for_the_call(tasks: Tasks
         assert "succeeded while" in tasks.watching.violations.pop()
 
 
-# Callbacks.
-
-
 # Contents outside the record.
 
 

@@ -197,7 +197,7 @@ def test_concurrent_attempts_are_limited_without_losing_a_task() -> None:
 
 @pytest.mark.slow
 def test_a_hostile_owner_does_not_delay_another() -> None:
-    """Floods of a hostile owner's tasks, schedules and nodes at most double another owner's largest lateness."""
+    """Floods of a hostile owner's tasks and nodes at most double another owner's largest lateness."""
     late = []
     for is_hostile in (False, True):
         with Limited(concurrent_attempts=20, topology_nodes=100, schedules=5) as tasks:

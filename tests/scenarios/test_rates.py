@@ -80,6 +80,7 @@ def test_a_task_waiting_for_its_rate_can_be_cancelled_paused_and_run() -> None:
         assert tasks.do(made[2], "resume").status == 200
         tasks.run(MINUTE)
         assert {name for name, _ in starts(tasks)} == {made[0], made[2], made[3], made[4]}
+        assert all(after - before >= 5 for before, after in pairwise(at for _, at in starts(tasks)))
         assert tasks.state(made[1]) is State.CANCELLED
         assert tasks.state(made[2]) is State.SUCCEEDED
 
@@ -160,12 +161,16 @@ def test_a_throttled_rate_item_uses_up_no_attempt() -> None:
 
 
 def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
-    """A process that stalls after a grant asks again, and every task still starts."""
+    """A process that stalls until its grant is too old asks again, so the starts keep their distance."""
     with Tasks() as tasks:
-        tasks.slow(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), 3 * SECOND)
-        made = create(tasks, 3)
+        stalled = tasks.slow(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), 3 * SECOND)
+        made = create(tasks, 1)
+        assert tasks.run_until(lambda: tasks.effects)
+        made += create(tasks, 2)
         tasks.run(MINUTE)
+        assert stalled
         assert len(starts(tasks)) == len(made)
+        assert all(after - before >= 5 for before, after in pairwise(at for _, at in starts(tasks)))
 
 
 def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> None:
@@ -180,6 +185,7 @@ def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> No
         tasks.after_call = delay
         create(tasks, 4)
         tasks.run(2 * MINUTE)
+        assert tasks.after_call is None
         times = [effect.at for effect in tasks.effects if effect.phase == "run"]
         assert len(times) == 4
         assert all(third - first >= 10 * SECOND for first, third in zip(times, times[2:], strict=False))
@@ -358,7 +364,7 @@ def test_a_task_that_leaves_its_line_gets_a_new_place(free: str) -> None:
 
 
 @pytest.mark.parametrize(("own", "switch"), [(1, 2), (1, 1), (2, 1), (3, 2)])
-def test_two_equal_rates_hardly_reduce_the_throughput(own: int, switch: int) -> None:
+def test_two_rates_hardly_reduce_the_throughput(own: int, switch: int) -> None:
     """Tasks with two rates start about as fast as the slower rate allows."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": switch, "per_seconds": 10}}

@@ -51,7 +51,9 @@ def test_a_different_request_with_another_version_changes_nothing(verb: str, bef
             schedules.control(before)
             schedules.do(task, before)
         for path in (PATH, f"/v1/tasks/{task}"):
+            version = schedules.ask("GET", path).body["version"]
             assert schedules.ask("POST", f"{path}/{verb}", None, headers={"If-Match": '"77"'}).status == 412
+            assert schedules.ask("GET", path).body["version"] == version
 
 
 def test_ids_in_parameters_may_be_in_lower_case() -> None:

@@ -52,6 +52,7 @@ def test_a_requested_run_starts_at_its_time_with_its_payload(overlap: str) -> No
 def test_a_requested_run_and_an_occurrence_at_the_same_time_both_run() -> None:
     """If a requested run and an occurrence are due at the same time, they run one after the other."""
     with Schedules() as account:
+        account.last(20)
         scheduled(account, overlap="buffer_one")
         at = next_hour(account)
         task_id = requested(account, payload="special", due_at=to_iso(at))
@@ -59,6 +60,7 @@ def test_a_requested_run_and_an_occurrence_at_the_same_time_both_run() -> None:
         assert account.record(task_id).state == "succeeded"
         runs = account.ask("GET", f"{PATH}/runs", query="status=succeeded").body["runs"]
         assert sorted(each["cause"] for each in runs) == ["manual", "schedule"]
+        assert account.most_at_once(20 * SECOND) == 1
 
 
 def test_deleting_a_schedule_cancels_its_requested_runs() -> None:

@@ -13,6 +13,7 @@ from tests.scenarios.test_topology_retries import died_before, failed, failing, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
 NODES: dict[str, dict[str, Any]] = {
@@ -137,7 +138,8 @@ def test_an_error_for_invalid_node_names_names_the_field(nodes: list[str], field
         succeeded(graphs)
         refused_with = graphs.rerun(*nodes)
         assert (refused_with.status, refused_with.body["errors"][0]["field"]) == (422, field)
-        assert graphs.whole().state == "succeeded"
+        graphs.run(MINUTE)
+        assert (graphs.whole().state, graphs.ran) == ("succeeded", [])
 
 
 def test_a_retry_with_nodes_is_a_conflict_before_or_during_a_run() -> None:
@@ -213,12 +215,13 @@ def test_a_retry_without_node_names_runs_only_failed_nodes() -> None:
     [died_before, not_started, slowed, *(refused(times) for times in (1, 9, 12))],
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12))],
 )
-def test_chosen_nodes_are_stored_with_the_retry(fault: Callable[[Graphs], None]) -> None:
+def test_chosen_nodes_are_stored_with_the_retry(fault: Callable[[Graphs], list[Call]]) -> None:
     """The chosen nodes are stored with the retry, so that every process that plans the run finds them."""
     with Reruns() as graphs:
         succeeded(graphs)
-        fault(graphs)
+        met = fault(graphs)
         assert graphs.rerun("send").status == 200
         ended = graphs.run_until_ended(6 * HOUR)
         graphs.run(10 * MINUTE)
+        assert met
         assert (ended.state, graphs.ran) == ("succeeded", ["send", "last"])

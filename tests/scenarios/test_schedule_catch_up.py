@@ -38,9 +38,10 @@ def test_an_occurrence_that_cannot_be_placed_does_not_affect_the_others() -> Non
             return len(puts) == 2
 
         scenario.run(MINUTE - scenario.now % MINUTE + 45 * SECOND)
-        scenario.once(is_second, lambda call: call.refuse())
+        refused = scenario.once(is_second, lambda call: call.refuse())
         body = {"name": "minutely", "cron": "* * * * *", "overlap": "allow_all", "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        assert refused
         saves: list[Call] = []
 
         def is_read_again(call: Call) -> bool:
@@ -81,11 +82,11 @@ def test_missed_runs_within_the_window_are_caught_up_in_order(dies: bool) -> Non
                 puts.append(call)
             return len(puts) == 4
 
-        if dies:
-            schedules.once(is_fourth, lambda call: call.machine.die())
+        died = schedules.once(lambda call: dies and is_fourth(call), lambda call: call.machine.die())
         back_at = schedules.now
         schedules.ticking = True
         schedules.run(10 * MINUTE)
+        assert bool(died) is dies
         ran = schedules.ran()
         assert set(ran.values()) == {1}
         # Occurrences that were placed before the outage ran during the outage.

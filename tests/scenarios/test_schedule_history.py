@@ -94,6 +94,7 @@ def test_the_latest_actions_are_kept_and_the_others_counted(scenario: Scenario) 
         scenario.ask("POST", f"{PATH}/pause", {"reason": f"reason {number}"})
     found = scenario.ask("GET", f"{PATH}/events").body
     assert (len(found["events"]), found["dropped"]) == (ACTIONS_INLINE + 1, 3)
+    assert found["events"][0]["type"] == "created"
     assert found["events"][-1]["reason"] == f"reason {ACTIONS_INLINE + 2}"
 
 

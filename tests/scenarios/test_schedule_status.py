@@ -73,10 +73,12 @@ class Observed(Schedules):
             if effect.task_id in runs:
                 begun.setdefault(effect.task_id, effect.at)
         times = sorted(begun.values())
+        checked = 0
         for at, shown, listed in self.samples:
             if any(abs(at - other) <= SECOND for other in [*times, *self.moments]):
                 # The run begins, is about to begin or ends during the read.
                 continue
+            checked += 1
             for name in ("next_at", "runs_started", "remaining_runs"):
                 assert shown[name] == listed[name], (at, name)
             # The run's start is more exact after its end, which may come between the two reads.
@@ -99,6 +101,7 @@ class Observed(Schedules):
             number = len(before) + len(stopped) - len(dropped)
             assert shown["runs_started"] == number, (at, shown["runs_started"], number)
             self._check_next(at, shown, [began for began in times if began > at])
+        assert checked > 10
 
     def _check_next(self, at: Millis, shown: dict[str, Any], later: list[Millis]) -> None:
         if shown["next_at"] is not None:

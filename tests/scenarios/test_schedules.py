@@ -200,11 +200,14 @@ def test_a_manual_run_starts_at_once() -> None:
     """A manual run starts at once, even if its schedule is paused, and does not affect the timing."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
+        upcoming = schedules.schedule()["upcoming"]
         schedules.control("pause")
         task_id = schedules.control("run").body["id"]
         schedules.run(SECOND)
         assert [effect.task_id for effect in schedules.effects] == [task_id]
-        assert "run by hand" in str(schedules.schedule())
+        schedules.control("resume")
+        shown = schedules.schedule()
+        assert ("run by hand" in str(shown), shown["upcoming"]) == (True, upcoming)
 
 
 def test_a_changed_number_of_shards_changes_no_id() -> None:

@@ -77,6 +77,7 @@ def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_sched
         assert schedules.ask("POST", f"/v1/tasks/{second.id}/resume").status == 200
         schedules.run(5 * MINUTE)
         assert schedules.ran()[second.due_at] == 1
+        assert 0 <= schedules.effect_times(second.id.text)[0] - second.due_at < SECOND
         assert schedules.record(second.id.text).state == "succeeded"
 
 

@@ -72,29 +72,30 @@ def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
 
 
 @pytest.mark.parametrize("answered", [False, True])
-@pytest.mark.parametrize("number", range(1, 21))
+@pytest.mark.parametrize("number", range(1, 13))
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_process_that_stalled_past_its_lease_changes_nothing(
     number: int, lock: dict[str, Any], *, answered: bool
 ) -> None:
-    """Wherever a process stalls past its lease, it changes nothing afterwards, and the next attempt succeeds."""
+    """A process that was replaced after a stall changes nothing; wherever a process stalls, its task succeeds."""
     with Suspended(number, answered=answered) as scenario:
         body = {"type": PHASED, "lock": lock, "notify_within_seconds": 3600, "retry": {"max_attempts": 5}}
         task = scenario.ask("POST", "/v1/tasks", body).body["id"]
-        if not scenario.run_until(lambda: scenario.went_on_at, within=MINUTE):
-            assert scenario.made < number
-            return
+        assert scenario.run_until(lambda: scenario.went_on_at, within=MINUTE)
         scenario.ticking = False
         scenario.run(STILL - SECOND)
-        before = scenario.record(task)
         stored = _stored(scenario)
-        if before.fence < 2:
-            return
-        scenario.run(MINUTE)
-        assert scenario.begun_late == []
-        assert _stored(scenario) == stored
-        if before.awaiting_notification:
-            end = {"fence": before.fence, "outcome": "succeeded", "result": 1}
+        if scenario.record(task).fence >= 2:
+            scenario.run(MINUTE)
+            assert scenario.begun_late == []
+            assert _stored(scenario) == stored
+        else:
+            # The task has ended, or no other worker gets its message or finds it in a scan before the stall ends.
+            scenario.ticking = True
+            scenario.run(20 * MINUTE)
+        after = scenario.record(task)
+        if after.awaiting_notification:
+            end = {"fence": after.fence, "outcome": "succeeded", "result": 1}
             scenario.ask("POST", f"/v1/tasks/{task}/notify", end)
             scenario.run(MINUTE)
         assert scenario.record(task).state == "succeeded"

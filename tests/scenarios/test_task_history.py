@@ -166,7 +166,7 @@ def test_earlier_events_stay_listed_after_a_retry_and_a_rollback() -> None:
 
 
 def test_the_number_of_events_dropped_after_many_actions_is_shown() -> None:
-    """After many actions, the record stays small, and `dropped` counts the events that were left out."""
+    """After many actions, a record keeps the latest events, and `dropped` counts the events that were left out."""
     with Tasks() as tasks:
         task_id = tasks.create(30 * HOUR)
         for number in range(20):

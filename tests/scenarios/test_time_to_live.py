@@ -147,7 +147,7 @@ def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None
 
 
 def test_an_idempotency_key_is_kept_for_a_day() -> None:
-    """An idempotency key is kept for a day, even if clocks differ."""
+    """An idempotency key is kept for a day."""
     with Scenario() as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"Idempotency-Key": "one"})
         (item,) = scenario.items(schema.KEY_PREFIX)

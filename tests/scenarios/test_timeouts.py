@@ -21,10 +21,12 @@ class _Timed:
         self.took = took
         self.ended: list[tuple[str, str]] = []
         self.deadlines: dict[str, Any] = {}
+        self.processes: dict[str, object] = {}
         scenario.target = self
 
     def __call__(self, phase: str, context: Context) -> str:
         self.deadlines[phase] = context.deadline
+        self.processes[phase] = self.scenario.time.process().home
         self.scenario.take(self.took.get(phase, 0))
         self.ended.append((phase, context.task_id))
         return "done"
@@ -89,4 +91,5 @@ def test_the_cleanup_runs_in_a_function_with_enough_time_left(clean: int) -> Non
         task = scenario.record(task_id)
         assert (task.state, task.finished_at is not None, task.attempt) == ("succeeded", True, 1)
         assert [phase for phase, _ in target.ended] == ["prepare", "run", "clean"]
+        assert target.processes["clean"] is not target.processes["run"]
         assert _functions_timed_out(scenario) == []

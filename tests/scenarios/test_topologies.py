@@ -192,16 +192,18 @@ def test_a_rollback_ends_at_a_node_that_cannot_roll_back() -> None:
     """The rollback of a node that cannot roll back is tried once, and then the topology fails."""
     with Graphs() as graphs:
         failing(graphs, "bottom")
-        bottom = {**DIAMOND["bottom"], "rollback_on_failure": True}
-        graphs.submit({**DIAMOND, "bottom": bottom}, on_failure="rollback")
+        unable = {**DIAMOND["bottom"], "rollback_on_failure": True}
+        graphs.submit({**DIAMOND, "bottom": unable}, on_failure="rollback")
         ended = graphs.run_until_ended()
         assert ended.error is not None
         assert (ended.state, ended.error.message) == (
             "failed",
             "the node bottom failed; the node bottom could not be rolled back",
         )
-        history = graphs.node("bottom").attempt_history
-        assert [line.error.type for line in history[:1] if line.error] == ["Unretriable"]
+        bottom = graphs.node("bottom")
+        assert bottom.error is not None
+        assert bottom.error.type == "RollbackUnknown"
+        assert [line.error and line.error.type for line in bottom.attempt_history] == ["Unretriable", None]
 
 
 @pytest.mark.parametrize(
@@ -230,13 +232,17 @@ def test_a_topologys_retry_runs_only_failed_nodes_and_dependents() -> None:
         failing(graphs, "left")
         graphs.submit(DIAMOND)
         assert graphs.run_until_ended().state == "failed"
-        kept, begun = graphs.node("top").id, len(graphs.ran)
+        before, begun = {key: graphs.node(key).id for key in DIAMOND}, len(graphs.ran)
         failing(graphs)
         assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/retry").status == 200
         assert graphs.run_until_ended().state == "succeeded"
         assert "top" not in graphs.ran[begun:]
         assert graphs.ran[-1] == "bottom"
-        assert graphs.node("top").id == kept
+        assert {key: graphs.node(key).id == before[key] for key in ("top", "left", "bottom")} == {
+            "top": True,
+            "left": False,
+            "bottom": False,
+        }
 
 
 def test_a_cancelled_topology_starts_no_other_nodes() -> None:
@@ -246,6 +252,7 @@ def test_a_cancelled_topology_starts_no_other_nodes() -> None:
         graphs.submit(DIAMOND)
         graphs.run(10 * SECOND)
         assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/cancel", {"force": True}).status == 202
+        assert graphs.node("top").requested_action == "cancel"
         assert graphs.run_until_ended().state == "cancelled"
         assert graphs.ran == ["top"]
 
