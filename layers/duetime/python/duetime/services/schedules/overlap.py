@@ -174,7 +174,9 @@ class OverlapControl:
         seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
-        if not self._save(stored, replace(seen, active=None)):
+        # A run that ended while it waited, for a lock for example, does not count against the limit on runs.
+        after = seen.without([task]) if never_began(task) else replace(seen, active=None)
+        if not self._save(stored, after):
             raise Unavailable(f"the occurrences of {stored.name!r} had a concurrent write")
         following = self.run_queue.next_in_turn(seen)
         if following is not None and following.state in STARTABLE:
