@@ -100,7 +100,8 @@ class Timer:
 
     Attributes:
         sent: whether the process that placed the timer also sends the message, so that dispatch need not send it.
-            pull_queue, fair_share: as in `Message`.
+        pull_queue: as in `Message`.
+        fair_share: as in `Message`.
     """
 
     task_id: TaskId
