@@ -337,7 +337,7 @@ class ScheduleSnapshot:
         uid: distinguishes it from an earlier schedule with the same name.
         version: version of its definition, which is the ETag.
         edition: number that every write increments; a new schedule with the same name continues the count.
-        log: the latest log entries about skipped occurrences.
+        log: the latest remarks.
         expectation: progress of checking its expectations; `None` without expectations, or before the first check.
         calendar_end: its calendars' last reported `known_until`; `None` if none was reported.
     """

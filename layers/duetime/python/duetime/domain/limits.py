@@ -216,7 +216,7 @@ MAX_DATES = 1_000
 MAX_PERIOD_DAYS = 3_653
 """Longest time between two occurrences of a rate or an interval, and longest gap of `permanent`: ten years."""
 MAX_JITTER_SECONDS = 86_400
-"""Largest jitter of a schedule."""
+"""Largest jitter, and largest spread, of a schedule."""
 MAX_CATCH_UP_SECONDS = 2_592_000
 """Longest `catch_up_seconds` of a schedule: thirty days."""
 MIN_EXPECT_EVERY_SECONDS = 60

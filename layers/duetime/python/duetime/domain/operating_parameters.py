@@ -364,8 +364,8 @@ SUMMARY_TYPES_AT_ONCE = 90
 """Maximum number of task types whose counts are written at once, because a transaction can have 100 items (Source:
 DynamoDB API Reference)."""
 SUMMARY_PAGES = 10
-"""Maximum number of one-megabyte pages that are read from one part of an owner's counts, which is enough for about 40
-000 task types."""
+"""Maximum number of one-megabyte pages that are read from one part of an owner's counts, which is enough for about
+40,000 task types."""
 SUMMARY_GAP = 20 * HOUR
 """If a change is counted this long after it was made, or if no process has read changes for this long, changes may have
 been lost, because the table's stream keeps them for only a day. In this case, counting starts over."""

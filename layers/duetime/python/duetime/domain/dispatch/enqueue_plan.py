@@ -37,8 +37,8 @@ class Precision(StrEnum):
     """How the wait until a due time is divided between the queue's delay, in whole seconds, and the worker's hold."""
 
     NORMAL = "normal"
-    """The queue delivers 0.06 s early if the trigger chose the moment of sending, and otherwise up to 1.06 s early; the
-    worker holds the message until the due time."""
+    """The queue delivers 0.06 to 0.16 s early if the trigger chose the moment of sending, and otherwise up to 1.06 s
+    early; the worker holds the message until the due time."""
     EXACT = "exact"
     """The queue delivers one to two seconds early, so that transport never delays a task."""
     RELAXED = "relaxed"
@@ -100,7 +100,8 @@ class Timer:
 
     Attributes:
         sent: whether the process that placed the timer also sends the message, so that dispatch need not send it.
-            pull_queue, fair_share: as in `Message`.
+        pull_queue: as in `Message`.
+        fair_share: as in `Message`.
     """
 
     task_id: TaskId

@@ -474,8 +474,8 @@ class OccurrenceOutcome(StrEnum):
         OPEN: the occurrence's task has not ended; the task's explanation has the reason for the wait.
         PLANNED: the occurrence will run.
         LATE: the occurrence is due but has no task yet.
-        SKIPPED: the occurrence's task was skipped before it started, because of the schedule or an earlier run.
-        EXCLUDED: a calendar excludes the occurrence.
+        SKIPPED: the schedule, an earlier run or a user prevented the occurrence, or a user moved it.
+        EXCLUDED: a calendar or `excluded_dates` excludes the occurrence.
         CLOCK_CHANGE: the clock was set forward past the occurrence.
         MISSED: the occurrence was detected too late.
         PAUSED: the schedule was or is paused.

@@ -106,10 +106,10 @@ class Calendar:
     _known: dict[date, tuple[Span, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Reject a calendar that is too large; sort and merge the spans.
+        """Reject an invalid calendar; sort and merge the spans.
 
         Raises:
-            FieldInvalid: there are too many dates, spans or windows, or a window or span is empty.
+            FieldInvalid: there are too many dates, spans or windows, or the name or a window is invalid.
         """
         if not 1 <= len(self.name) <= MAX_NAME_LENGTH:
             raise FieldInvalid("name", f"should have 1 to {MAX_NAME_LENGTH} characters", FaultCode.OUT_OF_RANGE)

@@ -40,7 +40,7 @@ class Days(StrEnum):
 
     Attributes:
         STAR: a match of either field is enough, but if one of the fields begins with `*`, both fields must match.
-        EITHER: a match of either field is enough, but if one of the fields matches every day, the other field decides.
+        EITHER: a match of either field is enough, but if one field is `*`, `*/1` or `?`, the other field decides.
         BOTH: both fields must match.
         ONE: one of the fields is `?`.
         AGREED: like `EITHER`, but expressions that other dialects interpret differently are rejected.

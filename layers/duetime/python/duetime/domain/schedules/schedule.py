@@ -283,7 +283,7 @@ def check(schedule: Schedule) -> Schedule:
 
 
 def _check_permanent(schedule: Schedule) -> None:
-    """Rejects fields that a permanent schedule cannot have, because they require clock times."""
+    """Rejects fields that have no effect on a permanent schedule."""
     spec = schedule.spec
     given = {
         "jitter_seconds": spec.jitter_seconds,

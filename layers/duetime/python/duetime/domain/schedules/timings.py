@@ -297,7 +297,7 @@ def parse_rate(text: str) -> Rate:
 
 
 def parse_interval(text: str) -> Interval:
-    """Parses an ISO 8601 repeating interval; without `R` and a start, it repeats from the schedule's start.
+    """Parses an ISO 8601 repeating interval; without a start, it repeats from the schedule's start.
 
     Raises:
         FieldInvalid: the interval is invalid or ambiguous; the message gives the reason.

@@ -65,7 +65,7 @@ class LeaseKey:
     limited_by: tuple[SwitchScope, ...] = ()
 
     def is_of(self, task: Task) -> bool:
-        """Whether the nonce matches a lease with this fence, even if a later lease has replaced that lease."""
+        """Whether the nonce is correct; if a later claim has changed the fence, every nonce is accepted."""
         return task.fence != self.fence or task.lease_nonce == self.nonce
 
 

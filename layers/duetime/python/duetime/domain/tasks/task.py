@@ -360,7 +360,7 @@ class Task(TaskOptions):
 
     @property
     def long_at(self) -> Millis | None:
-        """When the current attempt is reported as a long run; `None` if no report is requested or no attempt runs."""
+        """When the attempt is reported as a long run; `None` if no report is requested or no attempt has started."""
         if self.notify_on is None or self.notify_on.running_seconds is None or self.run_at is None:
             return None
         return self.run_at + self.notify_on.running_seconds * SECOND
@@ -396,7 +396,7 @@ class Task(TaskOptions):
 
     @property
     def was_dropped(self) -> bool:
-        """Whether the task was dropped by its schedule, not by its user, before its target was called."""
+        """Whether the task was dropped by its schedule or group, not by its user, before its target was called."""
         return self.error is not None and self.error.type == SKIPPED
 
     @property

@@ -58,7 +58,7 @@ class TaskSpec(TaskOptions):
 
     Attributes:
         type: the task's type, which determines the handler, or the kind of work for an endpoint or a pull worker.
-        payload: JSON text in UTF-8, passed to the target unchanged.
+        payload: JSON text in UTF-8; only its placeholders are replaced before it is passed to the target.
         upload: id of the upload that is the task's payload, instead of `payload`; `None` if there is none.
         due_at: when the task should run; `None` means now.
         delay: how long after its acceptance the task should run; cannot be combined with `due_at`.
