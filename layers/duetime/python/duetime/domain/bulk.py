@@ -283,9 +283,9 @@ class FilterResult:
 
     Attributes:
         examined: number of tasks that were checked.
-        matched: number of examined tasks that match the filter and are open, or have failed if the filter asks for
-            failed tasks.
-        affected: number of matched tasks that were cancelled, asked to stop, updated, or retried.
+        matched: number of examined tasks that match the filter; an ended task matches only if the filter names its
+            state.
+        affected: number of matched tasks that were cancelled, asked to stop, updated, retried, or erased.
         refused: number of matched tasks that could not be changed, by error.
         after: the id after which to continue; `None` at the end.
         after_name: the name of the schedule after which to continue; empty at the end, or for tasks.
@@ -303,8 +303,8 @@ class PurgeStage(StrEnum):
     """A stage of a purge, in order.
 
     Attributes:
-        RESOURCES: an owner's schedules, calendars, topology definitions, type defaults, switch, and the rates that the
-            owner has set.
+        RESOURCES: an owner's schedules, calendars, topology definitions, groups, type defaults, switch, and the rates
+            that the owner has set.
         TASKS: the first pass over the tasks.
         REMAINDER: another pass over the tasks that the previous pass could not erase.
         ARCHIVE: rows in the archive.
