@@ -283,8 +283,9 @@ class FilterResult:
 
     Attributes:
         examined: number of tasks that were checked.
-        matched: number of examined tasks that match the filter; ended tasks match only if the filter names their state.
-        affected: number of matched tasks on which the action was performed.
+        matched: number of examined tasks that match the filter; an ended task matches only if the filter names its
+            state.
+        affected: number of matched tasks that were cancelled, asked to stop, updated, retried, or erased.
         refused: number of matched tasks that could not be changed, by error.
         after: the id after which to continue; `None` at the end.
         after_name: the name of the schedule after which to continue; empty at the end, or for tasks.

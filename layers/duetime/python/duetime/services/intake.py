@@ -159,7 +159,9 @@ class RuleReader(Protocol):
 
 @frozen
 class EventTaskCreator:
-    """Creates a task for each event, or applies the intake rules; a repeated delivery changes nothing.
+    """Creates a task for each event, or applies the intake rules.
+
+    A repeated delivery changes nothing, unless the event's task has a unique key.
 
     An event that can never be processed goes to the reject queue at once, with the reason, and is not delivered again.
 

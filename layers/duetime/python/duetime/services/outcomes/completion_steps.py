@@ -298,7 +298,7 @@ class Repeater:
 
 @frozen
 class NoticeSender:
-    """Sends each notice at least once, unless the receiver rejects it; the task continues in any case."""
+    """Sends each notice at least once, unless the receiver rejects it or no try succeeds; the task continues anyway."""
 
     callbacks: Callbacks
     repeater: Repeater

@@ -287,7 +287,7 @@ class TaskReopener:
 
         Args:
             task: the record as read.
-            move: `REOPEN`, `RERUN` or `REQUEST_ROLLBACK`.
+            move: `REOPEN`, `RERUN`, `BLOCK` or `REQUEST_ROLLBACK`.
             sets: other fields to change.
             version: required version; `None` for any version.
             by: who requests the reopening, and why.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _OPEN = tuple(state for state in State if state not in TERMINAL)
 _MOST_PAGES = 10
-"""Maximum number of pages of 100 open tasks that are read for one page of keys."""
+"""Maximum number of pages of open tasks that are read for one page of keys."""
 
 
 @frozen
