@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NOW = datetime.fromisoformat("2026-11-21T12:00:00Z")
 PAGE = 2
 STRANGE_FENCE = 9
-"""The id of a task that does not exist."""
+"""A fence that belongs to no attempt of any task."""
 ATTEMPT = {
     "attempt": 2,
     "fence": 2,

@@ -53,7 +53,7 @@ WITHOUT = {
 
 @pytest.fixture
 def tasks(duetime: Run) -> None:
-    """Return two tasks."""
+    """Create two tasks."""
     for name in ("first", "second"):
         duetime("tasks", "create", "report", "--name", name, "--payload", '{"città": [1, null]}')
 

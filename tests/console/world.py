@@ -207,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002 - the base class's name
-        """Return the account's time for the `Date` header."""
+        """Return no time, because each response already has the account's time in its `Date` header."""
         return ""
 
     def answer(self) -> None:

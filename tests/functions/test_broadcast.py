@@ -38,12 +38,16 @@ def test_the_stream_has_each_change_of_a_task_in_order(stack: Stack) -> None:
     assert [change.before for change in changes] == [None, *(change.after for change in changes[:-1])]
 
 
-def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None:
-    """With every consumer off, the function makes no AWS call and does not fail, even for unreadable items."""
+def test_with_every_optional_consumer_off_the_function_only_queries_watchers(stack: Stack) -> None:
+    """Without optional consumers, the function only queries which clients watch tasks, even for unreadable items."""
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))
     stream.records.append({"eventID": "poison"})
-    assert stack.call("broadcast", stream.event()) is None
+    event, calls = stream.event(), list[str]()
+    fakes: Any = stack.cloud.dynamodb
+    fakes._session.heard = lambda operation, _request: calls.append(operation)
+    assert stack.call("broadcast", event) is None
+    assert calls == ["query"]
 
 
 def test_a_failed_task_sends_events_for_its_end_and_final_failure() -> None:
