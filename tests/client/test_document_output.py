@@ -129,3 +129,4 @@ def test_a_query_function_with_an_unsupported_value_is_one_message(duetime: Run)
     result = duetime("tasks", "create", "report", "--query", "sum(state)")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "sum()" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -72,7 +72,7 @@ def test_a_member_costs_two_units(stack: Stack) -> None:
 
     The first member also creates the group.
     """
-    created()
+    assert spent(stack, created) == (3, 2, 0)
     work(stack)
     assert spent(stack, created) == (2, 2, 0)
     assert spent(stack, partial(work, stack)) == (3, 1, 0)

@@ -528,7 +528,7 @@ def test_an_invalid_lease_id_returns_404_without_details(api: Gateway, token: st
     """An invalid lease id in a path returns 404 without details."""
     for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
         answer = tell(api, token, what, body)
-        assert (answer.status, answer.problem["code"]) == (404, "lease_not_found")
+        assert (answer.status, answer.problem["code"], answer.faults) == (404, "lease_not_found", {})
 
 
 BAD_REPORTS: dict[str, tuple[str, object, str]] = {
