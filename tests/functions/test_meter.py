@@ -1052,7 +1052,7 @@ def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[St
 def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, Meter]) -> None:
     """A signal that does not meet a task's condition costs a read of the task.
 
-    Later, the task reads all signals with one query.
+    Later, the task examines all signals at the cost of a single signal.
     """
     stack, meter = metered
     create(stack, target=replace(_PAID, when="payload > `9`"))

@@ -253,5 +253,5 @@ def test_unreadable_events_and_messages_are_logged_only_by_id(stack: Stack, outp
     for body in bodies:
         stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody=body)
     stack.work(Priority.NORMAL)
-    ids = [record["messageId"] for record in records]
+    ids = [str(record["messageId"]) for record in records]
     assert_silent(output, "an event cannot be carried out", "a message is not one of duetime's", *ids)
