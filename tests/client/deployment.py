@@ -129,7 +129,7 @@ class Deployment:
         return {"status": 201, "task": self.create(body, f"batch {len(self.keys)}")}
 
     def page(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
-        """Return one page with all tasks, whatever the filter is."""
+        """Return one page of the list of all tasks, whatever the filter is."""
         start = int(query.get("next_token", ["0"])[0])
         every = list(self.tasks.values())
         more = {"next_token": str(start + PAGE)} if len(every) > start + PAGE else {}
