@@ -23,6 +23,8 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.usefixtures("noop")
+
 TYPE = "canary.noop"
 MEMBER = TaskSpec(TYPE, group="import-17")
 _WRITES = frozenset({"put_item", "update_item", "delete_item"})
