@@ -92,7 +92,7 @@ def test_the_end_of_a_closed_groups_member_looks_for_an_open_member(stack: Stack
     assert 1 <= queries <= 8
 
 
-@pytest.mark.usefixtures("stack")
+@pytest.mark.usefixtures("noop", "stack")
 def test_an_estimate_has_the_write_units_of_a_member() -> None:
     """The estimated cost of a member is two write units higher than the cost of another task."""
     found = [
