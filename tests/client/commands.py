@@ -29,4 +29,4 @@ def _leaves(group: Any, context: Any, path: Path = ()) -> Iterator[tuple[Path, t
 _ROOT = get_command(app)
 GROUPS: dict[Path, tuple[Any, Any]] = {(): (_ROOT, _ROOT.make_context("duetime", [], resilient_parsing=True))}
 COMMANDS = dict(_leaves(*GROUPS[()]))
-"""Return each command that is not a group, with its context."""
+"""Each command that is not a group, with its context."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NOW = datetime.fromisoformat("2026-11-21T12:00:00Z")
 PAGE = 2
 STRANGE_FENCE = 9
-"""The id of a task that does not exist."""
+"""A fence that belongs to no attempt of any task."""
 ATTEMPT = {
     "attempt": 2,
     "fence": 2,
@@ -129,7 +129,7 @@ class Deployment:
         return {"status": 201, "task": self.create(body, f"batch {len(self.keys)}")}
 
     def page(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
-        """Return one page with all tasks, whatever the filter is."""
+        """Return one page of the list of all tasks, whatever the filter is."""
         start = int(query.get("next_token", ["0"])[0])
         every = list(self.tasks.values())
         more = {"next_token": str(start + PAGE)} if len(every) > start + PAGE else {}

@@ -20,7 +20,6 @@ from duetime_client import archive as client
 from duetime_client.archive import Archive, ArchiveQuery, ArchiveQueryInvalid
 from duetime_client.archive_columns import BOOLEAN, COLUMNS, INSTANT, INTEGER, JSON, TEXT
 from duetime_client.archive_objects import BucketObjects, FolderObjects, bucket_of, prefix_of
-from duetime_client.commands import archive as command
 from tests.clocks import NOW
 from tests.domain.factories import task
 
@@ -277,4 +276,3 @@ def test_without_duckdb_the_error_names_the_extra_to_install(
     result = duetime("archive", "query", "--from", DAY, "--to", DAY, "--folder", str(tmp_path))
     assert result.exit_code == 1
     assert "duetime-client[archive]" in " ".join(result.output.split())
-    assert command.NEEDS_EXTRA

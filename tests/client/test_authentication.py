@@ -116,7 +116,7 @@ def test_a_retry_is_signed_with_current_credentials(deployment: Deployment, wait
     ],
 )
 def test_the_region_is_read_from_an_api_gateway_host(host: str, region: str | None) -> None:
-    """The Region is read from the API Gateway host, whatever the environment says."""
+    """The Region is read from the API Gateway host; other hosts contain no Region."""
     assert region_of(host) == region
 
 

@@ -136,7 +136,7 @@ def test_non_json_values_in_options_and_batches_are_reported_with_the_field(
 
 
 def test_a_filter_accepts_any_collection(client: Client, deployment: Deployment) -> None:
-    """A filter accepts any collection of states or ids."""
+    """A filter accepts any collection of states, such as a set."""
     list(client.tasks.list(state={"failed"}))  # type: ignore[arg-type]  # a set, whose order is irrelevant
     assert "state=failed" in deployment.received[-1].target
 

@@ -87,7 +87,7 @@ def test_create_show_attempts_and_wait_use_the_codec(
 def test_the_codec_of_a_context_is_used_only_for_its_address(
     duetime: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An option takes precedence over the context's codec, as for other settings."""
+    """A context's codec is not used if an option names the address; an option for the codec takes precedence."""
     monkeypatch.delenv("DUETIME_URL")
     duetime("context", "add", "team", "--url", server.url, "--codec", f"{module}:CODEC", "--use")
     assert json.loads(duetime("context", "show", "--json").stdout)["codec"] == f"{module}:CODEC"
@@ -121,11 +121,12 @@ def test_the_current_directory_is_searched_last_for_modules(
         ("{}:NONE", "has no methods encode and decode"),
     ],
 )
-def test_an_invalid_codec_is_reported_on_one_line(run: Run, module: str, name: str, error: str) -> None:
-    """A wrong codec is reported on one line, and nothing is sent."""
+def test_an_invalid_codec_is_a_usage_error(run: Run, module: str, name: str, error: str) -> None:
+    """A wrong codec is a usage error, and no task is created."""
     result = run("tasks", "create", TYPE, "--codec", name.format(module))
     assert result.exit_code == 2
     assert error in " ".join(result.stderr.replace("│", " ").split())
+    assert json.loads(run("tasks", "list", "--json").stdout) == []
 
 
 def test_a_value_that_cannot_be_decrypted_is_an_error_on_one_line(run: Run, module: str, tmp_path: Path) -> None:

@@ -141,10 +141,10 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
         ),
     ],
 )
-def test_one_option_sets_any_aws_target(
+def test_options_set_each_kind_of_target(
     duetime: Run, deployment: Deployment, options: str, target: dict[str, object]
 ) -> None:
-    """One option covers all AWS resources; the API validates the resource's name."""
+    """The options for a target are sent as the API's target; one option covers all AWS resources."""
     duetime("tasks", "create", "report", *options.split())
     assert deployment.received[0].document["target"] == target
 
@@ -345,6 +345,8 @@ def test_an_unknown_type_can_be_allowed_with_an_option(duetime: Run, deployment:
     """The request allows an unknown task type only if `--allow-unknown-type` is given."""
     assert duetime("tasks", "create", "later", "--allow-unknown-type").exit_code == 0
     assert deployment.received[-1].document == {"type": "later", "allow_unknown_type": True}
+    assert duetime("tasks", "create", "later").exit_code == 0
+    assert deployment.received[-1].document == {"type": "later"}
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_a_variable_selects_the_stack_of_another_ready_file(
 def test_the_current_context_takes_precedence_over_the_local_stack(
     unset: Run, deployment: Deployment, home: Path
 ) -> None:
-    """A context sets address, authentication and owner; options and variables take precedence."""
+    """A context sets the address and the owner; options take precedence."""
     announce(home, "http://127.0.0.1:1", os.getpid())
     unset("context", "add", "team", "--url", deployment.url, "--owner", "ada", "--use")
 
@@ -153,14 +153,14 @@ def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> 
     ],
 )
 def test_a_context_without_exactly_one_address_is_rejected(unset: Run, home: Path, arguments: tuple[str, ...]) -> None:
-    """A context without exactly one address, or with the name `local`, is refused and not written."""
+    """A context that is unknown, lacks exactly one address, or is named `local` is refused, and nothing is written."""
     assert unset("context", *arguments).exit_code == 2
     assert not (home / "config").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"contexts": {"x": {"nothing": 1}}}', '{"contexts": 3}'])
 def test_an_invalid_contexts_file_is_reported_and_stays_unchanged(unset: Run, home: Path, text: str) -> None:
-    """An invalid contexts file causes an error without a traceback, nothing is sent, and the file stays unchanged."""
+    """An invalid contexts file causes a usage error that names the file, and the file stays unchanged."""
     file = home / "config" / "contexts.json"
     file.parent.mkdir()
     file.write_text(text)
@@ -195,7 +195,7 @@ class CloudFormation:
 def test_the_address_is_read_from_the_outputs_of_the_stack(
     unset: Run, monkeypatch: pytest.MonkeyPatch, outputs: dict[str, str], exit_code: int
 ) -> None:
-    """The deployment's address is read once from the stack's outputs, and requests are signed."""
+    """The deployment's address is read from the stack's outputs, and the context's requests are signed."""
     session = botocore.session.Session
     monkeypatch.setattr(session, "create_client", lambda *_, **__: CloudFormation(outputs))
 
@@ -208,7 +208,7 @@ def test_the_address_is_read_from_the_outputs_of_the_stack(
 
 
 def test_the_version_command_and_short_help_option_work(unset: Run) -> None:
-    """`duetime version` prints the same as `--version`, and `-h` works with every command."""
+    """`duetime version` prints the same as `--version`, and `-h` prints the same as `--help`."""
     assert unset("version").stdout == unset("--version").stdout
     for arguments in ((), ("tasks",), ("tasks", "create"), ("context", "add")):
         assert unset(*arguments, "-h").stdout == unset(*arguments, "--help").stdout

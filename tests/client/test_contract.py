@@ -272,7 +272,7 @@ METHODS = {
     for name, value in getmembers(type(operations))
     if isinstance(value, Operation | Stream)
 }
-"""Return the methods of all client resources."""
+"""The methods of all client resources."""
 
 
 def _methods_of(operation: ApiOperation) -> set[str]:

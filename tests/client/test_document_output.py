@@ -53,7 +53,7 @@ WITHOUT = {
 
 @pytest.fixture
 def tasks(duetime: Run) -> None:
-    """Return two tasks."""
+    """Create two tasks."""
     for name in ("first", "second"):
         duetime("tasks", "create", "report", "--name", name, "--payload", '{"città": [1, null]}')
 
@@ -129,3 +129,4 @@ def test_a_query_function_with_an_unsupported_value_is_one_message(duetime: Run)
     result = duetime("tasks", "create", "report", "--query", "sum(state)")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "sum()" in result.stderr
+    assert "Traceback" not in result.stderr

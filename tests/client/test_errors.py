@@ -68,7 +68,7 @@ def test_an_invalid_request_names_its_fields(client: Client, deployment: Deploym
 def test_a_malformed_problem_is_still_the_error_of_its_status(
     client: Client, deployment: Deployment, document: object
 ) -> None:
-    """If members of a problem have wrong types, the client reads as much of the problem as possible."""
+    """If members of a problem have wrong types, the status decides the error's class and message."""
     deployment.scripted.append(Answer(400, document, content_type="application/problem+json"))
     with pytest.raises(InvalidRequest, match=r"^Bad Request \(400 Bad Request\)$"):
         client.tasks.get("x")

@@ -102,7 +102,7 @@ def test_the_command_prints_the_completed_steps(duetime: Run, deployment: Deploy
     deployment.scripted += [Answer(200, {**TASK, "steps": ["charge", "ship"]}), Answer(200, TASK)]
     sentence = "Completed steps: charge, ship. The next attempt does not repeat them."
     assert sentence in duetime("why", "01M7").stdout
-    assert "Steps" not in duetime("why", "01M7").stdout
+    assert "Completed steps" not in duetime("why", "01M7").stdout
 
 
 def test_the_command_explains_a_schedule_at_a_time(duetime: Run, deployment: Deployment) -> None:

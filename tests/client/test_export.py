@@ -80,10 +80,11 @@ def test_an_interrupted_export_continues_after_its_last_page(
     assert broken.read_bytes() == text
 
 
-def test_a_cursor_that_is_not_from_an_export_is_rejected(client: Client) -> None:
-    """A file whose cursor is not from an export is refused, and nothing is sent."""
+def test_a_cursor_that_is_not_from_an_export_is_rejected(client: Client, deployment: Deployment) -> None:
+    """A cursor that is not from an export is refused, and nothing is sent."""
     with pytest.raises(InvalidCursor):
         list(client.exports.read({"part": "pages", "next_token": "", "lines": 0}))
+    assert deployment.received == []
 
 
 def test_every_kind_of_object_is_exported_as_the_api_returns_it(

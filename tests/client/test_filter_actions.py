@@ -62,7 +62,7 @@ def operation(changed: int, state: str = "running", status: int = 200, **refused
 
 
 def test_a_bulk_operation_is_followed_until_it_ends(client: Client, deployment: Deployment, waits: list[float]) -> None:
-    """Each result reports the progress since the previous result; requests with the same key start one operation."""
+    """Each result reports the progress since the previous result; the first request has an idempotency key."""
     deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", state_conflict=1)]
     pieces = list(client.tasks.cancel_by_filter({"type": "report"}))
     assert [(piece.affected, dict(piece.refused), piece.state) for piece in pieces] == [

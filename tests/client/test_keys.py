@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, get_args
 
+import pytest
+
 from duetime.domain.callers import Role
-from duetime_client import api_keys
+from duetime_client import Unreachable, api_keys
 from duetime_client.commands.keys import RoleName
 from tests.client.deployment import Answer, Deployment
 
@@ -57,6 +59,10 @@ def test_creating_a_key_is_not_retried(client: Client, deployment: Deployment) -
     assert client.api_keys.create("n", ["reader"]).key == TEXT
     assert deployment.received[0].document == {"name": "n", "roles": ["reader"]}
     assert "Idempotency-Key" not in deployment.received[0].headers
+    deployment.scripted.append(Answer(None))
+    with pytest.raises(Unreachable):
+        client.api_keys.create("n", ["reader"])
+    assert len(deployment.received) == 2
 
 
 def test_keys_are_listed_page_by_page(duetime: Run, deployment: Deployment) -> None:

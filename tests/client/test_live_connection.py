@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _answer(connection: ServerConnection) -> None:
-    """Echo each message; `bye` closes the connection, and invalid JSON is echoed unchanged."""
+    """Echo each message, but close the connection for `bye`, send a list for `list`, and send invalid JSON for `x`."""
     for text in connection:
         message = json.loads(text)
         if message.get("do") == "bye":
@@ -39,7 +39,7 @@ def url() -> Iterator[str]:
 
 
 def test_live_messages_are_json_objects(url: str) -> None:
-    """Messages are received, silence returns `None`, and messages that are not objects are ignored."""
+    """Messages are received, silence returns `None`, a list is read as an empty object, invalid JSON is an error."""
     with WebSocketConnection(f"{url}/live?ticket=t") as connection:
         connection.send({"do": "ping", "ref": "é"})
         assert connection.receive(10) == {"do": "ping", "ref": "é"}

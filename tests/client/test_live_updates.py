@@ -176,12 +176,15 @@ def test_texts_in_messages_are_decrypted() -> None:
     """The error and the progress of a changed task are decrypted."""
     frame = changed("A", 3)
     (change,) = frame["changes"]
-    change["item"] = {**change["item"], "error": {"type": "E", "message": encrypted_text(Reversed(), "4111")}}
+    text = encrypted_text(Reversed(), "4111")
+    texts = {"error": {"type": "E", "message": text}, "progress": {"percent": 5, "message": text}}
+    change["item"] = {**change["item"], **texts}
     remote = Remote(deque([[frame, ENDED]]), codec=Reversed())
     remote.records["A"] = (1, item("A", 1))
     first, second, _ = remote.changes(remote.watch("task:A"))
     assert second.item is not None
     assert (first.version, second.item["error"]["message"]) == (1, "4111")
+    assert second.item["progress"]["message"] == "4111"
 
 
 def test_watching_a_list_reports_only_later_changes() -> None:

@@ -214,16 +214,16 @@ def test_logs_in_the_local_context_are_read_from_the_local_stack(
     assert duetime("logs", ID, "--codec", "nothing:CODEC").exit_code == 2
 
 
-@pytest.mark.usefixtures("logs")
 def test_the_local_context_reports_that_no_stack_is_running(
-    duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logs: FakeLogs
 ) -> None:
-    """In the `local` context without a running stack, the command does not request a stack from AWS."""
+    """In the `local` context without a running stack, the command reports this and reads no logs from AWS."""
     monkeypatch.setenv("DUETIME_READY_FILE", str(tmp_path / "none.json"))
     monkeypatch.setenv("DUETIME_CONTEXT", "local")
     shown = duetime("logs", ID)
     assert shown.exit_code == 1
     assert "no stack runs on this machine" in " ".join(shown.stderr.split())
+    assert logs.asked == []
 
 
 def test_a_context_from_a_stack_needs_no_stack_option(

@@ -182,8 +182,15 @@ def test_a_read_only_server_rejects_tools_that_change_something(server: ApiServe
 def test_an_unresponsive_api_is_reported_and_the_server_continues(server: ApiServer) -> None:
     """If the API does not respond, the server reports an error and continues, and the next call can succeed."""
     server.dead = True
-    error, problem = _called(server.url, "get_health", {})
-    assert (error, problem["code"]) == (True, "request_failed")
+
+    async def act(client: Client) -> tuple[CallToolResult, CallToolResult]:
+        lost = await client.call_tool("get_health", {})
+        server.dead = False
+        return lost, await client.call_tool("get_health", {})
+
+    lost, found = _with(server.url, act)
+    problem = json.loads(lost.content[0].text)  # type: ignore[union-attr]  # text content
+    assert (lost.is_error, problem["code"], found.is_error) == (True, "request_failed", False)
     assert "cannot reach" in problem["detail"]
 
 

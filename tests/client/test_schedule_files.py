@@ -279,7 +279,7 @@ def test_yaml_values_are_read_as_in_json() -> None:
 
 @pytest.mark.parametrize("text", ["a: [1\n", "a: b: c", "- !!python/object:os.system x", "\t- a", "[" * 5_000])
 def test_a_file_that_is_neither_yaml_nor_json_is_rejected(text: str) -> None:
-    """If a file is neither YAML nor JSON, the error names the position, and nothing in the file is executed."""
+    """A file that is neither YAML nor JSON is refused, and nothing in the file is executed."""
     with pytest.raises(ManifestUnreadable):
         entries_of(text)
 
@@ -297,7 +297,9 @@ def test_a_file_that_is_neither_yaml_nor_json_is_rejected(text: str) -> None:
 )
 def test_an_invalid_entry_is_reported_with_its_line(text: str, fault: str) -> None:
     """An invalid entry is reported with its line, and the other entries are still read."""
-    assert fault in entries_of(text)[-1].fault
+    *others, last = entries_of(text)
+    assert (last.line, fault in last.fault) == (text.count("\n") + 1, True)
+    assert [each.fault for each in others] == [""] * len(others)
 
 
 @pytest.mark.parametrize(

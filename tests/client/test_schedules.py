@@ -312,7 +312,7 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
 
 
 def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """A schedule accepts all options of a task, including name, AWS target and callback URL."""
+    """A schedule accepts the options of a task, such as name, AWS target and callback URL."""
     options = ("--name", "n", "--arn", "arn:aws:sqs:r:1:q", "--callback-url", "https://example.org/e")
     assert duetime("schedules", "create", "x", "report", "--rate", "1 hour", *options).exit_code == 0
     assert deployment.received[0].document["task"] == {
@@ -460,6 +460,7 @@ def test_the_format_of_a_calendar_file_is_determined_by_its_extension(
     ics.write_bytes(b"BEGIN:VCALENDAR\r\n")
     fields.write_text('{"name": "ignored", "weekdays": ["sat", "sun"]}')
     assert "2026-12-25 Christmas Day" in duetime("calendars", "put", "uk", str(ics), "--timezone", "UTC").stdout
+    assert deployment.received[-1].body == b"BEGIN:VCALENDAR\r\n"
     assert "sat sun" in duetime("calendars", "put", "weekends", str(fields)).stdout
     assert deployment.received[-1].document == {"weekdays": ["sat", "sun"]}
     assert duetime("calendars", "list").stdout.splitlines()[0].split()[:3] == ["name", "mode", "zone"]
@@ -489,7 +490,7 @@ def test_a_bad_calendar_file_sends_nothing(
 
 
 def test_each_reason_for_a_rejection_is_printed_with_its_field(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """The API's reasons for a refusal are printed on separate lines."""
+    """The API's reason for a refusal is printed with its field."""
     deployment.scripted.append(problem(422, "fields_invalid", "x", {"field": "task.type", "reason": "is required"}))
     result = duetime("schedules", "create", "x", "t", "--cron", "* * * * *")
     assert (result.exit_code, "task.type: is required" in result.stderr) == (1, True)

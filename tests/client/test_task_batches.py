@@ -128,8 +128,8 @@ def test_an_attempt_stopped_with_a_cancelled_attempt_is_repeated() -> None:
         function(stop).run(Context.for_test(), None)
 
 
-def test_only_tasks_with_the_same_key_share_a_call() -> None:
-    """A payload without the batch key fails only its own attempt."""
+def test_a_payload_without_the_batch_key_fails_its_attempt() -> None:
+    """A payload without the batch key fails its attempt, and a payload with the key is passed to the function."""
     keyed = function(lambda items: [item.payload["index"] for item in items], key="index")
     assert keyed.run(Context.for_test(), {"index": "a"}) == "a"
     with pytest.raises(KeyError):

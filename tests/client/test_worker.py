@@ -141,7 +141,7 @@ def test_a_handler_can_read_the_inputs_of_its_node(client: Client) -> None:
 
 
 def test_a_worker_runs_the_tasks_of_its_types(client: Client) -> None:
-    """Several tasks run at once, each task runs once, and the history names the worker."""
+    """Each task runs once with its own payload, and the history names the worker."""
     running = Running(client, concurrency=3)
     done: list[str] = []
 

@@ -117,6 +117,3 @@ def console(browser: Browser, world: World) -> Iterator[Console]:
     for page in made.pages:
         page.context.close()
     assert made.complaints == []
-
-
-Opened = "Callable[..., Page]"

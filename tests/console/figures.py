@@ -55,7 +55,7 @@ def say(name: str, value: object, unit: str = "") -> None:
 
 
 def fill(world: World, tasks: int) -> None:
-    """Create tasks (a third of them ended and one running) and a schedule that runs every minute."""
+    """Create tasks, of which a third soon end, and a schedule that runs every minute."""
     for number in range(tasks // 100):
         delay = SOON if number % ENDED_PART == 0 else LATER + number
         task = {

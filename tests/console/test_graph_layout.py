@@ -122,6 +122,7 @@ def test_parents_are_left_of_their_children_without_overlap(asked: Callable[...,
 def test_recorded_workflows_are_laid_out_compactly(asked: Callable[..., dict[str, Any]]) -> None:
     """Graphs of real workflows fit on a screen although their levels are wide, and names are still recognizable."""
     graphs = [recorded(path) for path in sorted(WORKFLOWS.glob("*.json"))]
+    assert graphs
     for graph, layout in zip(graphs, asked(graphs=graphs)["layouts"], strict=True):
         check(graph, layout)
         assert layout["height"] < 1_800

@@ -92,7 +92,7 @@ def test_a_user_who_is_not_an_administrator_sees_no_keys(console: Console, world
 
 
 def test_an_operator_sees_and_deletes_intake_rules(console: Console, world: World) -> None:
-    """The page shows events, effects and owners of intake rules; a deployment without an intake shows no rules."""
+    """The page shows and deletes intake rules with their effects; a deployment without an intake shows no rules."""
     fields = {"payload": "detail.order", "tags.order": "detail.order.id"}
     pattern = {"source": ["com.example.orders"], "detail-type": ["OrderPlaced"]}
     create = {"pattern": pattern, "create": {"task": {"type": "mail.send", "delay_seconds": 60}, "fields": fields}}

@@ -274,7 +274,7 @@ def test_a_relative_time_range_advances_without_emptying_the_list(console: Conso
 
 
 def test_the_rows_stay_if_the_api_does_not_respond(console: Console, world: World) -> None:
-    """If the API stops responding, the content stays, the header shows for how long, and the page recovers later."""
+    """If the API stops responding, the content stays, the header says so, and the page recovers later."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")

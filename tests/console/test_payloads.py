@@ -212,7 +212,7 @@ def test_a_task_with_an_unreadable_payload_is_rerun_with_another_payload(
 def test_a_rejected_upload_creates_no_task(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an upload is refused, the form stays and shows the reason; small files and JSON need no upload."""
+    """If an upload is refused, the form says so, no task is created, and the user can choose another payload."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 403", "ERR_FAILED")
     file = tmp_path / "large.bin"

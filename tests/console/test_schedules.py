@@ -43,7 +43,7 @@ def test_a_schedule_with_a_clock_change_is_previewed_during_typing(console: Cons
 
 
 def test_the_error_for_an_invalid_timing_is_shown_during_typing(console: Console) -> None:
-    """The server's reason for an invalid timing is shown below the form during typing, and no schedule is created."""
+    """The server's reason for an invalid timing is shown below the form during typing."""
     console.expected = ("status of 422",)
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
@@ -76,7 +76,7 @@ def test_a_run_before_a_change_is_explained_with_its_error(console: Console, wor
 
 
 def test_the_strip_shows_the_outcome_of_each_occurrence(console: Console, world: World) -> None:
-    """Occurrences link to their tasks and are updated live; a pause shows its reason, and a resume removes it."""
+    """Occurrences link to their tasks; a pause shows its reason, and a resume makes the schedule active again."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.run(HOUR // 12)
     page = console.open("/schedules/each-minute")
@@ -96,7 +96,7 @@ def test_the_strip_shows_the_outcome_of_each_occurrence(console: Console, world:
 
 
 def test_the_list_shows_the_time_zone_of_each_schedule(console: Console, world: World) -> None:
-    """Timing, time zone, last run and next run are shown in the schedule's own zone, at both widths."""
+    """A schedule's time zone, and its times in this zone, are shown at both widths."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute", "timezone": "Asia/Tokyo"})
     for narrow in (False, True):
         page = console.open("/schedules", narrow=narrow)
@@ -109,7 +109,7 @@ def test_the_list_shows_the_time_zone_of_each_schedule(console: Console, world: 
 
 
 def test_every_kind_of_timing_is_previewed_in_words(console: Console, world: World) -> None:
-    """A rate, an interval, dates and a permanent schedule are previewed in words, and created as they were shown."""
+    """Rates, dates, permanent schedules and intervals are previewed in words; an interval is created as shown."""
     # Between choosing a kind and typing, the preview may be requested with an empty string.
     console.expected = ("status of 422",)
     page = console.open("/schedules")

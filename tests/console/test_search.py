@@ -90,7 +90,7 @@ def test_a_search_for_a_part_of_a_name_is_offered(console: Console, world: World
     expect(page.locator(ROWS)).to_have_attribute("data-row", task_id)
     search(page, "state:failed")
     expect(page.locator(".empty")).to_contain_text("Remove a term")
-    expect(page.locator(".empty")).not_to_contain_text("whole of it")
+    expect(page.locator(".empty")).not_to_contain_text("Only full names match")
 
 
 def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> None:
@@ -105,7 +105,7 @@ def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> No
 
 
 def test_the_palette_finds_objects_by_name(console: Console, world: World) -> None:
-    """The palette finds schedules by part of the name (exact matches first), topologies and tasks by the full name."""
+    """The palette finds schedules by part of the name (exact matches first), and tasks by the full name."""
     for name in ("nightly-close", "close"):
         world.ask("POST", "/v1/schedules", {"name": name, "cron": "0 2 * * *", "task": {"type": PLAIN}})
     task_id = world.create(type=PLAIN, name="close", delay_seconds=LATER)
@@ -172,7 +172,7 @@ def test_a_date_range_is_selected_and_columns_are_kept(console: Console, world: 
 
 
 def test_selected_rows_are_changed_together_and_two_are_compared(console: Console, world: World) -> None:
-    """Two of three tasks are paused with a reason by repeatable requests; the differences of two tasks are marked."""
+    """Two of three tasks are paused with a reason; the differences of two tasks are marked."""
     ids = [world.create(type=PLAIN, name=f"job-{n}", payload={"n": n}, delay_seconds=LATER) for n in range(3)]
     page = console.open("/tasks")
     page.get_by_label("Select job-0").check()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, world: World) -> None:
-    """A stopped type is listed with author and reason; "Start again" lets the type's tasks start."""
+    """A stopped type is listed with its reason; "Start again" lets the type's tasks start."""
     page = console.open("/switches")
     expect(page.get_by_role("heading", name="Nothing is stopped or limited")).to_be_visible()
     page.get_by_role("button", name="Set a switch").click()

@@ -152,7 +152,7 @@ def test_default_values_are_not_in_the_request_of_a_copy(console: Console, world
 
 
 def test_a_task_is_created_from_json(console: Console, world: World) -> None:
-    """Typed values are in the JSON; invalid JSON is refused before it is sent."""
+    """A request that is typed as JSON is sent, and the form reports invalid JSON."""
     page = console.open("/tasks")
     page.get_by_role("button", name="New task").click()
     page.get_by_label("Type", exact=True).fill(PLAIN)
@@ -168,7 +168,7 @@ def test_a_task_is_created_from_json(console: Console, world: World) -> None:
 
 
 def test_a_task_is_debounced_by_a_key(console: Console, world: World) -> None:
-    """A debounced task has no due time, and a copy of the task has no debounce key."""
+    """A task is debounced by the key and the wait in the form, and a copy of the task has no debounce key."""
     page = console.open("/tasks")
     opened(page)
     page.get_by_label("Type", exact=True).fill(PLAIN)

@@ -264,7 +264,7 @@ def test_new_tasks_are_counted_and_visible_tasks_are_updated(console: Console, w
 
 
 def test_missed_changes_are_shown_after_a_reconnection(console: Console, world: World) -> None:
-    """Without a connection the page says so; after reconnecting, it reads the task again and agrees with REST."""
+    """Without a connection the page says so; after reconnecting, it reads the list again and agrees with REST."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=20)
     page = console.open("/tasks")
@@ -306,7 +306,7 @@ def test_two_browsers_show_the_same_state(console: Console, world: World) -> Non
 
 
 def test_each_new_page_of_the_list_is_one_request(console: Console, world: World) -> None:
-    """Each new page of the list needs one request, and going back sends no request."""
+    """Each new page of the list needs one request, and going back shows the first page again."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(100)

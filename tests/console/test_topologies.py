@@ -140,7 +140,7 @@ def test_a_user_approves_a_node(console: Console, world: World) -> None:
 
 
 def test_a_user_sends_the_signal_that_a_node_waits_for(console: Console, world: World) -> None:
-    """Only nodes that wait for an event offer to send it; its payload becomes the result, and the command is shown."""
+    """Only nodes that wait for an event offer to send it; then the graph continues, and the command is shown."""
     target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}
     topology = create(world, {"fetch": {"type": PLAIN}, "paid": {"type": "payment", "target": target}})
     world.run(60 * SECOND)

@@ -25,7 +25,7 @@ from duetime_testing.simulation.gateway import event_of
 from functions.console.handler import handler as console
 from tests.functions.api.gateway import Context
 from tests.scenarios.live import Live
-from tests.scenarios.scenario import HOUR, SECOND
+from tests.scenarios.scenario import HOUR, PLAIN, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,8 +82,8 @@ class World:
         self.do(lambda live: live.run(duration))
 
     def create(self, **body: Any) -> str:  # noqa: ANN401 - any JSON
-        """Create a task and return its id."""
-        answer = self.do(lambda live: live.ask("POST", "/v1/tasks", {"type": "plain", **body}))
+        """Create a task, by default of a type that has a handler, and return its id."""
+        answer = self.do(lambda live: live.ask("POST", "/v1/tasks", {"type": PLAIN, **body}))
         assert answer.status == 201, answer
         return str(answer.body["id"])
 
@@ -207,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002 - the base class's name
-        """Return the account's time for the `Date` header."""
+        """Return no time, because each response already has the account's time in its `Date` header."""
         return ""
 
     def answer(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime import composition
+from duetime.handlers import REGISTRY, Registered
 from tests.functions.stack import Stack
 
 if TYPE_CHECKING:
@@ -18,3 +19,9 @@ def stack() -> Iterator[Stack]:
     """The Lambda functions over empty AWS fakes."""
     yield Stack.faked()
     composition.use(None)
+
+
+@pytest.fixture
+def noop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register a handler that does no work for the type `canary.noop`."""
+    monkeypatch.setitem(REGISTRY, "canary.noop", Registered({"run": lambda _context, _payload: None}))

@@ -13,6 +13,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.composition import Composition, Platform
 from duetime.composition.stream import ArchiveServices
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.environment_variables import Variable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime.domain.tasks.task import Task
+
+pytestmark = pytest.mark.usefixtures("noop")
 
 BUCKET = "archive"
 PLAIN = TaskSpec(type="canary.noop")
@@ -39,11 +42,13 @@ def stack() -> Iterator[Stack]:
 
 
 def ended(stack: Stack, number: int, spec: TaskSpec = PLAIN) -> list[Task]:
-    """Create this many tasks, run them, and return them."""
+    """Create this many tasks, run them to success, and return them."""
     tasks = [stack.create(spec) for _ in range(number)]
     while stack.waiting(Priority.NORMAL)["ready"]:
         stack.call("worker", stack.receive(Priority.NORMAL))
-    return [stack.get(task) for task in tasks]
+    found = [stack.get(task) for task in tasks]
+    assert {task.state for task in found} == {State.SUCCEEDED}
+    return found
 
 
 def removal_of(stack: Stack, tasks: Sequence[Task], *, by_ttl: bool = True) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from duetime import composition
 from duetime.composition import composed
 from duetime.composition.stream import BroadcastServices
@@ -25,6 +27,7 @@ def stream_of(stack: Stack) -> FakeStream:
     return stream
 
 
+@pytest.mark.usefixtures("noop")
 def test_the_stream_has_each_change_of_a_task_in_order(stack: Stack) -> None:
     """The stream has one change for each write of a record, and each change begins where the previous one ended."""
     stream = stream_of(stack)
@@ -34,16 +37,20 @@ def test_the_stream_has_each_change_of_a_task_in_order(stack: Stack) -> None:
     assert [change.after.version for change in changes if change.after] == [1, 2, 3]
     assert {change.after.id for change in changes if change.after} == {task.id}
     assert changes[-1].after is not None
-    assert changes[-1].after.state is stack.get(task).state in {State.SUCCEEDED, State.FAILED}
+    assert changes[-1].after.state is stack.get(task).state is State.SUCCEEDED
     assert [change.before for change in changes] == [None, *(change.after for change in changes[:-1])]
 
 
-def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None:
-    """With every consumer off, the function makes no AWS call and does not fail, even for unreadable items."""
+def test_with_every_optional_consumer_off_the_function_only_queries_watchers(stack: Stack) -> None:
+    """Without optional consumers, the function only queries which clients watch tasks, even for unreadable items."""
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))
     stream.records.append({"eventID": "poison"})
-    assert stack.call("broadcast", stream.event()) is None
+    event, calls = stream.event(), list[str]()
+    fakes: Any = stack.cloud.dynamodb
+    fakes._session.heard = lambda operation, _request: calls.append(operation)
+    assert stack.call("broadcast", event) is None
+    assert calls == ["query"]
 
 
 def test_a_failed_task_sends_events_for_its_end_and_final_failure() -> None:

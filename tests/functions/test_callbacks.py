@@ -111,6 +111,8 @@ def test_a_callback_to_a_private_address_fails(
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: leads)
     task = stack.create(TaskSpec("unheard.of", callback_url="http://rebinding.example.org/latest/meta-data"))
     assert stack.work(Priority.NORMAL) == []
-    assert stack.get(task).finished_at is not None
+    before = stack.get(task)
+    assert before.finished_at is not None
     assert stack.work(Priority.NORMAL) == []
     assert '"callbacks_failed":[1.0]' in capsys.readouterr().out.replace(" ", "")
+    assert stack.get(task) == before

@@ -93,7 +93,7 @@ def rejected(stack: Stack) -> list[tuple[str, str]]:
 
 
 def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
-    """An event becomes a task of the owner in the settings, with all fields that the API accepts, and the task runs."""
+    """An event becomes a task of the owner in the settings, with the fields that the event gives, and the task runs."""
     detail = {"type": "report", "payload": {"n": 1}, "priority": "high", "name": "daily", "tags": {"team": "dba"}}
     assert take(intake, message(intake, event(intake, detail))) == []
     (task,) = tasks_of()
@@ -262,7 +262,7 @@ def test_an_unforeseen_error_in_one_event_redelivers_only_that_event(
 
 
 def test_a_poison_message_that_cannot_be_moved_is_redelivered(intake: Stack) -> None:
-    """A poison message that cannot be moved to the rejects is redelivered until SQS makes the message a dead letter."""
+    """A poison message that cannot be moved to the rejects is redelivered, and the other messages become tasks."""
     intake.environ[Variable.INTAKE_REJECTS] += "-gone"
     poison = message(intake, "not json")
     assert take(intake, poison, message(intake, {"type": "report"})) == [poison["messageId"]]

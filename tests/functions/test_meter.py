@@ -891,10 +891,7 @@ def test_a_request_with_a_key_costs_a_read_and_an_hourly_write(metered: tuple[St
 
 
 def test_a_check_of_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
-    """A check of a stopped task, about once a minute, costs a claim and its reversal.
-
-    After the home minute's scan, a timer costs a third unit.
-    """
+    """A check of a stopped task costs a claim and its reversal, and a message for the next check."""
     stack, meter = metered
     operator = Caller(OWNER, frozenset({Role.OPERATOR}))
     composed(SwitchServices).admin.put(operator, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
@@ -970,7 +967,7 @@ def test_a_healthy_host_costs_one_small_read_every_five_seconds(metered: tuple[S
 
 
 def test_cancelling_by_filter_costs_as_much_as_single_cancels(metered: tuple[Stack, Meter]) -> None:
-    """Cancelling by a filter costs a unit for each cancelled task, and reads of the list and the records."""
+    """Cancelling by a filter costs one write unit for each cancelled task, and none if no task matches."""
     _stack, meter = metered
     composed(TaskServices).batch_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
@@ -1055,7 +1052,7 @@ def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[St
 def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, Meter]) -> None:
     """A signal that does not meet a task's condition costs a read of the task.
 
-    Later, the task reads all signals, a hundred per request.
+    Later, the task examines all signals at the cost of a single signal.
     """
     stack, meter = metered
     create(stack, target=replace(_PAID, when="payload > `9`"))

@@ -21,6 +21,8 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.usefixtures("noop")
+
 TYPE = "canary.noop"
 ORDERED = TaskSpec(TYPE, order=OrderKey("customer-17"))
 _WRITES = {"put_item": 1, "update_item": 1, "delete_item": 1}

@@ -178,3 +178,4 @@ def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) ->
     assert stack.work(Priority.NORMAL) == []
     seen = stack.get(task)
     assert (seen.state, seen.attempt, seen.waiting_for) == (State.WAITING, 0, f"pull workers of {TYPE}")
+    assert sum(stack.waiting(Priority.NORMAL).values()) == 1

@@ -61,7 +61,9 @@ def steps(task: Task) -> list[StepResult]:
     return composed(CoreServices).steps.list_of(task.id)
 
 
-def test_a_step_is_kept_for_longer_than_its_record(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_kept_for_longer_than_its_record(
+    stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A step is kept longer than its record, so that the task can still be retried, and is erased with its task."""
 
     def fail(context: Context, _payload: object) -> None:
@@ -72,7 +74,6 @@ def test_a_step_is_kept_for_longer_than_its_record(stack: Stack, monkeypatch: py
     assert task.expires_at is not None
     (step,) = steps(task)
     assert step.expires_at >= task.expires_at + 80 * DAY
-    gateway = Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
     assert gateway.send("DELETE", f"/v1/tasks/{task.id}").status == 204
     assert steps(task) == []
 
@@ -88,7 +89,7 @@ def test_a_step_is_kept_for_longer_than_a_record_of_its_type(stack: Stack, monke
 
 
 def test_reading_a_step_after_half_of_its_time_extends_its_expiry(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step's expiry is extended when the step is read after half of its time has passed, but not at each attempt."""
 
@@ -103,7 +104,6 @@ def test_reading_a_step_after_half_of_its_time_extends_its_expiry(
     assert steps(task) == [first]
     stack.clock.at += 70 * DAY
     # After 70 days, the queue no longer has a message, so the task is run by a request.
-    gateway = Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
     assert gateway.send("POST", f"/v1/tasks/{task.id}/run").status == 200
     stack.work(Priority.NORMAL)
     assert steps(task) == [replace(first, expires_at=-(-(stack.clock.now() + RETENTION + 90 * DAY) // SECOND) * SECOND)]

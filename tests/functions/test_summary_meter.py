@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+pytestmark = pytest.mark.usefixtures("noop")
+
+
 @dataclass
 class Spent:
     """The calls, and the write units of transactions (two units for each item). Source: DynamoDB Developer Guide."""

@@ -219,7 +219,7 @@ def test_an_older_attempt_does_not_replace_a_later_attempts_traceback(stack: Sta
     assert store.find(task.id) == AttemptTraceback(3, "third")
 
 
-def test_a_traceback_is_kept_for_the_retention(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_traceback_is_kept_for_the_retention(stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """A traceback is kept at least as long as the task's record, and is erased with the task."""
     task = fail(stack, monkeypatch, boom, attempts=3)
     assert task.state is State.FAILED
@@ -227,6 +227,5 @@ def test_a_traceback_is_kept_for_the_retention(stack: Stack, monkeypatch: pytest
     item = stored(stack, task)
     assert item is not None
     assert int(item[schema.TTL]["N"]) * SECOND >= task.expires_at
-    gateway = Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
     assert gateway.send("DELETE", f"/v1/tasks/{task.id}").status == 204
     assert stored(stack, task) is None

@@ -195,11 +195,15 @@ def test_a_request_that_is_not_sampled_is_not_exported(stack: Stack, receiver: R
     assert exported(receiver) == {}
 
 
-def test_tasks_run_even_if_the_collector_fails(stack: Stack, receiver: Receiver) -> None:
-    """If the collector fails, tasks still run, and only the spans are lost."""
+def test_tasks_run_even_if_the_collector_fails(
+    stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the collector fails, tasks are still created and run."""
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: None}))
     receiver.answers["POST", "/v1/traces"] = (500, b"")
-    assert Gateway().create({"type": "report"}, {})["state"] == "scheduled"
+    task = Gateway().create({"type": "report"}, {})
     assert stack.work(Priority.NORMAL) == []
+    assert Gateway().send("GET", f"/v1/tasks/{task['id']}").body["state"] == "succeeded"
 
 
 @pytest.mark.parametrize(("endpoint", "loads"), [("", False), ("http://127.0.0.1:9", True)])

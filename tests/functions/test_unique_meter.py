@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.creation import Accepted
     from duetime.domain.tasks.task import Task
 
+pytestmark = pytest.mark.usefixtures("noop")
+
 TYPE = "canary.noop"
 _WRITES = {"put_item": 1, "update_item": 1, "delete_item": 1}
 

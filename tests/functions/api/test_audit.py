@@ -99,6 +99,7 @@ def test_a_bulk_operation_is_recorded_with_its_path(api: Gateway, stack: Stack) 
 
 def test_all_records_of_a_process_are_in_one_stream(api: Gateway, stack: Stack) -> None:
     """All audit records of a process are in one log stream, which is created for the first record."""
+    assert stack.logs.lines == {}
     for _ in range(3):
         api.send("POST", "/v1/purges", {"filter": {"type": "a"}})
     assert [len(lines) for lines in stack.logs.lines.values()] == [3]

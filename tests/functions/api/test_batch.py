@@ -71,7 +71,7 @@ def test_only_the_task_nested_too_deeply_is_rejected_in_a_batch(api: Gateway) ->
 def test_tasks_are_accepted_even_if_no_queue_can_be_reached(
     api: Gateway, environ: dict[str, str], session: FakeSession
 ) -> None:
-    """If no queue can be reached, tasks are still accepted, and a scan sends their messages later."""
+    """If no queue can be reached, tasks are still accepted, alone and in a batch."""
     for url in Settings(environ).queue_urls.values():
         session.client("sqs").delete_queue(QueueUrl=url)
     results = api.send("POST", PATH, {"tasks": [{"type": "a"}]}).body["results"]

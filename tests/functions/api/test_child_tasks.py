@@ -250,6 +250,8 @@ def test_a_handler_acts_for_its_task(
     handler = Gateway({"duetime": {"owner": "123456789012:role/Reports", "task_id": parent}})
     first = handler.create(LATER, {"Idempotency-Key": "step"})
     assert first["parent_task_id"] == parent
+    assert handler.listed() == [first["id"]]
+    assert Gateway({"duetime": {"owner": "somebody", "task_id": parent}}).listed() == []
     clock.at += 3 * DAY
     assert handler.create(LATER, {"Idempotency-Key": "step"})["id"] == first["id"]
     clock.at += 30 * DAY

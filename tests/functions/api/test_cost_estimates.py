@@ -145,6 +145,6 @@ def test_the_settings_and_the_region_affect_the_estimate(compose: Callable[[], N
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/schedules", "/v1/topologies"])
 def test_an_invalid_value_of_estimate_is_rejected(api: Gateway, path: str) -> None:
-    """An invalid value of `estimate` is refused by name, and nothing is created."""
+    """An invalid value of `estimate` is refused by name."""
     answer = api.send("POST", path, {}, query="estimate=only")
     assert (answer.status, answer.faults) == (400, {"estimate": "should be 1 (true) or 0 (false)"})

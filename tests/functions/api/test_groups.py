@@ -179,7 +179,7 @@ def test_a_page_of_groups_is_full_although_some_have_expired(api: Gateway, clock
 
 
 def test_many_open_members_are_counted_without_their_states(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The open members of a large group are counted without reading each member."""
+    """If a group has many open members, they are counted together; if it has few, they are counted by state."""
     monkeypatch.setattr("duetime.services.group_admin.MAX_COUNTED_OPEN", 2)
     tasks = [api.create({**MEMBER, "delay_seconds": 600 + number})["id"] for number in range(4)]
     assert api.send("GET", PATH).body["counts"] == {"open": 4}

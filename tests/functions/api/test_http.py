@@ -73,8 +73,10 @@ def test_an_error_for_an_unsupported_method_lists_the_supported_methods(api: Gat
     assert answer.headers["Allow"] == "GET, HEAD, PATCH, DELETE, OPTIONS"
 
 
-def test_options_lists_the_methods_of_a_path(api: Gateway) -> None:
+def test_options_lists_the_methods_of_a_path(api: Gateway, environ: dict[str, str]) -> None:
     """OPTIONS needs no credentials, because browsers send it first, and lists a path's methods without a body."""
+    environ[Variable.AUTHENTICATION] = "jwt"
+    assert api.send("GET", "/v1/tasks").status == 401
     answer = api.send("OPTIONS", "/v1/tasks")
     assert (answer.status, answer.text, answer.headers["Allow"]) == (204, "", "GET, HEAD, POST, OPTIONS")
     assert api.send("OPTIONS", "/v1/nothing").status == 404

@@ -361,8 +361,8 @@ def test_a_repeated_completion_returns_the_same_response(api: Gateway) -> None:
     assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
 
 
-def test_a_late_result_counts_unless_another_attempt_has_begun(api: Gateway, clock: StandingClock) -> None:
-    """A result that is reported after the lease has ended is accepted unless another attempt has begun."""
+def test_a_late_result_counts_if_no_other_attempt_has_begun(api: Gateway, clock: StandingClock) -> None:
+    """A result that is reported after the lease has ended is accepted if no other attempt has begun."""
     late = one_lease(api)
     clock.at += 60_000
     assert tell(api, late, "complete", {"result": 1}).body["state"] == "succeeded"
@@ -375,7 +375,9 @@ def test_reports_of_a_worker_that_lost_its_task_are_rejected(api: Gateway, clock
     clock.at += 30_000 + BACK_AFTER
     (second,) = leased(api)
     assert (second["task"]["fence"], second["task"]["attempt"]) == (2, 2)
-    for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
+    error = {"error": {"type": "Boom"}}
+    reports = {"heartbeat": {}, "complete": {"result": 1}, "fail": error, "release": None, "cancel": {}, "pause": {}}
+    for what, body in reports.items():
         answer = tell(api, first, what, body)
         assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
     assert tell(api, second, "complete", {"result": 2}).body["state"] == "succeeded"
@@ -489,10 +491,7 @@ def test_a_guessed_lease_without_the_nonce_is_not_found(api: Gateway, what: str,
 
 
 def test_the_fence_decides_the_outcome_if_a_leases_receipt_was_altered(api: Gateway) -> None:
-    """If a lease's receipt was altered, the fence decides whether a report is accepted.
-
-    The message is deleted on its next delivery.
-    """
+    """If a lease's receipt was altered, reports with the current fence are accepted."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, _receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, nonce, pull_queue, seconds, "x" * 300)
@@ -529,7 +528,7 @@ def test_an_invalid_lease_id_returns_404_without_details(api: Gateway, token: st
     """An invalid lease id in a path returns 404 without details."""
     for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
         answer = tell(api, token, what, body)
-        assert (answer.status, answer.problem["code"]) == (404, "lease_not_found")
+        assert (answer.status, answer.problem["code"], answer.faults) == (404, "lease_not_found", {})
 
 
 BAD_REPORTS: dict[str, tuple[str, object, str]] = {

@@ -177,7 +177,7 @@ def test_the_token_of_a_link_gives_access_to_no_other_path() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_expires(clock: StandingClock) -> None:
-    """An expired link is refused, but is still listed for a few days."""
+    """An expired link is refused, but is still listed."""
     task_id = approval()
     link = created(task_id, ["approve"], expires_seconds=600)
     clock.at += 600 * SECOND - 1
@@ -345,6 +345,7 @@ def test_the_page_of_a_link_decides_without_scripts() -> None:
     page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
     assert page.headers["Content-Type"].startswith("text/html")
     assert all(each in page.text for each in ("<form", 'value="approve"', 'value="reject"', "Pay £500 to Ann?"))
+    assert all(f'name="{field}"' in page.text for field in ("payload", "reason"))
     assert "<script" not in page.text
     typed = urlencode({"action": "approve", "payload": "up to 500", "reason": "as\r\nagreed"})
     done = ANYBODY.send("POST", path_of(link), headers=FORM, raw=typed)

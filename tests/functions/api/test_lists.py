@@ -162,7 +162,7 @@ def test_a_search_for_part_of_a_name_shows_the_examined_task_count(
 
 
 def test_a_list_with_count_shows_how_many_tasks_match(api: Gateway) -> None:
-    """With `count`, each page shows the number and the cost of all matching tasks, up to a limit."""
+    """With `count`, each page shows the number and the cost of all matching tasks."""
     costs = [api.create(LATER)["cost_dollars"] for _ in range(5)]
     api.create({**LATER, "type": "mail"})
     first = api.send("GET", "/v1/tasks", query="type=report&limit=2&count=true").body

@@ -65,13 +65,14 @@ def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
 
 
 def test_giving_both_lock_and_locks_is_rejected(api: Gateway) -> None:
-    """Giving both `lock` and `locks` is refused in creations, updates and type defaults. The error names `locks`."""
+    """Giving both `lock` and `locks` is refused in creations, updates and type defaults; the error names `locks`."""
     both = {"lock": {"key": "a"}, "locks": [{"key": "b"}, {"key": "c"}]}
     refused = api.send("POST", "/v1/tasks", {"type": "report", **both})
     assert (refused.status, list(refused.faults)) == (422, ["locks"])
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert list(api.send("PATCH", path, both).faults) == ["locks"]
-    assert api.send("PUT", "/v1/types/report", both).status == 422
+    defaults = api.send("PUT", "/v1/types/report", both)
+    assert (defaults.status, "in `locks`" in defaults.faults["body"]) == (422, True)
 
 
 def test_an_update_with_one_form_of_locks_replaces_the_other(api: Gateway) -> None:

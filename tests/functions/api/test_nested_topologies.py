@@ -84,15 +84,16 @@ def test_a_node_can_run_a_definition_with_parameters_of_the_outer_definition(api
     """
     region = {"region": {"type": "string"}}
     payload = {"to": "<duetime.parameters.region>"}
+    api.send("PUT", f"{DEFINITIONS}/leaf", {"parameters": region, **LEAF})
+    around = running("leaf", parameters={"region": "<duetime.parameters.region>"})
+    assert api.send("PUT", f"{DEFINITIONS}/around", {"parameters": region, **around}).status == 201
     api.send(
         "PUT", f"{DEFINITIONS}/leaf", {"parameters": region, "nodes": {"a": {"type": "report", "payload": payload}}}
     )
-    around = running("leaf", parameters={"region": "<duetime.parameters.region>"})
-    assert api.send("PUT", f"{DEFINITIONS}/around", {"parameters": region, **around}).status == 201
     made = api.send("POST", f"{DEFINITIONS}/around/runs", {"parameters": {"region": "eu"}})
     assert made.status == 201, made.body
     part = made.body["payload"]["nodes"]["part"]
-    assert part["target"]["definition"] == {"name": "leaf", "version": 1, "parameters": {"region": "eu"}}
+    assert part["target"]["definition"] == {"name": "leaf", "version": 2, "parameters": {"region": "eu"}}
     assert part["payload"] == {"nodes": {"a": {"type": "report", "payload": {"to": "eu"}}}}
     missing = api.send("POST", PATH, running("leaf"))
     assert list(missing.faults) == ["nodes.part.target.definition.parameters.region"]

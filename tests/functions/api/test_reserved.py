@@ -114,7 +114,7 @@ def test_only_the_task_of_a_reserved_type_is_rejected_in_a_batch(ann: Gateway) -
 
 @pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
 def test_a_change_to_a_reserved_target_is_rejected(ann: Gateway, change: dict[str, Any], field: str) -> None:
-    """Changing a task or schedule to a reserved target is refused, as is creating a task with this target."""
+    """Changing a task or schedule to a reserved target is refused by field name."""
     change = {name: value for name, value in change.items() if name != "type"}
     task_id = ann.create({"type": "any", **LATER})["id"]
     assert ann.send("POST", "/v1/schedules", {"name": "n", **NIGHTLY, "task": {"type": "any"}}).status == 201
@@ -147,9 +147,16 @@ def test_a_task_whose_type_became_reserved_can_still_be_rescheduled(
 def test_another_owners_secret_is_rejected_like_an_unknown_secret(ann: Gateway, bill: Gateway) -> None:
     """Another owner's secret is refused with the same error as an unknown secret, so that its name is not revealed."""
     auth = {"scheme": "bearer", "secret": "crm"}
-    task = {"type": "any", **LATER, "target": {"kind": "http", "url": "https://crm.example/", "auth": auth}}
+    task: dict[str, Any] = {
+        "type": "any",
+        **LATER,
+        "target": {"kind": "http", "url": "https://crm.example/", "auth": auth},
+    }
     refused = ann.send("POST", "/v1/tasks", task)
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "target.auth.secret")
+    unknown = {**task, "target": {**task["target"], "auth": {**auth, "secret": "unknown"}}}
+    errors = ann.send("POST", "/v1/tasks", unknown).text.replace("unknown", "crm")
+    assert refused.body["errors"] == json.loads(errors)["errors"]
     assert bill.send("POST", "/v1/tasks", task).status == 201
 
 

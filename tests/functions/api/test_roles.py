@@ -93,6 +93,7 @@ def test_an_administrator_can_read_but_not_change_every_owners_resources() -> No
     for refused in (scoped(None, "ops"), scoped("duetime:reader", "root"), scoped("duetime:operator", "eve")):
         answer = refused.send("GET", f"/v1/tasks/{task}", headers=owner)
         assert (answer.status, answer.body["code"]) == (403, "owner_forbidden")
+        assert refused.send("DELETE", f"/v1/tasks/{task}", headers=owner).status == 403
 
 
 @pytest.mark.usefixtures("secured")

@@ -34,11 +34,11 @@ def test_a_handler_is_found_from_the_path_of_its_operation() -> None:
 
 
 def test_the_start_does_not_import_modules_that_tasks_do_not_need() -> None:
-    """At startup, the function does not import modules that only schedules, topologies or bulk operations need."""
+    """At startup, the function does not import the contracts of schedules, topologies, bulk operations or leases."""
     script = """
 import sys
 import functions.api.handler
-late = ("schedules", "topologies", "bulk", "pull", "explanations", "live_updates")
+late = ("schedules", "topologies", "bulk", "leases", "explanations", "live_updates")
 print([name for name in sys.modules if name.startswith("duetime.contract.") and name.split(".")[2] in late])
 """
     told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own code

@@ -110,9 +110,9 @@ def test_a_repeated_backfill_request_returns_the_same_backfill(api: Gateway, clo
 
 @pytest.mark.parametrize(("action", "body"), ACTIONS, ids=["run", "backfill"])
 def test_a_run_with_an_earlier_version_returns_412(api: Gateway, action: str, body: dict[str, Any] | None) -> None:
-    """A run request with an earlier version in `If-Match` returns 412.
+    """A run or backfill request with an earlier version in `If-Match` returns 412.
 
-    A repeat with the same key returns the first request's task, whatever the version.
+    A repeat with the same key returns the first request's task or backfill, whatever the version.
     """
     tag = api.send("POST", "/v1/schedules", NIGHTLY).headers["ETag"]
     done = api.send("POST", f"{PATH}/{action}", body, {**KEY, "if-match": tag})

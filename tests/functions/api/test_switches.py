@@ -56,6 +56,8 @@ def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
     """Setting a switch replaces all of its fields, and a switch without effect is deleted."""
     ops.send("PUT", REPORTS, {**STOP, "max_concurrent": 3})
     assert ops.send("PUT", REPORTS, {**STOP, "stopped": False, "max_concurrent": 4}).body["stopped"] is False
+    last = ops.send("PUT", REPORTS, {"stopped": True}).body
+    assert (last["stopped"], last["max_concurrent"], last["reason"]) == (True, None, "")
     assert ops.send("PUT", REPORTS, {}).status == 200
     assert ops.send("GET", PATH).body == {"switches": [], "circuits": []}
 

@@ -58,6 +58,7 @@ def test_a_paused_task_is_resumed_at_its_due_time_or_now(api: Gateway, clock: St
     clock.at += 2 * MINUTE
     late = act(api, task, "resume").body
     assert (late["state"], late["due_at"]) == ("scheduled", task["due_at"])
+    assert late["next_at"] == "2026-11-21T02:35:07.250Z"
 
 
 def test_a_task_is_run_now(api: Gateway) -> None:
@@ -216,5 +217,7 @@ def test_another_owners_task_cannot_be_controlled(api: Gateway, action: str) -> 
 @pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
 def test_an_action_accepts_only_post(api: Gateway, action: str) -> None:
     """The path of an action returns 405 for all methods except POST."""
-    answer = api.send("GET", f"/v1/tasks/{api.create(LATER)['id']}/{action}")
-    assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")
+    path = f"/v1/tasks/{api.create(LATER)['id']}/{action}"
+    for method in ("GET", "PUT", "PATCH", "DELETE"):
+        answer = api.send(method, path)
+        assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")

@@ -350,7 +350,7 @@ for _ in range(70):
 def test_a_graph_above_a_limit_is_rejected_with_the_field(
     api: Gateway, nodes: dict[str, Any], field: str, said: str
 ) -> None:
-    """An error for a graph that exceeds a limit has the field and the reason, and no task is created."""
+    """An error for a graph that is too large or invalid has the field and the reason, and no task is created."""
     refused = api.send("POST", PATH, {"nodes": nodes})
     assert refused.status == 422
     assert field in refused.faults
