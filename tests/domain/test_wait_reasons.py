@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from duetime.domain.limits import MAX_RECORDED_WAIT_LENGTH
+from duetime.domain.restore import RESTORED
 from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED, EVENT_AWAITED, WaitReason, wait_reason
 
 
@@ -22,6 +24,7 @@ from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED, EVENT_AWAITED, W
         ("everything is stopped: an incident", WaitReason.SWITCH),
         ("type report is stopped", WaitReason.SWITCH),
         ("owner ann is stopped: lock db-17", WaitReason.SWITCH),
+        (f"type {'t' * 64}"[:MAX_RECORDED_WAIT_LENGTH], WaitReason.SWITCH),
         ("the switches could not be read yet", WaitReason.SWITCH),
         ("the circuit of example.org is open", WaitReason.CIRCUIT),
         ("the run of 2026-11-21T02:33:07.250Z", WaitReason.OVERLAP),
@@ -29,6 +32,8 @@ from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED, EVENT_AWAITED, W
         ("pull workers of resize", WaitReason.WORKER),
         ("a worker: the last one released it", WaitReason.WORKER),
         ("a function with time left", WaitReason.WORKER),
+        ("a lease with time left", WaitReason.WORKER),
+        (RESTORED, WaitReason.OTHER),
         ("Invoke: TooManyRequestsException", WaitReason.TARGET),
         ("the state machine could not be started: throttled", WaitReason.TOPOLOGY),
         ("its state machine's execution was lost", WaitReason.TOPOLOGY),

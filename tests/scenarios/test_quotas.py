@@ -297,3 +297,30 @@ def test_a_preview_names_a_quota_that_is_used_up() -> None:
         found = account.as_hostile("POST", "/v1/tasks/preview", wanted).body
         assert ([each["name"] for each in found["reasons"]], found["expected_start_at"]) == (["quota"], None)
         assert "concurrent_attempts is used up (1 of 1): due tasks wait." in found["text"]
+
+
+def test_a_preview_compares_rates_over_the_window_in_which_they_are_counted() -> None:
+    """A preview does not say that a creation is refused if five seconds of the quota have room for the payload."""
+    with Limited(payload_bytes_per_second=1_000) as account:
+        wanted = {"type": PLAIN, "payload": "x" * 4_900}
+        assert account.as_hostile("POST", "/v1/tasks/preview", wanted).body["reasons"] == []
+        assert account.as_hostile("POST", "/v1/tasks", wanted).status == 201
+        while account.as_hostile("POST", "/v1/tasks", wanted).status == 201:
+            pass
+        found = account.as_hostile("POST", "/v1/tasks/preview", wanted).body
+        assert [each["name"] for each in found["reasons"]] == ["quota"]
+
+
+def test_a_task_that_waits_for_a_quota_is_not_said_to_be_free() -> None:
+    """The explanation of a task that waits for its owner's quota names the quota, whose use it does not read."""
+    with Limited(concurrent_attempts=1) as account:
+        account.last(120)
+        account.as_hostile("POST", "/v1/tasks", {"type": PLAIN, "timeout_seconds": 200})
+        account.run(3 * SECOND)
+        waits = account.as_hostile("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
+        account.run(5 * SECOND)
+        gate = account.as_hostile("GET", f"/v1/tasks/{waits}/explain").body["gates"][-1]
+        assert gate["name"] == "concurrency_limit"
+        assert gate["text"].startswith(
+            "It was postponed: quota concurrent_attempts: the owner runs 1 attempts already."
+        )

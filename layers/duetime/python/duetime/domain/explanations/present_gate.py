@@ -30,14 +30,14 @@ from duetime.domain.operating_parameters import (
     RATE_HOLD,
     RECOVERY_SCAN_DELAYS,
 )
-from duetime.domain.schedules.overlap import may_overlap, skipped
+from duetime.domain.schedules.overlap import for_run, may_overlap, skipped
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import seeks_job
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.targets import EventTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_options import LockMode
-from duetime.domain.tasks.wait_reasons import wait_reason
+from duetime.domain.tasks.wait_reasons import QUOTA_AWAITED, wait_reason
 from duetime.domain.times import DAY, MINUTE, minute_of, start_of, to_iso
 from duetime.domain.topologies.watchdog_times import search_ends_at
 
@@ -75,6 +75,15 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
     return _before_its_check(task, facts, closed)
 
 
+_CHECKED_NOW = frozenset(
+    {
+        *(GateName.SWITCH, GateName.ORDER, GateName.LOCK, GateName.CONCURRENCY_LIMIT, GateName.RATE),
+        *(GateName.CIRCUIT, GateName.OVERLAP),
+    }
+)
+"""Gates whose present state an explanation reads, so that it knows whether they still keep the task from starting."""
+
+
 def blocked_gate(task: Task, facts: Facts, state: GateState = GateState.WAITING) -> Gate:
     """The gate of a task that waits for other tasks."""
     parents = "its parents" if task.after is None else "the tasks in its `after`"
@@ -98,7 +107,7 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
             found, text = _in_line(task, facts, found)
         elif name is GateName.GROUP:
             text = f"It waits until all members of the {task.waiting_for} have ended."
-        elif found is None and name in {GateName.HANDLERS, GateName.TARGET, GateName.TOPOLOGY, GateName.OTHER}:
+        elif found is None and (name not in _CHECKED_NOW or task.waiting_for.startswith(QUOTA_AWAITED)):
             text = f"It was postponed: {task.waiting_for}."
         waits_for = found.waits_for if found else None
         return Gate(
@@ -142,7 +151,7 @@ def _on_its_way(task: Task, facts: Facts) -> Gate:
     """The gate of a due task that no worker has claimed."""
     queue = queue_of(Entry.of(task))
     scan = _next_scan(task.next_at, facts.now)
-    on_queue = OnQueue(queue.rpartition(":")[2], bool(task.pull_queue), scan)
+    on_queue = OnQueue(task.pull_queue or queue, bool(task.pull_queue), scan)
     again = f"If its message was lost, it is sent again by {to_iso(scan)}."
     if facts.is_enqueued is False:
         text = f"The trigger, which runs every minute, has not put it on its queue yet. {again}"
@@ -286,7 +295,7 @@ def _of_schedule(task: Task, facts: Facts) -> Iterator[Gate]:
         holding = HoldingSchedule(stored.name, stored.state, stored.paused_reason, stored.updated_at)
         why = f" ({stored.paused_reason})" if stored.paused_reason else ""
         yield _ahead(GateName.SCHEDULE, f"{_capital(skip.reason)}{why}: this run will be skipped.", holding)
-    elif facts.earlier_runs and not may_overlap(stored):
+    elif facts.earlier_runs and not may_overlap(for_run(stored, ref)):
         tasks = ", ".join(f"{each.task_id} ({each.state})" for each in facts.earlier_runs)
         text = f"An earlier run of the schedule {stored.name!r} has not ended: {tasks}."
         yield _ahead(GateName.OVERLAP, text, OtherTasks(facts.earlier_runs))

@@ -412,7 +412,7 @@ def _reasons(task: Task, known: StartConditions) -> Iterator[Gate]:
         yield _held_key(known.holder, known.unique)
     for spent in known.quotas:
         then = "a creation is refused" if spent.refuses else "due tasks wait"
-        text = f"The quota {spent.quota} is used up ({spent.used:g} of {spent.limit}): {then}."
+        text = f"The quota {spent.quota} is used up ({spent.used:,} of {spent.limit:,}): {then}."
         yield Gate(name=GateName.QUOTA, state=GateState.AHEAD, text=text)
     if task.due_at > known.now:
         text = f"It is due at {to_iso(task.due_at)}, in {span(task.due_at - known.now)}."

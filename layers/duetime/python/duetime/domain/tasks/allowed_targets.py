@@ -357,6 +357,8 @@ def _check_request(target: HttpTarget) -> None:
 def _check_header(auth: Auth, request: HttpRequest) -> None:
     """Rejects an unused or missing header name, or a duplicate header."""
     if (auth.scheme is AuthScheme.HEADER) != bool(auth.header):
+        if not auth.header:
+            raise FieldInvalid("target.auth.header", "is required by the scheme `header`", FaultCode.REQUIRED)
         why = "is allowed with the scheme `header` only"
         raise FieldInvalid("target.auth.header", why, FaultCode.CONFLICT)
     if auth.header.lower() in {name.lower() for name, _ in request.headers}:

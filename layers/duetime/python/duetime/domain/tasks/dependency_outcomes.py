@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import to_iso
-from duetime.domain.topologies.trigger_rules import Counts, Outcome, Verdict, verdict
+from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def reason_of(dependencies: Dependencies, verdict: Verdict, found: Sequence[Foun
     """Describes why a task can never start; the description names the first dependency that is a cause."""
     wanted = Outcome.FAILED if verdict is Verdict.UPSTREAM_FAILED else Outcome.SKIPPED
     cause = next((each for each in found if each.outcome is wanted), None)
-    if cause is None:
+    if cause is None or dependencies.rule is TriggerRule.ONE_FAILED:
         return f"{dependencies.rule}: none of the tasks has failed"
     if wanted is Outcome.SKIPPED:
         return f"{dependencies.rule}: {cause.name} {cause.reason or 'was skipped'}"

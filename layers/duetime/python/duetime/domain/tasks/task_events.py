@@ -141,7 +141,8 @@ def _end(task: Task) -> Iterator[TaskEvent]:
     if task.cancellation is not None:
         yield _event_of(task.cancellation)
     elif task.state is State.CANCELLED and task.error is not None and task.error.type == SKIPPED:
-        by = Attribution(ActorType.SCHEDULE, reason=task.error.message)
+        actor = ActorType.SYSTEM if task.schedule_ref is None else ActorType.SCHEDULE
+        by = Attribution(actor, reason=task.error.message)
         yield TaskEvent(EventType.CANCELLED, task.finished_at, by)
     elif task.state is State.CANCELLED and task.node_ref is not None and task.node_ref.note:
         by = Attribution(ActorType.TOPOLOGY, reason=task.node_ref.note)

@@ -14,6 +14,9 @@ EVENT_AWAITED = "the event "
 """Prefix of the wait reason of a task with the target `wait_for_event`; the prefix is followed by the event's name and
 key."""
 
+QUOTA_AWAITED = "quota "
+"""Prefix of the wait reason of a task whose owner's quota delays it; the prefix is followed by the quota's name."""
+
 
 class WaitReason(StrEnum):
     """What a task waits for, other than its due time.
@@ -56,7 +59,7 @@ class WaitReason(StrEnum):
 _BEGINNINGS = (
     ("lock ", WaitReason.LOCK),
     ("a lock that it lost", WaitReason.LOCK),
-    ("quota ", WaitReason.CONCURRENCY_LIMIT),
+    (QUOTA_AWAITED, WaitReason.CONCURRENCY_LIMIT),
     ("order ", WaitReason.ORDER),
     ("rate ", WaitReason.RATE),
     ("group ", WaitReason.GROUP),
@@ -69,6 +72,8 @@ _BEGINNINGS = (
     (EVENT_AWAITED, WaitReason.EVENT),
     ("a worker: ", WaitReason.WORKER),
     ("a function with time left", WaitReason.WORKER),
+    ("a lease with time left", WaitReason.WORKER),
+    ("restored: ", WaitReason.OTHER),
     ("the state machine could not be started", WaitReason.TOPOLOGY),
     ("its state machine's execution was lost", WaitReason.TOPOLOGY),
     ("nodes of its last run have not ended", WaitReason.TOPOLOGY),
@@ -91,6 +96,8 @@ def wait_reason(text: str) -> WaitReason:
 
 
 def _is_of_a_switch(text: str) -> bool:
-    """Whether the reason says that a switch has stopped the task, as in `type report is stopped: an incident`."""
-    subject = text.partition(" is stopped")[0]
-    return subject != text and (subject == "everything" or subject.startswith(("type ", "owner ")))
+    """Whether the reason says that a switch has stopped the task, as in `type report is stopped: an incident`.
+
+    The stored reason may be cut within a long name, before the words `is stopped`.
+    """
+    return text.startswith(("type ", "owner ", "everything is stopped"))

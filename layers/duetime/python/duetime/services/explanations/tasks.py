@@ -19,6 +19,7 @@ from duetime.domain.explanations.task_explanation import (
 )
 from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_PLACES, MAX_EXPLAINED_TASKS
 from duetime.domain.locks import RESERVED, claims_of
+from duetime.domain.operating_parameters import QUOTA_WINDOW
 from duetime.domain.quotas import Quota
 from duetime.domain.rates import MICROS, RateControl, RateState, StartRequest, part_of
 from duetime.domain.switches import SYSTEM
@@ -27,7 +28,7 @@ from duetime.domain.tasks.states import LEASED, NOT_STARTED, STARTABLE, State
 from duetime.domain.tasks.targets import HandlerTarget, Phase, PullTarget, TopologyTarget, host_of
 from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import unique_of
-from duetime.domain.times import minute_of
+from duetime.domain.times import SECOND, minute_of
 from duetime.services.unique_keys import key_status
 from duetime_common.frozen_classes import frozen
 
@@ -290,7 +291,7 @@ class StartPreviewer:
             unique=unique,
             holder=holder,
             quotas=tuple(self._spent(owner, size)),
-            queue=queue_of(Entry.of(task)).rpartition(":")[2],
+            queue=task.pull_queue or queue_of(Entry.of(task)),
             backlog=self.queues.depth(task.priority, task.pull_queue).waiting,
         )
         return preview(task, known)
@@ -313,7 +314,14 @@ class StartPreviewer:
             return
         book, usage = self.quotas()
         limits = book.of(owner)
-        amounts = {Quota.CREATES: 1, Quota.PAYLOAD_BYTES: size, Quota.OPEN_TASKS: 1, Quota.CONCURRENT_ATTEMPTS: 1}
+        # Rates are per second, on average over the window in which they are counted.
+        share = SECOND / QUOTA_WINDOW
+        amounts = {
+            Quota.CREATES: share,
+            Quota.PAYLOAD_BYTES: size * share,
+            Quota.OPEN_TASKS: 1,
+            Quota.CONCURRENT_ATTEMPTS: 1,
+        }
         for quota in (*_REFUSING, *_DELAYING):
             limit = limits.limit(quota)
             if limit is not None and (used := usage.used(owner, quota)) + amounts[quota] > limit:
