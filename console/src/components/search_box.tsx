@@ -5,21 +5,25 @@ import { get } from "../api/client";
 import type { Summary, TaskSummary } from "../api/types";
 import { place, setQuery } from "../router";
 import { QUALIFIERS, STATES, withOffsets, written } from "../search";
+import { actsFor } from "../settings";
 import { clockKnown } from "../time";
 
-let types: string[] | null = null;
+/** The owner's types with tasks. */
+let types: { owner: string; names: readonly string[] } | null = null;
 
 /** The types with tasks, requested once at the first search for a type. */
 async function typesOf(seen: readonly TaskSummary[]): Promise<string[]> {
-  if (types === null) {
-    types = [];
+  const owner = actsFor.peek();
+  if (types?.owner !== owner) {
+    types = { owner, names: [] };
     try {
-      types = (await get<Summary>("/v1/summary")).types.map((each) => each.type);
+      const names = (await get<Summary>("/v1/summary")).types.map((each) => each.type);
+      types = { owner, names };
     } catch {
       // The deployment does not count tasks; use the types on the page.
     }
   }
-  return [...new Set([...types, ...seen.map((task) => task.type)])];
+  return [...new Set([...types.names, ...seen.map((task) => task.type)])];
 }
 
 /** The values that a list suggests for its qualifiers. */
