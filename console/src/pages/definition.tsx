@@ -49,6 +49,7 @@ export function DefinitionDetail({ subject: name }: { subject: string }) {
           </button>
         </div>
       </div>
+      {definition.problem.value && <ProblemBox problem={definition.problem.value} retry={() => void definition.reload()} />}
       <div class="grid">
         <About definition={read} />
         <Parameters definition={read} />

@@ -135,6 +135,11 @@ function useChanges(text: string, page: { readonly value: Found<TaskPage, Listed
     count.value = 0;
   };
   useEffect(clear, [text]);
+  useEffect(() => {
+    // The list is also read again regularly; what it then shows is no longer new.
+    for (const task of tasks.peek() ?? []) unknown.delete(task.id);
+    count.value = unknown.size;
+  }, [page.value]);
   useLive("mine", ({ id, item, version }) => {
     if (tasks.peek()?.some((task) => task.id === id)) {
       const known = pushed.peek().get(id);

@@ -38,6 +38,11 @@ export function Topologies() {
     unknown.value = new Set();
   };
   useEffect(clear, [text]);
+  useEffect(() => {
+    // The list is also read again regularly; what it then shows is no longer new.
+    const shown = new Set(read.peek()?.entries.map((each) => each.id));
+    if ([...unknown.peek()].some((id) => shown.has(id))) unknown.value = new Set([...unknown.peek()].filter((id) => !shown.has(id)));
+  }, [read.value]);
   useLive("mine", ({ id, item }) => {
     if (read.peek()?.entries.some((each) => each.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
     // Tasks of other types may be topologies, which are found when the list is read again.
@@ -55,7 +60,7 @@ export function Topologies() {
       <SearchBox text={text} seen={[]} search={go} label="Search topologies" qualifiers={TOPOLOGY_QUALIFIERS} />
       <div class="states" role="group" aria-label="States">
         {SHOWN_STATES.map((state) => (
-          <button key={state} type="button" class={`chip state-${state}`} aria-pressed={words.includes(`state:${state}`)} onClick={() => go(toggled(text, `state:${state}`))}>
+          <button key={state} type="button" class={`chip state-${state}`} aria-pressed={words.includes(`state:${state}`)} onClick={() => go(toggled(text, `state:${state}`, TOPOLOGY_QUALIFIERS))}>
             <i aria-hidden="true" />
             {state.replaceAll("_", " ")}
           </button>
