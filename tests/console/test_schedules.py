@@ -255,7 +255,9 @@ def test_the_command_of_a_schedule_does_what_the_form_does(console: Console, wor
     page.get_by_label("Longest run").fill("")
     page.get_by_role("button", name="Create", exact=True).click()
     page.get_by_role("button", name="As a command").click()
-    expect(page.locator(".last-call .command").first).to_contain_text("""--overlap allow_all --payload '{"month":11}'""")
+    expect(page.locator(".last-call .command").first).to_contain_text(
+        """--overlap allow_all --payload '{"month":11}'"""
+    )
     page.get_by_role("button", name="Change…").click()
     page.get_by_label("Task type").fill("report")
     page.locator("dialog").get_by_role("button", name="Change", exact=True).click()

@@ -251,6 +251,28 @@ def test_suggestions_complete_qualifiers_and_values(console: Console, world: Wor
     expect(page.locator(ROWS)).to_have_count(1)
 
 
+def test_a_suggestion_replaces_the_word_at_the_cursor(console: Console, world: World) -> None:
+    """A word before other words is completed, and the other words are kept."""
+    world.create(type=PLAIN, delay_seconds=LATER)
+    page = console.open(f"/tasks?q=type:{PLAIN}")
+    expect(page.locator(ROWS)).to_have_count(1)
+    page.keyboard.press("/")
+    page.keyboard.press("Home")
+    page.keyboard.type("sta ")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Backspace")
+    expect(page.locator("#search-options li")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.type("sched")
+    expect(page.get_by_role("option", name="state:scheduled")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Search tasks")).to_have_value(f"state:scheduled type:{PLAIN}")
+    page.wait_for_url(re.compile(f"state%3Ascheduled\\+type%3A{PLAIN}"))
+    expect(page.locator(ROWS)).to_have_count(1)
+
+
 def test_new_tasks_are_counted_and_visible_tasks_are_updated(console: Console, world: World) -> None:
     """Pushed changes update visible rows; other changes are only counted until a button reads the list again."""
     world.create(type=PLAIN, delay_seconds=20)

@@ -76,6 +76,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         <About schedule={read} />
         <Backfills schedule={read} done={reload} />
         <RunTable runs={shown} reading={runs} zone={read.timezone} more={() => (wanted.value += SHOWN_RUNS)} />
+        {events.problem.value && !schedule.problem.value && <ProblemBox problem={events.problem.value} retry={reload} />}
         {events.data.value && <ScheduleEvents {...events.data.value} />}
       </div>
     </>

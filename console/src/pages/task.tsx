@@ -38,11 +38,13 @@ export function TaskPage({ subject: id }: { subject: string }) {
   useFollowUp(task.data.value, reload);
 
   const read = task.data.value;
+  // Without a part of the page, the reason is shown; usually, all requests fail for the same reason.
+  const problem = [task, explanation, attempts, events, steps, children].map((each) => each.problem.value).find(Boolean);
   if (!read) return task.problem.value ? <ProblemBox problem={task.problem.value} retry={reload} /> : <p class="muted">Loading the task…</p>;
   return (
     <>
       <Head task={read} children={knownOf(children.data.value)} reload={reload} />
-      {task.problem.value && <ProblemBox problem={task.problem.value} retry={reload} />}
+      {problem && <ProblemBox problem={problem} retry={reload} />}
       <div class="grid">
         <div class="stack">
           {explanation.data.value && <Why explanation={explanation.data.value} />}
