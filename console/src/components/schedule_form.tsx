@@ -211,9 +211,11 @@ function callOf(timing: TimingValues, behavior: Behavior, task: { type: string; 
   const words = options && optionsOf(timing, behavior);
   const before = schedule ? optionsOf(initialTiming(schedule), initialBehavior(schedule)) : [];
   // The command leaves out options with their default, so it cannot express that an option was set to its default.
+  // The command for a change has no such option.
+  const isUnknown = schedule !== undefined && options?.includes("--allow-unknown-type");
   const isReset = (before ?? []).some((word) => word.startsWith("--") && !OF_KIND.has(word) && !words?.includes(word));
   const ofTask = "payload" in task && (!schedule || jsonOf(task.payload) !== jsonOf(schedule.task.payload)) ? ["--payload", jsonOf(task.payload)] : [];
-  const said = (...first: string[]) => (options && words && !isReset ? { command: command("schedules", ...first, ...words, ...ofTask, ...options) } : {});
+  const said = (...first: string[]) => (options && words && !isReset && !isUnknown ? { command: command("schedules", ...first, ...words, ...ofTask, ...options) } : {});
   if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, ...said("create", name, task.type) };
   const path = `/v1/schedules/${encodeURIComponent(schedule.name)}`;
   const type = task.type === schedule.task.type ? [] : ["--type", task.type];
